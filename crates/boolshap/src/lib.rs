@@ -3,4 +3,6 @@
 //! The folders are the stages of the pipeline and data moves through them from left to right:
 //! [`lit`]. A stage uses only stages to its left; a test reads the `use` lines and keeps it so.
 
+pub mod data;
 pub mod lit;
+pub mod model;

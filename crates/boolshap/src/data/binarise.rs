@@ -1,0 +1,189 @@
+//! How raw values become bits, once fitted: the part of a model that lets raw rows be explained later.
+//!
+//! | code | bits | a value is 1 when | missing |
+//! | --- | --- | --- | --- |
+//! | `Above(t)` | `COLUMN` | it is strictly above `t` | 0 |
+//! | `Boolean` | `COLUMN` | it is 1 or true | 0 |
+//! | `Categories` | `COLUMN=VALUE` for each, in alphabetical order | it is that value; an unseen one is an error | all 0 |
+//! | `Bins` | `COLUMN=..A`, `COLUMN=A..B`, ..., `COLUMN=Z..` | it lies in that bin, upper end included | the lowest bin |
+//!
+//! The paper's rule is `Above(mean)`.
+
+use super::table::{Cells, Chunk};
+use super::{Bits, DataError, Table};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The fitted code of one column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// One bit: strictly above the threshold.
+    Above(f64),
+    /// One bit: the value itself.
+    Boolean,
+    /// One-hot, a bit for each of these values, which stand in alphabetical order.
+    Categories(Vec<String>),
+    /// One-hot, a bit for each interval between these rising edges and beyond them.
+    Bins(Vec<f64>),
+}
+
+/// A column and its code.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodedColumn {
+    /// The column's name.
+    pub column: String,
+    /// How its values become bits.
+    pub code: Code,
+}
+
+/// How a whole row becomes bits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Binariser {
+    columns: Vec<CodedColumn>,
+}
+
+impl Code {
+    /// How many bits the code takes.
+    pub fn bits(&self) -> usize {
+        match self {
+            Code::Above(_) | Code::Boolean => 1,
+            Code::Categories(values) => values.len(),
+            Code::Bins(edges) => edges.len() + 1,
+        }
+    }
+
+    /// How many classes a target of this code has.
+    pub fn classes(&self) -> usize {
+        self.bits().max(2)
+    }
+
+    /// For one bit its value, for one-hot codes the index of the bit that is 1, `None` for a missing category.
+    fn index(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
+        let number = || cells.number(row).map_err(|()| Cow::from("is not a finite number"));
+        Ok(match self {
+            Code::Above(threshold) => Some(usize::from(number()?.is_some_and(|value| value > *threshold))),
+            Code::Bins(edges) => Some(number()?.map_or(0, |value| edges.partition_point(|edge| value > *edge))),
+            Code::Boolean => {
+                let truth = cells.truth(row).map_err(|()| Cow::from("is none of 0, 1, true, false"))?;
+                Some(usize::from(truth.unwrap_or(false)))
+            }
+            Code::Categories(values) => {
+                match cells.text(row) {
+                    None => None,
+                    Some(text) => Some(values.binary_search_by(|value| value.as_str().cmp(&text)).map_err(|_| {
+                        Cow::from(format!("is not one of the known categories ({})", values.join(", ")))
+                    })?),
+                }
+            }
+        })
+    }
+
+    /// What is wrong with a code that came from a file.
+    fn flaw(&self) -> Option<&'static str> {
+        match self {
+            Code::Categories(values) if values.is_empty() => Some("has no categories"),
+            Code::Categories(values) if !values.windows(2).all(|pair| pair[0] < pair[1]) => {
+                Some("has categories that are not in alphabetical order")
+            }
+            Code::Bins(edges) if edges.is_empty() || !edges.windows(2).all(|pair| pair[0] < pair[1]) => {
+                Some("has edges that do not rise")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl CodedColumn {
+    /// The names of the column's bits.
+    pub fn features(&self) -> Vec<String> {
+        let name = &self.column;
+        match &self.code {
+            Code::Above(_) | Code::Boolean => vec![name.clone()],
+            Code::Categories(values) => values.iter().map(|value| format!("{name}={value}")).collect(),
+            Code::Bins(edges) => bin_names(edges).map(|bin| format!("{name}={bin}")).collect(),
+        }
+    }
+
+    /// The names of a target's classes.
+    pub fn classes(&self) -> Vec<String> {
+        match &self.code {
+            Code::Above(threshold) => vec![format!("at most {threshold}"), format!("above {threshold}")],
+            Code::Boolean => vec!["false".into(), "true".into()],
+            Code::Categories(values) => values.clone(),
+            Code::Bins(edges) => bin_names(edges).collect(),
+        }
+    }
+
+    /// The classes of a chunk's rows, the target being its column `index`; a missing target is an error.
+    pub fn labels(&self, table: &Table, chunk: &Chunk, index: usize) -> Result<Vec<u32>, DataError> {
+        let cells = &chunk.columns[index];
+        let label = |row| {
+            let missing = matches!(cells.number(row), Ok(None)) && !matches!(self.code, Code::Categories(_));
+            let index = if missing { Ok(None) } else { self.code.index(cells, row) };
+            let class = index.and_then(|index| index.ok_or(Cow::from("is missing, but it is the target")));
+            class.map(|class| class as u32).map_err(|problem| self.misfit(table, chunk, cells, row, problem))
+        };
+        (0..chunk.rows).map(label).collect()
+    }
+
+    fn misfit(&self, table: &Table, chunk: &Chunk, cells: &Cells, row: usize, problem: Cow<'_, str>) -> DataError {
+        DataError::Cell {
+            path: table.path().into(),
+            row: chunk.first_row + row as u64,
+            column: self.column.clone(),
+            value: cells.text(row).unwrap_or_default().into_owned(),
+            problem: problem.into_owned(),
+        }
+    }
+}
+
+fn bin_names(edges: &[f64]) -> impl Iterator<Item = String> + '_ {
+    (0..=edges.len()).map(|bin| {
+        let end = |index: usize| edges.get(index).map(f64::to_string).unwrap_or_default();
+        format!("{}..{}", if bin == 0 { String::new() } else { end(bin - 1) }, end(bin))
+    })
+}
+
+impl Binariser {
+    /// A binariser of these columns, which keep their order; the message says which column is flawed.
+    pub fn new(columns: Vec<CodedColumn>) -> Result<Self, String> {
+        for column in &columns {
+            if let Some(flaw) = column.code.flaw() {
+                return Err(format!("column '{}' {flaw}", column.column));
+            }
+        }
+        Ok(Binariser { columns })
+    }
+
+    /// The columns, in order.
+    pub fn columns(&self) -> &[CodedColumn] {
+        &self.columns
+    }
+
+    /// The names of all bits, in order.
+    pub fn features(&self) -> Vec<String> {
+        self.columns.iter().flat_map(CodedColumn::features).collect()
+    }
+
+    /// Turns a chunk into bits; its columns must be those of the binariser, in order.
+    pub fn encode(&self, table: &Table, chunk: &Chunk) -> Result<Bits, DataError> {
+        let mut bits = Bits::zeros(self.columns.iter().map(|column| column.code.bits()).sum(), chunk.rows);
+        let mut first = 0;
+        for (column, cells) in self.columns.iter().zip(&chunk.columns) {
+            let one_hot = matches!(column.code, Code::Categories(_) | Code::Bins(_));
+            for row in 0..chunk.rows {
+                let index = column.code.index(cells, row);
+                match index.map_err(|problem| column.misfit(table, chunk, cells, row, problem))? {
+                    Some(index) if one_hot => bits.set(row, first + index),
+                    Some(1) => bits.set(row, first),
+                    _ => {}
+                }
+            }
+            first += column.code.bits();
+        }
+        Ok(bits)
+    }
+}

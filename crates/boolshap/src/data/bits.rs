@@ -1,0 +1,119 @@
+//! Entities as bits, stored by feature: word `w` of a feature holds it for rows `64 w` to `64 w + 63`, just as the
+//! evaluator wants it.
+
+/// A table of bits; rows are added at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bits {
+    rows: usize,
+    features: Vec<Vec<u64>>,
+}
+
+impl Bits {
+    /// An empty table.
+    pub fn new(features: usize) -> Self {
+        Bits { rows: 0, features: vec![Vec::new(); features] }
+    }
+
+    /// A table of this many rows, all false.
+    pub fn zeros(features: usize, rows: usize) -> Self {
+        Bits { rows, features: vec![vec![0; rows.div_ceil(64)]; features] }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many features there are.
+    pub fn features(&self) -> usize {
+        self.features.len()
+    }
+
+    /// How many words each feature takes.
+    pub fn blocks(&self) -> usize {
+        self.rows.div_ceil(64)
+    }
+
+    /// A feature's words; bits beyond the last row are 0.
+    pub fn feature(&self, feature: usize) -> &[u64] {
+        &self.features[feature]
+    }
+
+    /// Feature by feature, the words of 64 rows.
+    pub fn block(&self, block: usize) -> Vec<u64> {
+        self.features.iter().map(|words| words[block]).collect()
+    }
+
+    /// One bit.
+    pub fn get(&self, row: usize, feature: usize) -> bool {
+        self.features[feature][row / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// Sets a bit that is still 0.
+    pub fn set(&mut self, row: usize, feature: usize) {
+        debug_assert!(row < self.rows);
+        self.features[feature][row / 64] |= 1 << (row % 64);
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &[bool]) {
+        assert_eq!(row.len(), self.features.len(), "one value a feature");
+        let lane = self.rows % 64;
+        for (words, &value) in self.features.iter_mut().zip(row) {
+            if lane == 0 {
+                words.push(0);
+            }
+            *words.last_mut().expect("a word was pushed") |= u64::from(value) << lane;
+        }
+        self.rows += 1;
+    }
+
+    /// Adds all rows of another table of as many features.
+    pub fn append(&mut self, other: &Bits) {
+        assert_eq!(other.features.len(), self.features.len(), "as many features");
+        let shift = self.rows % 64;
+        self.rows += other.rows;
+        let blocks = self.blocks();
+        for (words, more) in self.features.iter_mut().zip(&other.features) {
+            for &word in more {
+                if shift > 0 {
+                    *words.last_mut().expect("a word is begun") |= word << shift;
+                    words.push(word >> (64 - shift));
+                } else {
+                    words.push(word);
+                }
+            }
+            words.truncate(blocks);
+        }
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> Vec<bool> {
+        (0..self.features.len()).map(|feature| self.get(row, feature)).collect()
+    }
+
+    /// How many rows have each feature.
+    pub fn ones(&self) -> Vec<u64> {
+        self.features.iter().map(|words| words.iter().map(|word| u64::from(word.count_ones())).sum()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appending_equals_pushing_row_by_row() {
+        let row = |i: usize| [i % 2 == 0, i % 3 == 0, i % 7 == 0];
+        for (first, second) in [(0, 5), (5, 0), (64, 64), (63, 2), (70, 130), (1, 64)] {
+            let mut all = Bits::new(3);
+            (0..first + second).for_each(|i| all.push(&row(i)));
+            let (mut a, mut b) = (Bits::new(3), Bits::new(3));
+            (0..first).for_each(|i| a.push(&row(i)));
+            (first..first + second).for_each(|i| b.push(&row(i)));
+            a.append(&b);
+            assert_eq!(a, all, "{first} + {second}");
+            assert_eq!(all.ones()[0], (first + second).div_ceil(2) as u64);
+        }
+    }
+}

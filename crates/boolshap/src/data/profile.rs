@@ -1,0 +1,186 @@
+//! A first look at a table: what kind each column is, and the numbers that its code needs.
+//!
+//! A column that nobody described is boolean if every value is 0, 1, true or false; numeric if more than half of its
+//! values are numbers (then a cell that is not is an error, not a category); else categorical, up to
+//! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, with a note.
+//!
+//! The mean is the compensated sum (Neumaier 1974) divided by the count, so that a column of equal numbers has exactly
+//! that number as its mean.
+
+use super::table::Cells;
+use super::{Code, Cut, DataError, Kind, Kinds, Table};
+use crate::lit::Watch;
+use std::collections::BTreeSet;
+
+/// How many different texts make a categorical column when nobody said that it is one.
+pub const MAX_CATEGORIES: usize = 100;
+/// How many when somebody did.
+const MAX_DECLARED_CATEGORIES: usize = 10_000;
+
+/// What was seen of each column, in the order of the header.
+pub(crate) struct Profile {
+    columns: Vec<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    present: u64,
+    numbers: u64,
+    truths: u64,
+    sum: f64,
+    compensation: f64,
+    /// All numbers, where quantiles are asked for.
+    values: Option<Vec<f64>>,
+    /// All texts, until there are too many.
+    texts: BTreeSet<String>,
+    first_misfit: Option<(u64, String)>,
+}
+
+impl Seen {
+    fn add(&mut self, cells: &Cells, row: usize, number: u64) {
+        let Some(text) = cells.text(row) else { return };
+        match cells.number(row) {
+            Ok(None) => {}
+            Ok(Some(value)) => {
+                self.numbers += 1;
+                let sum = self.sum + value;
+                let lost =
+                    if self.sum.abs() >= value.abs() { (self.sum - sum) + value } else { (value - sum) + self.sum };
+                self.compensation += lost;
+                self.sum = sum;
+                if let Some(values) = &mut self.values {
+                    values.push(value);
+                }
+            }
+            Err(()) if self.first_misfit.is_none() => self.first_misfit = Some((number, text.to_string())),
+            Err(()) => {}
+        }
+        self.truths += u64::from(matches!(cells.truth(row), Ok(Some(_))));
+        // NaN counts as missing among numbers, but it may be a name among names.
+        self.present += 1;
+        if self.texts.len() <= MAX_DECLARED_CATEGORIES && !self.texts.contains(text.as_ref()) {
+            self.texts.insert(text.into_owned());
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        (self.sum + self.compensation) / self.numbers as f64
+    }
+}
+
+impl Profile {
+    /// Reads all rows, or those for which `keep` holds.
+    pub(crate) fn read(
+        table: &Table,
+        kinds: &Kinds,
+        keep: impl Fn(usize) -> bool,
+        watch: &Watch<'_>,
+    ) -> Result<Self, DataError> {
+        let mut columns: Vec<Seen> = table.columns().iter().map(|_| Seen::default()).collect();
+        for (seen, name) in columns.iter_mut().zip(table.columns()) {
+            if matches!(kinds.get(name), Some(Kind::Numeric(Cut::Median | Cut::Bins(_)))) {
+                seen.values = Some(Vec::new());
+            }
+        }
+        let all: Vec<usize> = (0..columns.len()).collect();
+        for chunk in table.chunks(&all)? {
+            let chunk = chunk?;
+            watch.check()?;
+            for (seen, cells) in columns.iter_mut().zip(&chunk.columns) {
+                for row in 0..chunk.rows {
+                    let number = chunk.first_row + row as u64;
+                    if keep(number as usize - 1) {
+                        seen.add(cells, row, number);
+                    }
+                }
+            }
+        }
+        Ok(Profile { columns })
+    }
+
+    /// The kind of a column: as declared, else as recognised.
+    pub(crate) fn kind(&self, table: &Table, column: usize, kinds: &Kinds) -> Result<Kind, DataError> {
+        let name = &table.columns()[column];
+        let seen = &self.columns[column];
+        if let Some(kind) = kinds.get(name) {
+            return Ok(kind.clone());
+        }
+        if seen.present == 0 {
+            Ok(Kind::Ignored)
+        } else if seen.truths == seen.present {
+            Ok(Kind::Boolean)
+        } else if seen.numbers * 2 > seen.present {
+            Ok(Kind::Numeric(Cut::Mean))
+        } else if seen.texts.len() <= MAX_CATEGORIES {
+            Ok(Kind::Categorical)
+        } else {
+            let problem = format!(
+                "holds more than {MAX_CATEGORIES} different texts: say --column '{name}=ignored' or '{name}=categorical'"
+            );
+            Err(DataError::Column { path: table.path().into(), column: name.clone(), problem })
+        }
+    }
+
+    /// Whether a column has no value at all.
+    pub(crate) fn is_blank(&self, column: usize) -> bool {
+        self.columns[column].present == 0
+    }
+
+    /// The fitted code of a column of a given kind; `None` if it is ignored.
+    pub(crate) fn code(&self, table: &Table, column: usize, kind: &Kind) -> Result<Option<Code>, DataError> {
+        let name = &table.columns()[column];
+        let seen = &self.columns[column];
+        let wrong = |problem: String| DataError::Column { path: table.path().into(), column: name.clone(), problem };
+        if let (Kind::Numeric(_), Some((row, value))) = (kind, &seen.first_misfit) {
+            return Err(DataError::Cell {
+                path: table.path().into(),
+                row: *row,
+                column: name.clone(),
+                value: value.clone(),
+                problem: "is not a finite number".into(),
+            });
+        }
+        if let Kind::Numeric(Cut::Mean | Cut::Median | Cut::Bins(_)) = kind
+            && seen.numbers == 0
+        {
+            return Err(wrong("has no number to cut at".into()));
+        }
+        Ok(Some(match kind {
+            Kind::Ignored => return Ok(None),
+            Kind::Boolean => Code::Boolean,
+            Kind::Categorical if seen.texts.is_empty() => return Err(wrong("has no value".into())),
+            Kind::Categorical if seen.texts.len() > MAX_DECLARED_CATEGORIES => {
+                return Err(wrong(format!("has more than {MAX_DECLARED_CATEGORIES} categories")));
+            }
+            Kind::Categorical => Code::Categories(seen.texts.iter().cloned().collect()),
+            Kind::Numeric(Cut::Mean) => Code::Above(seen.mean()),
+            Kind::Numeric(Cut::Median) => Code::Above(quantile(&self.sorted(column), 0.5)),
+            Kind::Numeric(Cut::At(edges)) if edges.len() == 1 => Code::Above(edges[0]),
+            Kind::Numeric(Cut::At(edges)) => Code::Bins(edges.clone()),
+            Kind::Numeric(Cut::Bins(count)) => {
+                let values = self.sorted(column);
+                let mut edges: Vec<f64> = (1..*count).map(|i| quantile(&values, i as f64 / *count as f64)).collect();
+                edges.dedup();
+                // An edge at the maximum would leave the last bin empty.
+                edges.retain(|edge| Some(edge) < values.last());
+                if edges.is_empty() {
+                    return Err(wrong(format!("is {} too often to be cut into bins", values[0])));
+                }
+                Code::Bins(edges)
+            }
+        }))
+    }
+
+    fn sorted(&self, column: usize) -> Vec<f64> {
+        let mut values = self.columns[column].values.clone().unwrap_or_default();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+}
+
+/// The quantile of sorted values, interpolated between neighbours.
+fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let position = fraction * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    below + (above - below) * position.fract()
+}

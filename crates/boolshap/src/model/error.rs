@@ -1,0 +1,118 @@
+//! What can be wrong with a network or a file that holds one.
+
+use crate::lit::Stopped;
+use std::path::PathBuf;
+
+/// Why there is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A layer expects another number of inputs than the layer before has outputs.
+    #[error("{layer} has weights for {found} inputs where {expected} arrive")]
+    Width {
+        /// The layer.
+        layer: String,
+        /// How wide the layer before it is.
+        expected: usize,
+        /// How many weights it has.
+        found: usize,
+    },
+    /// A layer without neurons or inputs, or an argmax over fewer than two classes.
+    #[error("{layer} is empty")]
+    Empty {
+        /// The layer.
+        layer: String,
+    },
+    /// A parameter that makes no network.
+    #[error("{layer}: {problem}")]
+    Parameter {
+        /// The layer it belongs to.
+        layer: String,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+    /// A file that could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file whose content is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Format {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong and where.
+        message: String,
+    },
+    /// Names, classes or marginals that do not fit the network.
+    #[error("{0}")]
+    Inconsistent(String),
+    /// Training data from which nothing can be learned.
+    #[error("{0}")]
+    Training(String),
+    /// Stopped before it was done.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// What is wrong with a layer's parameters. Neurons are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A vector of another length than the layer has outputs.
+    #[error("{what} has {found} values where {expected} are expected")]
+    Length {
+        /// Which vector.
+        what: &'static str,
+        /// The number of outputs.
+        expected: usize,
+        /// Its length.
+        found: usize,
+    },
+    /// Weights whose common denominator makes them too large.
+    #[error("the weights of neuron {neuron} span too many sizes to be scaled to integers")]
+    TooWide {
+        /// The neuron.
+        neuron: usize,
+    },
+    /// Batch normalisation would divide by zero or take the root of a negative number.
+    #[error("neuron {neuron} has a variance plus epsilon that is not positive")]
+    Variance {
+        /// The neuron.
+        neuron: usize,
+    },
+    /// Scores that are compared with each other after different irrational scalings.
+    #[error(
+        "batch normalisation after the scores of an argmax scales each class by another square root, which has no exact \
+         integer form"
+    )]
+    NormalisedScores,
+    /// NaN or infinite.
+    #[error("{what} of neuron {neuron} is {value}, not a finite number")]
+    NotFinite {
+        /// Which parameter.
+        what: &'static str,
+        /// The neuron.
+        neuron: usize,
+        /// What it is instead.
+        value: String,
+    },
+    /// A latent weight without a sign.
+    #[error(
+        "the weight of neuron {neuron} for input {input} is 0, whose sign is ambiguous (+1 for Larq's ste_sign, -1 where \
+         only weights > 0 count as +1): say which with --zero-weight"
+    )]
+    ZeroWeight {
+        /// The neuron.
+        neuron: usize,
+        /// The input, counted from 1.
+        input: usize,
+    },
+    /// Batch normalisation whose epsilon nobody told.
+    #[error(
+        "batch normalisation needs the epsilon it was trained with, which this file does not hold: pass --bn-epsilon \
+         (0.001 is Keras' default, 0.00001 PyTorch's)"
+    )]
+    EpsilonUnknown,
+}

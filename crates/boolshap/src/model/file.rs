@@ -1,0 +1,283 @@
+//! A network with everything that is needed to use it on raw rows, and the versioned JSON file that keeps it.
+//!
+//! A gate is written as its weights and its `need`; weights +-1 as a text of signs (`"-+-"`), others as numbers separated
+//! by spaces, so that integers of any size survive every JSON reader. Equal models are equal files, byte for byte.
+
+use super::network::{Gate, Network, Output, Score};
+use super::{ModelError, Problem};
+use crate::data::{Binariser, WholeFile};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What the file says it is.
+pub(crate) const FORMAT: &str = "boolshap model";
+const VERSION: u32 = 1;
+
+/// A network and what it needs to meet raw data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The names of the inputs.
+    pub features: Vec<String>,
+    /// The names of the classes, if they have any.
+    pub classes: Option<Vec<String>>,
+    /// How raw rows become bits, if the model was trained from such rows.
+    pub binariser: Option<Binariser>,
+    /// How often each feature was 1 in training, if that is known.
+    pub marginals: Option<Marginals>,
+    /// The network.
+    pub network: Network,
+    /// Where it comes from: free facts by name.
+    pub provenance: BTreeMap<String, serde_json::Value>,
+}
+
+/// How often each feature is 1 among so many rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marginals {
+    /// The number of rows.
+    pub rows: u64,
+    /// For each feature the number of rows that have it.
+    pub ones: Vec<u64>,
+}
+
+impl Model {
+    /// A model that only has names.
+    pub fn new(network: Network, features: Vec<String>) -> Result<Self, ModelError> {
+        let model =
+            Model { features, classes: None, binariser: None, marginals: None, network, provenance: BTreeMap::new() };
+        model.flaw().map_or(Ok(model), |flaw| Err(ModelError::Inconsistent(flaw)))
+    }
+
+    /// The names `x1` to `xN`, for a network that came without any.
+    pub fn default_features(inputs: usize) -> Vec<String> {
+        (1..=inputs).map(|number| format!("x{number}")).collect()
+    }
+
+    /// Reads a model file.
+    pub fn load(path: &Path) -> Result<Self, ModelError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ModelError::Io { path: path.into(), source })?;
+        Self::from_json(&text).map_err(|message| ModelError::Format { path: path.into(), message })
+    }
+
+    /// Writes the model whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<(), ModelError> {
+        let io = |source| ModelError::Io { path: path.into(), source };
+        WholeFile::write(path, self.to_json().as_bytes()).map_err(io)
+    }
+
+    /// The content of a model file.
+    pub fn to_json(&self) -> String {
+        let layer = |gates: &Vec<Gate>| gates.iter().map(GateText::of_gate).collect();
+        let output = match self.network.output() {
+            Output::Step(gate) => OutputText::Step(GateText::of_gate(gate)),
+            Output::Argmax(scores) => OutputText::Argmax(scores.iter().map(ScoreText::of_score).collect()),
+        };
+        let file = FileText {
+            format: FORMAT.into(),
+            version: VERSION,
+            features: self.features.clone(),
+            classes: self.classes.clone(),
+            schema: self.binariser.clone(),
+            marginals: self.marginals.clone(),
+            hidden: self.network.hidden().iter().map(layer).collect(),
+            output,
+            provenance: self.provenance.clone(),
+        };
+        let mut text = serde_json::to_string_pretty(&file).expect("numbers and texts are always JSON");
+        text.push('\n');
+        text
+    }
+
+    /// Reads the content of a model file; the message says what is wrong and in which layer.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let head: Head = serde_json::from_str(text).map_err(|e| match e.classify() {
+            serde_json::error::Category::Eof => format!("the model is cut off: {e}"),
+            _ => format!("this is no boolshap model: {e}"),
+        })?;
+        if head.format != FORMAT {
+            return Err(format!("this is no boolshap model: its format is '{}'", head.format));
+        }
+        if head.version != VERSION {
+            return Err(format!("version {} of the model format is not known (known: {VERSION})", head.version));
+        }
+        let file: FileText = serde_json::from_str(text).map_err(|e| format!("the model is damaged: {e}"))?;
+        let mut hidden = Vec::new();
+        for (index, gates) in file.hidden.iter().enumerate() {
+            let gates = gates.iter().enumerate();
+            let gates =
+                gates.map(|(g, gate)| gate.gate().map_err(|e| format!("layer {}, neuron {}: {e}", index + 1, g + 1)));
+            hidden.push(gates.collect::<Result<Vec<_>, _>>()?);
+        }
+        let at = |neuron: usize| {
+            let layer = hidden.len() + 1;
+            move |e: String| format!("layer {layer} (output), neuron {}: {e}", neuron + 1)
+        };
+        let output = match &file.output {
+            OutputText::Step(gate) => Output::Step(gate.gate().map_err(at(0))?),
+            OutputText::Argmax(scores) => Output::Argmax(
+                scores.iter().enumerate().map(|(k, score)| score.score().map_err(at(k))).collect::<Result<_, _>>()?,
+            ),
+        };
+        let network = Network::new(file.features.len(), hidden, output).map_err(|e| e.to_string())?;
+        let binariser = file.schema.map(|schema| Binariser::new(schema.columns().to_vec())).transpose()?;
+        let model = Model {
+            features: file.features,
+            classes: file.classes,
+            binariser,
+            marginals: file.marginals,
+            network,
+            provenance: file.provenance,
+        };
+        model.flaw().map_or(Ok(model), Err)
+    }
+
+    /// What does not fit together, if anything.
+    fn flaw(&self) -> Option<String> {
+        let inputs = self.network.inputs();
+        if self.features.len() != inputs {
+            return Some(format!("there are {} feature names for {inputs} inputs", self.features.len()));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(name) = self.features.iter().find(|name| !names.insert(*name)) {
+            return Some(format!("the feature '{name}' is there twice"));
+        }
+        if let Some(classes) = self.classes.as_ref().filter(|classes| classes.len() != self.network.classes()) {
+            return Some(format!("there are {} class names for {} classes", classes.len(), self.network.classes()));
+        }
+        if self.binariser.as_ref().is_some_and(|binariser| binariser.features() != self.features) {
+            return Some("the schema makes other features than the model has".into());
+        }
+        let marginals = self.marginals.as_ref();
+        if marginals.is_some_and(|m| m.ones.len() != inputs || m.ones.iter().any(|&ones| ones > m.rows)) {
+            return Some("the marginals do not fit the features".into());
+        }
+        None
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    format: String,
+    version: u32,
+    features: Vec<String>,
+    classes: Option<Vec<String>>,
+    schema: Option<Binariser>,
+    marginals: Option<Marginals>,
+    hidden: Vec<Vec<GateText>>,
+    output: OutputText,
+    provenance: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputText {
+    Step(GateText),
+    Argmax(Vec<ScoreText>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GateText {
+    weights: String,
+    need: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScoreText {
+    weights: String,
+    bias: String,
+}
+
+impl GateText {
+    fn of_gate(gate: &Gate) -> Self {
+        GateText { weights: weights_text(gate.weights()), need: gate.need().to_string() }
+    }
+
+    fn gate(&self) -> Result<Gate, String> {
+        let need = self.need.parse().map_err(|_| format!("need '{}' is no whole number", self.need))?;
+        Gate::new(parse_weights(&self.weights)?, need).ok_or_else(|| Problem::TooWide { neuron: 1 }.to_string())
+    }
+}
+
+impl ScoreText {
+    fn of_score(score: &Score) -> Self {
+        ScoreText { weights: weights_text(score.weights()), bias: score.bias().to_string() }
+    }
+
+    fn score(&self) -> Result<Score, String> {
+        let bias = self.bias.parse().map_err(|_| format!("bias '{}' is no whole number", self.bias))?;
+        Score::new(parse_weights(&self.weights)?, bias).ok_or_else(|| Problem::TooWide { neuron: 1 }.to_string())
+    }
+}
+
+fn weights_text(weights: &[i128]) -> String {
+    if weights.iter().all(|w| w.unsigned_abs() == 1) {
+        return weights.iter().map(|&w| if w > 0 { '+' } else { '-' }).collect();
+    }
+    weights.iter().map(i128::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn parse_weights(text: &str) -> Result<Vec<i128>, String> {
+    if text.bytes().all(|c| c == b'+' || c == b'-') {
+        return Ok(text.bytes().map(|c| if c == b'+' { 1 } else { -1 }).collect());
+    }
+    let number = |word: &str| word.parse().map_err(|_| format!("weight '{word}' is no whole number"));
+    text.split_whitespace().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::random::network_strategy;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_file_reads_back_as_the_same_model(network in network_strategy(7), rows in 0u64..9) {
+            let features = Model::default_features(network.inputs());
+            let mut model = Model::new(network, features).unwrap();
+            model.marginals = Some(Marginals { rows, ones: vec![rows / 2; model.features.len()] });
+            model.provenance.insert("seed".into(), 7.into());
+            let text = model.to_json();
+            let back = Model::from_json(&text).unwrap();
+            prop_assert_eq!(&back, &model);
+            prop_assert_eq!(back.to_json(), text);
+        }
+
+        #[test]
+        fn a_file_cut_anywhere_is_refused(network in network_strategy(4), share in 0.0f64..1.0) {
+            let features = Model::default_features(network.inputs());
+            let text = Model::new(network, features).unwrap().to_json();
+            let cut = (text.trim_end().len() as f64 * share) as usize;
+            prop_assert!(Model::from_json(&text[..cut]).unwrap_err().contains("cut off"));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let gate = Gate::new(vec![1, -1], 1).unwrap();
+        let network = Network::new(2, vec![], Output::Step(gate)).unwrap();
+        let good = Model::new(network, vec!["a".into(), "b".into()]).unwrap().to_json();
+        let cases = [
+            ("\"version\": 1", "\"version\": 9", "version 9 of the model format is not known (known: 1)"),
+            ("boolshap model", "something", "this is no boolshap model: its format is 'something'"),
+            ("\"+-\"", "\"+\"", "layer 1 (output) has weights for 1 inputs where 2 arrive"),
+            ("\"+-\"", "\"1 x\"", "layer 1 (output), neuron 1: weight 'x' is no whole number"),
+            ("\"b\"", "\"a\"", "the feature 'a' is there twice"),
+            ("\"classes\": null", "\"classes\": [\"only\"]", "there are 1 class names for 2 classes"),
+        ];
+        for (old, new, expected) in cases {
+            assert!(good.contains(old), "{old}");
+            assert_eq!(Model::from_json(&good.replace(old, new)).unwrap_err(), expected);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Networks from other tools' files: the kind is recognised from the content, never from the name.
+//!
+//! | kind | recognised by | read in |
+//! | --- | --- | --- |
+//! | Keras/Larq weights | the HDF5 signature | `import_hdf5` |
+//! | safetensors | an 8-byte header length, then `{` | `import_safetensors` |
+//! | folder of layers as CSV | a folder that holds `out_blk/` | `import_blocks` |
+//! | one neuron as text | a line `weights:` | `import_neuron` |
+//!
+//! Every reader yields [`DenseLayer`]s in exact numbers; folding them into gates is done in one place.
+
+use super::fold::{DenseLayer, fold_network};
+use super::number::exact;
+use super::{ModelError, Network, Problem, import_blocks, import_neuron, import_safetensors};
+use dashu::base::UnsignedAbs;
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// What a file cannot say for itself.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// The epsilon of batch normalisation, where the file does not hold it.
+    pub bn_epsilon: Option<RBig>,
+    /// Whether kernels hold the weights or latent numbers of which only the sign counts.
+    pub kernels: Kernels,
+    /// The sign of a latent weight of exactly 0; `None` refuses it as ambiguous.
+    pub zero_weight: Option<bool>,
+}
+
+/// How to take the numbers in a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kernels {
+    /// What is usual for the kind of file: the sign in Keras weights, where Larq keeps latent numbers; elsewhere as they
+    /// are, except that a layer of only +1, -1 and 0 is refused: there a 0 is most likely a mistake.
+    #[default]
+    Auto,
+    /// The sign of every weight.
+    Sign,
+    /// Every weight as it is.
+    Real,
+}
+
+/// An imported network and what the reader had to decide.
+#[derive(Debug)]
+pub struct Imported {
+    /// The network.
+    pub network: Network,
+    /// What kind of file it came from.
+    pub kind: &'static str,
+    /// Decisions a person should know of, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads a network from a file or folder of any kind in the table above.
+pub fn import(path: &Path, options: &ImportOptions) -> Result<Imported, ModelError> {
+    let (kind, stack) = recognise(path, options)?;
+    let network = fold_network(&stack.layers)?;
+    Ok(Imported { network, kind, notes: stack.notes })
+}
+
+fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stack), ModelError> {
+    if path.is_dir() {
+        if path.join("out_blk").is_dir() {
+            return Ok(("folder of layers", import_blocks::read(path, options)?));
+        }
+        let message = "this folder holds no out_blk, as a folder of layers in CSV does".into();
+        return Err(ModelError::Format { path: path.into(), message });
+    }
+    let mut head = Vec::new();
+    let io = |source| ModelError::Io { path: path.into(), source };
+    File::open(path).map_err(io)?.take(4096).read_to_end(&mut head).map_err(io)?;
+    if head.starts_with(b"\x89HDF\r\n\x1a\n") {
+        #[cfg(feature = "hdf5")]
+        return Ok(("Keras weights", super::import_hdf5::read(path, options)?));
+        #[cfg(not(feature = "hdf5"))]
+        return Err(ModelError::Format {
+            path: path.into(),
+            message: "an HDF5 file, which this build cannot read (cargo feature `hdf5` is off)".into(),
+        });
+    }
+    if head.get(8) == Some(&b'{') && head[..8] != *b"        " {
+        return Ok(("safetensors", import_safetensors::read(path, options)?));
+    }
+    let text = String::from_utf8_lossy(&head);
+    if text.lines().any(|line| line.trim_start().starts_with("weights:")) {
+        return Ok(("neuron", import_neuron::read(path)?));
+    }
+    if text.contains(super::file::FORMAT) {
+        let message = "this is a boolshap model already: nothing to import".into();
+        return Err(ModelError::Format { path: path.into(), message });
+    }
+    let start: String = text.chars().take(12).flat_map(char::escape_default).collect();
+    let message = format!(
+        "neither HDF5 weights, safetensors, a .neuron file nor a folder of layers: it {}",
+        if head.is_empty() { "is empty".into() } else { format!("begins with \"{start}\"") }
+    );
+    Err(ModelError::Format { path: path.into(), message })
+}
+
+/// Dense layers from input to output, with what their reader decided on the way.
+pub(crate) struct Stack {
+    pub(crate) layers: Vec<DenseLayer>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A kernel's numbers as weights, by the options and by what is usual for the kind of file.
+pub(crate) fn weights_of_kernel(
+    layer: &str,
+    kernel: Vec<Vec<RBig>>,
+    usually_latent: bool,
+    options: &ImportOptions,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Vec<RBig>>, ModelError> {
+    let is_unit = |w: &RBig| w.denominator() == &UBig::ONE && w.numerator().unsigned_abs() == UBig::ONE;
+    let numbers = || kernel.iter().flatten();
+    if numbers().all(is_unit) {
+        return Ok(kernel);
+    }
+    let binary_but_for_zeros = numbers().all(|w| w.is_zero() || is_unit(w)) && numbers().any(is_unit);
+    let sign = match options.kernels {
+        Kernels::Sign => true,
+        Kernels::Real => false,
+        Kernels::Auto => usually_latent || binary_but_for_zeros,
+    };
+    if !sign {
+        notes.push(format!("{layer}: the weights are not +-1 and are taken as they are (--kernels sign takes signs)"));
+        return Ok(kernel);
+    }
+    if !binary_but_for_zeros {
+        notes.push(format!(
+            "{layer}: the weights are latent numbers and count by their signs (--kernels real takes them as they are)"
+        ));
+    }
+    let mut signs = kernel;
+    for (neuron, row) in signs.iter_mut().enumerate() {
+        for (input, weight) in row.iter_mut().enumerate() {
+            let positive = if weight.is_zero() { options.zero_weight } else { Some(*weight > RBig::ZERO) };
+            let Some(positive) = positive else {
+                let problem = Problem::ZeroWeight { neuron: neuron + 1, input: input + 1 };
+                return Err(ModelError::Parameter { layer: layer.into(), problem });
+            };
+            *weight = if positive { RBig::ONE } else { -RBig::ONE };
+        }
+    }
+    Ok(signs)
+}
+
+/// A matrix of binary floats as exact rows, one for each output; `at(output, input)` is its index in `values`.
+pub(crate) fn exact_rows(
+    layer: &str,
+    values: &[f64],
+    shape: (usize, usize),
+    at: impl Fn(usize, usize) -> usize,
+) -> Result<Vec<Vec<RBig>>, ModelError> {
+    (0..shape.0)
+        .map(|output| (0..shape.1).map(|input| exact(values[at(output, input)], layer, "a weight", output)).collect())
+        .collect()
+}
+
+/// A vector of binary floats in exact numbers.
+pub(crate) fn exact_vector(layer: &str, what: &'static str, values: &[f64]) -> Result<Vec<RBig>, ModelError> {
+    values.iter().enumerate().map(|(neuron, &value)| exact(value, layer, what, neuron)).collect()
+}

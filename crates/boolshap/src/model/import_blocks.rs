@@ -1,0 +1,79 @@
+//! Networks as folders of CSV files: `blk1/`, `blk2/`, ..., `out_blk/`, each with `lin_weight.csv` (one row for each
+//! output neuron), `lin_bias.csv` and, for the blocks before the last, `bn_weight`, `bn_bias`, `bn_mean`, `bn_var`.
+//!
+//! Their batch normalisation divides by the root of `bn_var` itself: the epsilon is 0 unless the caller gives one.
+//! Numbers are decimals and taken as they are written.
+
+use super::ModelError;
+use super::fold::{BatchNorm, DenseLayer};
+use super::import::{ImportOptions, Stack, weights_of_kernel};
+use super::number::parse_decimal;
+use dashu::rational::RBig;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn read(folder: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
+    let wrong = |message: String| ModelError::Format { path: folder.into(), message };
+    let entries = std::fs::read_dir(folder).map_err(|source| ModelError::Io { path: folder.into(), source })?;
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|source| ModelError::Io { path: folder.into(), source })?.file_name();
+        if let Some(number) = name.to_str().and_then(|name| name.strip_prefix("blk")) {
+            numbers.push(number.parse::<usize>().map_err(|_| wrong(format!("blk{number} is not a numbered block")))?);
+        }
+    }
+    numbers.sort_unstable();
+    if let Some(gap) = (1..).zip(&numbers).find_map(|(expected, &found)| (expected != found).then_some(expected)) {
+        return Err(wrong(format!("blk{gap} is missing")));
+    }
+    let names = numbers.iter().map(|number| format!("blk{number}")).chain(["out_blk".to_string()]);
+    let mut stack = Stack { layers: Vec::new(), notes: Vec::new() };
+    for name in names {
+        let block = folder.join(&name);
+        let kernel = read_matrix(&block.join("lin_weight.csv"))?;
+        let weights = weights_of_kernel(&name, kernel, false, options, &mut stack.notes)?;
+        let bias = match block.join("lin_bias.csv") {
+            file if file.exists() => read_vector(&file)?,
+            _ => vec![RBig::ZERO; weights.len()],
+        };
+        let norm = block.join("bn_mean.csv").exists().then(|| read_norm(&block, &name, options)).transpose()?;
+        stack.layers.push(DenseLayer { name, weights, bias, norm });
+    }
+    Ok(stack)
+}
+
+fn read_norm(block: &Path, name: &str, options: &ImportOptions) -> Result<BatchNorm, ModelError> {
+    let vector = |file: &str| read_vector(&block.join(file));
+    Ok(BatchNorm {
+        name: name.into(),
+        gamma: vector("bn_weight.csv")?,
+        beta: vector("bn_bias.csv")?,
+        mean: vector("bn_mean.csv")?,
+        variance: vector("bn_var.csv")?,
+        epsilon: options.bn_epsilon.clone().unwrap_or(RBig::ZERO),
+    })
+}
+
+/// All numbers of a file as one vector, written as a row or as a column.
+fn read_vector(path: &Path) -> Result<Vec<RBig>, ModelError> {
+    let rows = read_matrix(path)?;
+    if rows.len() > 1 && rows.iter().any(|row| row.len() > 1) {
+        let message = format!("a vector is expected, not {} rows", rows.len());
+        return Err(ModelError::Format { path: path.into(), message });
+    }
+    Ok(rows.into_iter().flatten().collect())
+}
+
+fn read_matrix(path: &Path) -> Result<Vec<Vec<RBig>>, ModelError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ModelError::Io { path: PathBuf::from(path), source })?;
+    let mut rows = Vec::new();
+    for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
+        let cells = row.split(',').enumerate().map(|(column, cell)| {
+            parse_decimal(cell).ok_or_else(|| ModelError::Format {
+                path: path.into(),
+                message: format!("line {}, value {}: '{}' is not a finite number", line + 1, column + 1, cell.trim()),
+            })
+        });
+        rows.push(cells.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(rows)
+}

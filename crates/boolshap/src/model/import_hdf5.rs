@@ -1,0 +1,175 @@
+//! Keras and Larq weights in HDF5, as Keras 2 and tf-keras write them (`save_weights`, or `save` of a whole model).
+//!
+//! The group that holds the weights lists its layers in the attribute `layer_names`, each layer its datasets in
+//! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and perhaps a `bias`; batch normalisation has
+//! `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A whole model also says each layer's epsilon
+//! in `model_config`; a weights file does not, and then the caller must.
+
+use super::fold::{BatchNorm, DenseLayer};
+use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
+use super::{ModelError, Problem};
+use dashu::rational::RBig;
+use hdf5_pure::{AttrValue, File, Group};
+use std::collections::HashMap;
+use std::path::Path;
+
+pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
+    Reader { path, options }.stack()
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    options: &'a ImportOptions,
+}
+
+/// A layer's datasets by the last part of their name: `kernel`, `bias`, `gamma`, ...
+struct Layer {
+    name: String,
+    tensors: HashMap<String, (Vec<u64>, Vec<f64>)>,
+}
+
+impl Reader<'_> {
+    fn stack(&self) -> Result<Stack, ModelError> {
+        let file = File::open(self.path).map_err(|e| self.wrong(format!("not readable as HDF5: {e}")))?;
+        let root = file.root();
+        let attributes = self.attributes(&root, "/")?;
+        let epsilons = attributes.get("model_config").map(|config| self.epsilons(config)).transpose()?;
+        let (group, attributes) = if attributes.contains_key("layer_names") {
+            (root, attributes)
+        } else {
+            let no_layers = "holds no Keras weights: neither it nor a group model_weights has layer_names";
+            let group = file.group("model_weights").map_err(|_| self.wrong(no_layers.into()))?;
+            let attributes = self.attributes(&group, "model_weights")?;
+            (group, attributes)
+        };
+        let mut stack = Stack { layers: Vec::new(), notes: Vec::new() };
+        for name in self.names(&attributes, "layer_names", "/")? {
+            let layer = self.layer(&group, &name)?;
+            if layer.tensors.contains_key("kernel") {
+                stack.layers.push(self.dense(&layer, &mut stack.notes)?);
+            } else if layer.tensors.contains_key("moving_mean") {
+                self.normalise(&mut stack.layers, &layer, epsilons.as_ref())?;
+            } else if !layer.tensors.is_empty() {
+                let mut known: Vec<_> = layer.tensors.keys().cloned().collect();
+                known.sort();
+                return Err(
+                    self.wrong(format!("layer {name} is neither dense nor batch normalisation (it has {known:?})"))
+                );
+            }
+        }
+        if stack.layers.is_empty() {
+            return Err(self.wrong("holds no dense layer".into()));
+        }
+        Ok(stack)
+    }
+
+    fn layer(&self, group: &Group, name: &str) -> Result<Layer, ModelError> {
+        let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
+        let attributes = self.attributes(&folder, name)?;
+        let mut tensors = HashMap::new();
+        for weight in self.names(&attributes, "weight_names", name)? {
+            let wrong = |e| self.wrong(format!("{name}/{weight}: {e}"));
+            let dataset = folder.dataset(&weight).map_err(wrong)?;
+            let shape = dataset.shape().map_err(wrong)?;
+            let values = dataset.read_f64().map_err(wrong)?;
+            if shape.iter().product::<u64>() != values.len() as u64 {
+                return Err(self.wrong(format!("{name}/{weight} has {} values for shape {shape:?}", values.len())));
+            }
+            let last = weight.rsplit('/').next().unwrap_or(&weight);
+            tensors.insert(last.split(':').next().unwrap_or(last).to_string(), (shape, values));
+        }
+        Ok(Layer { name: name.into(), tensors })
+    }
+
+    fn dense(&self, layer: &Layer, notes: &mut Vec<String>) -> Result<DenseLayer, ModelError> {
+        let name = &layer.name;
+        let (shape, values) = &layer.tensors["kernel"];
+        let &[inputs, outputs] = shape.as_slice() else {
+            return Err(self.wrong(format!("layer {name} is not dense: its kernel has shape {shape:?}")));
+        };
+        let (inputs, outputs) = (inputs as usize, outputs as usize);
+        let kernel = exact_rows(name, values, (outputs, inputs), |output, input| input * outputs + output)?;
+        let weights = weights_of_kernel(name, kernel, true, self.options, notes)?;
+        let bias = match layer.tensors.get("bias") {
+            Some((_, values)) => exact_vector(name, "the bias", values)?,
+            None => vec![RBig::ZERO; outputs],
+        };
+        Ok(DenseLayer { name: name.clone(), weights, bias, norm: None })
+    }
+
+    fn normalise(
+        &self,
+        layers: &mut [DenseLayer],
+        layer: &Layer,
+        epsilons: Option<&HashMap<String, RBig>>,
+    ) -> Result<(), ModelError> {
+        let name = &layer.name;
+        let Some(dense) = layers.last_mut().filter(|dense| dense.norm.is_none()) else {
+            return Err(self.wrong(format!("batch normalisation {name} does not follow a dense layer")));
+        };
+        let in_file = epsilons.and_then(|epsilons| epsilons.get(name));
+        let epsilon = self.options.bn_epsilon.as_ref().or(in_file);
+        let unknown = || ModelError::Parameter { layer: name.clone(), problem: Problem::EpsilonUnknown };
+        let outputs = dense.weights.len();
+        let vector = |key: &str, what, default: Option<RBig>| match (layer.tensors.get(key), default) {
+            (Some((_, values)), _) => exact_vector(name, what, values),
+            (None, Some(default)) => Ok(vec![default; outputs]),
+            (None, None) => Err(self.wrong(format!("batch normalisation {name} has no {key}"))),
+        };
+        dense.norm = Some(BatchNorm {
+            name: name.clone(),
+            gamma: vector("gamma", "gamma", Some(RBig::ONE))?,
+            beta: vector("beta", "beta", Some(RBig::ZERO))?,
+            mean: vector("moving_mean", "the mean", None)?,
+            variance: vector("moving_variance", "the variance", None)?,
+            epsilon: epsilon.cloned().ok_or_else(unknown)?,
+        });
+        Ok(())
+    }
+
+    /// Each layer's epsilon, from the configuration that a whole saved model carries.
+    fn epsilons(&self, config: &AttrValue) -> Result<HashMap<String, RBig>, ModelError> {
+        let text = config.as_str().ok_or_else(|| self.wrong("model_config is not a text".into()))?;
+        let config: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| self.wrong(format!("model_config is not JSON: {e}")))?;
+        let layers = config["config"]["layers"].as_array().or(config["config"].as_array());
+        let mut epsilons = HashMap::new();
+        for layer in layers.into_iter().flatten() {
+            let name = layer["config"]["name"].as_str();
+            if let (Some(name), Some(epsilon)) = (name, layer["config"]["epsilon"].as_f64())
+                && let Ok(epsilon) = RBig::try_from(epsilon)
+            {
+                epsilons.insert(name.to_string(), epsilon);
+            }
+        }
+        Ok(epsilons)
+    }
+
+    fn attributes(&self, group: &Group, name: &str) -> Result<HashMap<String, AttrValue>, ModelError> {
+        group.attrs().map_err(|e| self.wrong(format!("attributes of {name}: {e}")))
+    }
+
+    /// A list of names; Keras writes an empty list as an empty array of floats, and cuts a very long one into
+    /// `layer_names0`, `layer_names1`, ...
+    fn names(&self, attributes: &HashMap<String, AttrValue>, key: &str, of: &str) -> Result<Vec<String>, ModelError> {
+        let list = |value: &AttrValue| match value {
+            AttrValue::F32Array(values) if values.is_empty() => Some(Vec::new()),
+            AttrValue::F64Array(values) if values.is_empty() => Some(Vec::new()),
+            value => value.as_strings().map(<[String]>::to_vec).or_else(|| Some(vec![value.as_str()?.to_string()])),
+        };
+        let not_names = || self.wrong(format!("attribute {key} of {of} is not a list of names"));
+        if let Some(value) = attributes.get(key) {
+            return list(value).ok_or_else(not_names);
+        }
+        let mut names = Vec::new();
+        for part in 0.. {
+            let Some(value) = attributes.get(&format!("{key}{part}")) else { break };
+            names.extend(list(value).ok_or_else(not_names)?);
+        }
+        Ok(names)
+    }
+
+    fn wrong(&self, message: String) -> ModelError {
+        ModelError::Format { path: self.path.into(), message }
+    }
+}

@@ -1,0 +1,29 @@
+//! Networks: what they compute, where they come from, and the file that keeps them.
+
+mod error;
+mod evaluate;
+mod file;
+mod fold;
+mod import;
+mod import_blocks;
+#[cfg(feature = "hdf5")]
+mod import_hdf5;
+mod import_neuron;
+mod import_safetensors;
+mod network;
+mod number;
+#[cfg(feature = "train")]
+mod polish;
+#[cfg(test)]
+pub(crate) mod random;
+#[cfg(feature = "train")]
+mod train;
+
+pub use error::{ModelError, Problem};
+pub use evaluate::{Evaluator, LANES, LOW_VARIABLES, count_classes};
+pub use file::{Marginals, Model};
+pub use fold::{BatchNorm, DenseLayer, fold_network};
+pub use import::{ImportOptions, Imported, Kernels, import};
+pub use network::{Gate, Network, Output, Score};
+#[cfg(feature = "train")]
+pub use train::{TrainOptions, correct, train};

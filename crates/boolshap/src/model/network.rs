@@ -1,0 +1,249 @@
+//! Networks of threshold gates: the exact function that everything else compiles, evaluates and explains.
+//!
+//! Inputs and hidden outputs are bits that stand for +1 (true) and -1 (false). A gate with integer weights `w` is true
+//! when `w . s >= t`. Call an input *conveniently instantiated* when its sign is that of its weight, and let `C` be the
+//! sum of `|w|` over those inputs and `W` the sum over all. Then `w . s = 2 C - W`, so the gate is true exactly when
+//! `C >= need`, with `need` a whole number between 0 (always) and `W + 1` (never). For weights +-1 this is equation (4)
+//! of Bertossi and Leon: `need` is their `d`, the number of inputs to instantiate conveniently.
+//!
+//! Weights are `i128`, so that f64 weights of a wide range of sizes can be scaled to integers without loss.
+
+use super::ModelError;
+
+/// The total weight of a gate stays below this, so that no sum of its weights can overflow.
+const MAX_TOTAL: u128 = 1 << 120;
+
+/// A threshold gate: true when its conveniently instantiated inputs weigh at least `need`.
+///
+/// ```
+/// use boolshap::model::Gate;
+/// // h1 of the paper's running example: -x1 - x2 + x3 + 0.16 >= 0, so d = 2.
+/// let h1 = Gate::new(vec![-1, -1, 1], 2).unwrap();
+/// assert!(h1.evaluate(&[false, false, false]));
+/// assert!(!h1.evaluate(&[true, true, true]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    weights: Vec<i128>,
+    need: u128,
+}
+
+impl Gate {
+    /// A gate in lowest terms: a common factor of the weights is divided out and `need` is brought into `0..=W+1`.
+    /// `None` if the weights are too large for their sum to be computed safely.
+    pub fn new(mut weights: Vec<i128>, need: i128) -> Option<Self> {
+        let factor = weights.iter().fold(0, |g, w| gcd(g, w.unsigned_abs()));
+        let mut need = need.max(0) as u128;
+        if factor > 1 {
+            weights.iter_mut().for_each(|w| *w /= factor as i128);
+            need = need.div_ceil(factor);
+        }
+        let total = total_weight(&weights)?;
+        Some(Gate { weights, need: need.min(total + 1) })
+    }
+
+    /// The weights, one for each input; 0 means that the gate does not look at that input.
+    pub fn weights(&self) -> &[i128] {
+        &self.weights
+    }
+
+    /// How much the conveniently instantiated inputs must weigh: 0 is always true, `total() + 1` never.
+    pub fn need(&self) -> u128 {
+        self.need
+    }
+
+    /// The sum of the weights' absolute values.
+    pub fn total(&self) -> u128 {
+        self.weights.iter().map(|w| w.unsigned_abs()).sum()
+    }
+
+    /// Whether every weight is +1 or -1.
+    pub fn is_binary(&self) -> bool {
+        self.weights.iter().all(|w| w.unsigned_abs() == 1)
+    }
+
+    /// The value on one input. The evaluator does 64 at a time; this is the definition.
+    pub fn evaluate(&self, inputs: &[bool]) -> bool {
+        convenient_weight(&self.weights, inputs) >= self.need
+    }
+}
+
+/// A class's score in a network that answers by the largest: `w . s + bias`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Score {
+    weights: Vec<i128>,
+    bias: i128,
+}
+
+impl Score {
+    /// A score; `None` if its largest absolute value could overflow.
+    pub fn new(weights: Vec<i128>, bias: i128) -> Option<Self> {
+        total_weight(&weights)?;
+        (bias.unsigned_abs() < MAX_TOTAL).then_some(Score { weights, bias })
+    }
+
+    /// The weights, one for each input.
+    pub fn weights(&self) -> &[i128] {
+        &self.weights
+    }
+
+    /// The constant term.
+    pub fn bias(&self) -> i128 {
+        self.bias
+    }
+
+    /// The sum of the weights' absolute values.
+    pub fn total(&self) -> u128 {
+        self.weights.iter().map(|w| w.unsigned_abs()).sum()
+    }
+
+    fn evaluate(&self, inputs: &[bool]) -> i128 {
+        2 * convenient_weight(&self.weights, inputs) as i128 - self.total() as i128 + self.bias
+    }
+}
+
+fn convenient_weight(weights: &[i128], inputs: &[bool]) -> u128 {
+    weights.iter().zip(inputs).filter(|&(&w, &x)| (w > 0) == x).map(|(w, _)| w.unsigned_abs()).sum()
+}
+
+fn total_weight(weights: &[i128]) -> Option<u128> {
+    let total = weights.iter().try_fold(0u128, |sum, w| sum.checked_add(w.unsigned_abs()))?;
+    (total < MAX_TOTAL).then_some(total)
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// What the last layer does with its inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Two classes: label 1 when the gate is true, else 0.
+    Step(Gate),
+    /// As many classes as scores: the class of the largest score, the first of them where several are largest.
+    Argmax(Vec<Score>),
+}
+
+/// A feed-forward network of threshold gates, dense and of any depth and width.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    inputs: usize,
+    hidden: Vec<Vec<Gate>>,
+    output: Output,
+}
+
+impl Network {
+    /// A network, after checking that every layer is as wide as the next one expects. Layers are numbered from 1.
+    pub fn new(inputs: usize, hidden: Vec<Vec<Gate>>, output: Output) -> Result<Self, ModelError> {
+        let mut width = inputs;
+        let expect = |layer: String, width: usize, found: usize| {
+            (width == found).then_some(()).ok_or(ModelError::Width { layer, expected: width, found })
+        };
+        if inputs == 0 {
+            return Err(ModelError::Empty { layer: "the input".into() });
+        }
+        for (index, gates) in hidden.iter().enumerate() {
+            let layer = format!("layer {}", index + 1);
+            if gates.is_empty() {
+                return Err(ModelError::Empty { layer });
+            }
+            for gate in gates {
+                expect(layer.clone(), width, gate.weights.len())?;
+            }
+            width = gates.len();
+        }
+        let layer = || format!("layer {} (output)", hidden.len() + 1);
+        match &output {
+            Output::Step(gate) => expect(layer(), width, gate.weights.len())?,
+            Output::Argmax(scores) if scores.len() < 2 => return Err(ModelError::Empty { layer: layer() }),
+            Output::Argmax(scores) => {
+                scores.iter().try_for_each(|score| expect(layer(), width, score.weights.len()))?;
+            }
+        }
+        Ok(Network { inputs, hidden, output })
+    }
+
+    /// How many features it reads.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The hidden layers, from the input on.
+    pub fn hidden(&self) -> &[Vec<Gate>] {
+        &self.hidden
+    }
+
+    /// The last layer.
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// How many classes it tells apart: 2 for a step output.
+    pub fn classes(&self) -> usize {
+        match &self.output {
+            Output::Step(_) => 2,
+            Output::Argmax(scores) => scores.len(),
+        }
+    }
+
+    /// The widths from input to output, such as `13-13-1`.
+    pub fn shape(&self) -> String {
+        let output = match &self.output {
+            Output::Step(_) => 1,
+            Output::Argmax(scores) => scores.len(),
+        };
+        let widths = self.hidden.iter().map(Vec::len).chain([output]);
+        widths.fold(self.inputs.to_string(), |shape, width| format!("{shape}-{width}"))
+    }
+
+    /// The class of one entity, by the definition: slow, and the judge of [`super::Evaluator`].
+    pub fn classify(&self, entity: &[bool]) -> usize {
+        let mut values = entity.to_vec();
+        for gates in &self.hidden {
+            values = gates.iter().map(|gate| gate.evaluate(&values)).collect();
+        }
+        match &self.output {
+            Output::Step(gate) => usize::from(gate.evaluate(&values)),
+            Output::Argmax(scores) => {
+                let mut best = 0;
+                for (class, score) in scores.iter().enumerate() {
+                    if score.evaluate(&values) > scores[best].evaluate(&values) {
+                        best = class;
+                    }
+                }
+                best
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lowest_terms_keep_the_function() {
+        // 6 C >= 7 with C a multiple of 6 is C' >= 2.
+        let gate = Gate::new(vec![6, -6, 12], 7).unwrap();
+        assert_eq!((gate.weights(), gate.need()), ([1, -1, 2].as_slice(), 2));
+        assert_eq!(Gate::new(vec![1, 1], -5).unwrap().need(), 0);
+        assert_eq!(Gate::new(vec![1, 1], 99).unwrap().need(), 3);
+        assert_eq!(Gate::new(vec![i128::MAX, i128::MAX - 1], 0), None);
+    }
+
+    #[test]
+    fn widths_that_do_not_fit_name_the_layer() {
+        let gate = |n: usize| Gate::new(vec![1; n], 1).unwrap();
+        let error = Network::new(3, vec![vec![gate(3), gate(3)]], Output::Step(gate(3))).unwrap_err();
+        assert_eq!(error.to_string(), "layer 2 (output) has weights for 3 inputs where 2 arrive");
+        let error = Network::new(3, vec![vec![gate(3), gate(2)]], Output::Step(gate(2))).unwrap_err();
+        assert_eq!(error.to_string(), "layer 1 has weights for 2 inputs where 3 arrive");
+    }
+
+    #[test]
+    fn the_first_of_equal_scores_wins() {
+        let score = |w: i128, b| Score::new(vec![w], b).unwrap();
+        let network = Network::new(1, vec![], Output::Argmax(vec![score(0, 1), score(1, 0), score(-1, 0)])).unwrap();
+        assert_eq!((network.classify(&[true]), network.classify(&[false])), (0, 0));
+    }
+}

@@ -1,0 +1,65 @@
+//! Reading stored parameters as the exact rationals they are.
+
+use super::{ModelError, Problem};
+use dashu::rational::RBig;
+
+/// A decimal as it is written: `0.1` is one tenth. `None` if it is not a finite number of a sensible size.
+pub(crate) fn parse_decimal(text: &str) -> Option<RBig> {
+    let text = text.trim();
+    // The float's range bounds the exponent, so that a short text cannot ask for gigabytes of digits.
+    let float: f64 = text.parse().ok()?;
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    let is_zero = !mantissa.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+    if !float.is_finite() || (float == 0.0) != is_zero {
+        return None;
+    }
+    if is_zero {
+        return Some(RBig::ZERO);
+    }
+    // The grammar of floats but not of RBig: a bare point at either end, and a plus sign in the exponent.
+    let unsigned = text.trim_start_matches('+');
+    let exponent = text[mantissa.len()..].replacen('+', "", 1);
+    let mantissa = &unsigned[..unsigned.len() - (text.len() - mantissa.len())];
+    let mantissa = mantissa.strip_suffix('.').unwrap_or(mantissa);
+    let mantissa = match mantissa.strip_prefix('-') {
+        Some(rest) if rest.starts_with('.') => format!("-0{rest}"),
+        _ if mantissa.starts_with('.') => format!("0{mantissa}"),
+        _ => mantissa.to_string(),
+    };
+    RBig::from_str_decimal(&format!("{mantissa}{exponent}")).ok()
+}
+
+/// A binary float as the dyadic fraction it is.
+pub(crate) fn exact(value: f64, layer: &str, what: &'static str, neuron: usize) -> Result<RBig, ModelError> {
+    RBig::try_from(value).map_err(|_| ModelError::Parameter {
+        layer: layer.to_string(),
+        problem: Problem::NotFinite { what, neuron: neuron + 1, value: value.to_string() },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_as_written() {
+        let fraction = |a: i64, b: u64| Some(RBig::from_parts(a.into(), b.into()));
+        let cases = [
+            ("0.1", fraction(1, 10)),
+            (" -1.0 ", fraction(-1, 1)),
+            ("+2.5e+1", fraction(25, 1)),
+            ("6.25E-2", fraction(1, 16)),
+            ("5.", fraction(5, 1)),
+            ("-.5", fraction(-1, 2)),
+            (".5e1", fraction(5, 1)),
+            ("0e999999999", fraction(0, 1)),
+            ("-0.0", fraction(0, 1)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_decimal(text), expected, "{text}");
+        }
+        for text in ["", "nan", "inf", "-infinity", "1e999", "1e-999999999", "1,5", "0x10", "1_000", "0.(3)", "--1"] {
+            assert_eq!(parse_decimal(text), None, "{text}");
+        }
+    }
+}

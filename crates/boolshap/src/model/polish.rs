@@ -1,0 +1,171 @@
+//! A discrete search around a trained network: flip a sign or move a threshold by one, and see how many training rows are
+//! right.
+//!
+//! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983) with steepest care at the end. Rows are collapsed and
+//! evaluated 64 to a word, and only the touched gate and the layers behind it are computed again, so that a small network
+//! tries hundreds of thousands of moves a second. The number of moves is fixed by the size of the work, never by a clock:
+//! the result depends on the seed alone. The best network seen is returned, which is never worse on the training rows than
+//! the one it began with.
+
+use super::evaluate::gate_word;
+use super::network::{Gate, Network, Output, Score};
+use super::{Evaluator, ModelError};
+use crate::data::{Seeded, Tally};
+use crate::lit::Watch;
+
+/// The most moves tried.
+const MAX_MOVES: u64 = 300_000;
+/// The most word operations spent, roughly a nanosecond each.
+const MAX_WORK: u64 = 4_000_000_000;
+/// The first temperature, as a share of all rows; it falls to a hundredth of that.
+const HEAT: f64 = 0.0005;
+
+/// Searches for a network that labels more of the rows right.
+pub(crate) fn polish(start: &Network, rows: &Tally, seed: u64, watch: &Watch<'_>) -> Result<Network, ModelError> {
+    let mut search = Search::new(start, rows)?;
+    let mut best = (start.clone(), search.right);
+    let mut chance = Seeded::new(seed, 4);
+    let moves = MAX_MOVES.min(MAX_WORK / search.cost_of_a_move());
+    let total = rows.total() as f64;
+    for step in 0..moves {
+        if step % 256 == 0 {
+            watch.step(step, moves)?;
+        }
+        let heat = HEAT * total * 0.01f64.powf(step as f64 / moves as f64);
+        search.try_move(&mut chance, heat)?;
+        if search.right > best.1 {
+            best = (search.network.clone(), search.right);
+        }
+    }
+    Ok(best.0)
+}
+
+struct Search<'a> {
+    network: Network,
+    rows: &'a Tally,
+    /// The values of each layer's inputs, first the rows themselves: a vector of words for each.
+    values: Vec<Vec<Vec<u64>>>,
+    right: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(network: &Network, rows: &'a Tally) -> Result<Self, ModelError> {
+        let bits = rows.rows();
+        let inputs = (0..bits.features()).map(|feature| bits.feature(feature).to_vec()).collect();
+        let mut search = Search { network: network.clone(), rows, values: vec![inputs], right: 0 };
+        for layer in 0..network.hidden().len() {
+            let outputs = layer_values(&network.hidden()[layer], &search.values[layer]);
+            search.values.push(outputs);
+        }
+        search.right = search.count_right(network.output(), &search.values[network.hidden().len()])?;
+        Ok(search)
+    }
+
+    /// Words read for one move in the worst layer.
+    fn cost_of_a_move(&self) -> u64 {
+        let gates = self.network.hidden().iter().flatten().map(|gate| gate.weights().len());
+        let outputs = match self.network.output() {
+            Output::Step(gate) => gate.weights().len(),
+            Output::Argmax(scores) => scores.iter().map(|score| score.weights().len()).sum(),
+        };
+        ((gates.sum::<usize>() + outputs) * self.rows.rows().blocks()).max(1) as u64
+    }
+
+    /// Proposes one change and keeps it if it is no worse, or with a chance that falls with the loss and the heat.
+    fn try_move(&mut self, chance: &mut Seeded, heat: f64) -> Result<(), ModelError> {
+        let layers = self.network.hidden().len();
+        let layer = chance.below(layers + 1);
+        let (network, values) = if layer < layers {
+            let index = chance.below(self.network.hidden()[layer].len());
+            let changed = change_gate(&self.network.hidden()[layer][index], chance);
+            let word = gate_values(&changed, &self.values[layer]);
+            let mut hidden = self.network.hidden().to_vec();
+            hidden[layer][index] = changed;
+            let network = Network::new(self.network.inputs(), hidden, self.network.output().clone())?;
+            if word == self.values[layer + 1][index] {
+                // Nothing sees the difference on these rows: drift freely.
+                self.network = network;
+                return Ok(());
+            }
+            let mut outputs = self.values[layer + 1].clone();
+            outputs[index] = word;
+            let mut values = vec![outputs];
+            for gates in &network.hidden()[layer + 1..] {
+                values.push(layer_values(gates, values.last().expect("one layer is there")));
+            }
+            (network, values)
+        } else {
+            let output = change_output(self.network.output(), chance);
+            (Network::new(self.network.inputs(), self.network.hidden().to_vec(), output)?, Vec::new())
+        };
+        let last = values.last().unwrap_or(&self.values[layers]);
+        let right = self.count_right(network.output(), last)?;
+        let loss = self.right as f64 - right as f64;
+        if loss <= 0.0 || chance.unit() < (-loss / heat).exp() {
+            self.values.splice(layers + 1 - values.len().., values);
+            (self.network, self.right) = (network, right);
+        }
+        Ok(())
+    }
+
+    fn count_right(&self, output: &Output, inputs: &[Vec<u64>]) -> Result<u64, ModelError> {
+        // The output layer alone is a network too.
+        let last = Network::new(inputs.len(), Vec::new(), output.clone())?;
+        let mut evaluator = Evaluator::new(&last);
+        let mut right = 0;
+        for (block, counts) in self.rows.counts().chunks(64).enumerate() {
+            let words: Vec<u64> = inputs.iter().map(|words| words[block]).collect();
+            let classes = evaluator.classes(&words);
+            for (lane, counts) in counts.iter().enumerate() {
+                right += counts.iter().zip(classes).map(|(count, word)| count * (word >> lane & 1)).sum::<u64>();
+            }
+        }
+        Ok(right)
+    }
+}
+
+fn layer_values(gates: &[Gate], inputs: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    gates.iter().map(|gate| gate_values(gate, inputs)).collect()
+}
+
+fn gate_values(gate: &Gate, inputs: &[Vec<u64>]) -> Vec<u64> {
+    let mut planes = Vec::new();
+    let mut words = vec![0; inputs.len()];
+    (0..inputs[0].len())
+        .map(|block| {
+            words.iter_mut().zip(inputs).for_each(|(word, input)| *word = input[block]);
+            gate_word(gate, &words, &mut planes)
+        })
+        .collect()
+}
+
+/// One sign flipped, or the threshold one up or down.
+fn change_gate(gate: &Gate, chance: &mut Seeded) -> Gate {
+    let mut weights = gate.weights().to_vec();
+    let mut need = gate.need() as i128;
+    match chance.below(weights.len() + 2) {
+        0 => need += 1,
+        1 => need -= 1,
+        index => weights[index - 2] = -weights[index - 2],
+    }
+    Gate::new(weights, need).expect("signs and small thresholds stay in range")
+}
+
+fn change_output(output: &Output, chance: &mut Seeded) -> Output {
+    match output {
+        Output::Step(gate) => Output::Step(change_gate(gate, chance)),
+        Output::Argmax(scores) => {
+            let mut scores = scores.clone();
+            let index = chance.below(scores.len());
+            let score = &scores[index];
+            let (mut weights, mut bias) = (score.weights().to_vec(), score.bias());
+            match chance.below(weights.len() + 2) {
+                0 => bias += 1,
+                1 => bias -= 1,
+                flip => weights[flip - 2] = -weights[flip - 2],
+            }
+            scores[index] = Score::new(weights, bias).expect("signs and small biases stay in range");
+            Output::Argmax(scores)
+        }
+    }
+}
