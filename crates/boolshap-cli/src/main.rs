@@ -1,3 +1,62 @@
-//! The command line of boolshap.
+//! The command line of boolshap: one file a command, thin wrappers around the library.
+//!
+//! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
-fn main() {}
+mod demo;
+mod import;
+mod info;
+mod predict;
+mod terminal;
+mod train;
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
+#[derive(Parser)]
+#[command(name = "boolshap", version, max_term_width = 110)]
+struct Arguments {
+    /// Threads to use (all cores by default)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Demo),
+    Train(train::Train),
+    Import(import::Import),
+    Predict(predict::Predict),
+    Info(info::Info),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if terminal::was_interrupted(&error) => ExitCode::from(130),
+        // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
+        Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "boolshap: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    terminal::catch_interrupts()?;
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    match &arguments.command {
+        Command::Demo(command) => command.run(),
+        Command::Train(command) => command.run(),
+        Command::Import(command) => command.run(),
+        Command::Predict(command) => command.run(),
+        Command::Info(command) => command.run(),
+    }
+}

@@ -4,7 +4,7 @@
 use super::Bits;
 use std::collections::BTreeMap;
 
-/// Distinct rows in ascending order (as numbers whose lowest bit is the first feature), with class counts.
+/// Distinct rows in ascending order, read from the first feature on, with class counts. No row is without a count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     rows: Bits,
@@ -14,30 +14,27 @@ pub struct Tally {
 impl Tally {
     /// Collapses the rows for which `keep` holds.
     pub fn new(bits: &Bits, labels: &[u32], classes: usize, keep: impl Fn(usize) -> bool) -> Self {
-        let mut groups: BTreeMap<Vec<u64>, Vec<u64>> = BTreeMap::new();
-        let words = bits.features().div_ceil(64);
-        for row in (0..bits.rows()).filter(|&row| keep(row)) {
-            // Highest word first, so that vectors compare as the numbers they spell.
-            let mut key = vec![0u64; words];
-            for feature in 0..bits.features() {
-                key[words - 1 - feature / 64] |= u64::from(bits.get(row, feature)) << (feature % 64);
-            }
-            groups.entry(key).or_insert_with(|| vec![0; classes])[labels[row] as usize] += 1;
-        }
-        let mut rows = Bits::new(bits.features());
-        let mut counts = Vec::with_capacity(groups.len());
-        for (key, count) in groups {
-            let bit = |feature: usize| key[words - 1 - feature / 64] >> (feature % 64) & 1 == 1;
-            rows.push(&(0..bits.features()).map(bit).collect::<Vec<_>>());
-            counts.push(count);
-        }
-        Tally { rows, counts }
+        let kept = (0..bits.rows()).filter(|&row| keep(row));
+        Self::from_counts(
+            bits.features(),
+            kept.map(|row| {
+                let mut counts = vec![0; classes];
+                counts[labels[row] as usize] = 1;
+                (bits.row(row), counts)
+            }),
+        )
     }
 
-    /// A tally of given rows and counts; the rows must be distinct and ascending.
-    pub fn from_counts(rows: Bits, counts: Vec<Vec<u64>>) -> Self {
-        assert_eq!(rows.rows(), counts.len(), "one vector of counts a row");
-        Tally { rows, counts }
+    /// Collapses rows that come with counts of their own.
+    pub fn from_counts(features: usize, counted: impl Iterator<Item = (Vec<bool>, Vec<u64>)>) -> Self {
+        let mut groups: BTreeMap<Vec<bool>, Vec<u64>> = BTreeMap::new();
+        for (row, counts) in counted.filter(|(_, counts)| counts.iter().any(|&count| count > 0)) {
+            let group = groups.entry(row).or_insert_with(|| vec![0; counts.len()]);
+            group.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        let mut rows = Bits::new(features);
+        groups.keys().for_each(|row| rows.push(row));
+        Tally { rows, counts: groups.into_values().collect() }
     }
 
     /// The distinct rows.
@@ -79,8 +76,8 @@ mod tests {
             bits.push(&row);
         }
         let tally = Tally::new(&bits, &[1, 0, 1, 0, 1], 2, |row| row != 4);
-        assert_eq!((0..2).map(|row| tally.rows().row(row)).collect::<Vec<_>>(), [[true, false], [false, true]]);
-        assert_eq!(tally.counts(), [[1, 2], [1, 0]]);
+        assert_eq!((0..2).map(|row| tally.rows().row(row)).collect::<Vec<_>>(), [[false, true], [true, false]]);
+        assert_eq!(tally.counts(), [[1, 0], [1, 2]]);
         assert_eq!((tally.total(), tally.ceiling(), tally.ones()), (4, 3, vec![3, 1]));
     }
 }

@@ -126,7 +126,8 @@ fn hold_back(rows: &Tally, seed: u64) -> (Vec<(u32, u32)>, Tally) {
     let mut counts = vec![vec![0; rows.counts()[0].len()]; rows.counts().len()];
     all[kept..].iter().for_each(|&(row, class)| counts[row as usize][class as usize] += 1);
     all.truncate(kept);
-    (all, Tally::from_counts(rows.rows().clone(), counts))
+    let counted = counts.into_iter().enumerate().map(|(row, counts)| (rows.rows().row(row), counts));
+    (all, Tally::from_counts(rows.rows().features(), counted))
 }
 
 /// The rows as +1 and -1.

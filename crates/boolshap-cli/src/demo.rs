@@ -1,0 +1,91 @@
+//! `boolshap demo`: the paper's experiment on what the program carries with it.
+//!
+//! It carries the California housing data as the distinct rows of its 13 bits with their counts by class and split, and a
+//! network trained on them. Both were made by this program from the raw file:
+//! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
+
+use crate::terminal::{print, thousands, with_progress};
+use crate::train::accuracy_text;
+use anyhow::{Context, anyhow};
+use boolshap::data::Tally;
+use boolshap::model::{Evaluator, Model, TrainOptions, correct, train};
+use clap::Args;
+use std::path::PathBuf;
+
+const MODEL: &str = include_str!("../assets/model.json");
+const ROWS: &str = include_str!("../assets/rows.csv");
+
+/// Run the paper's experiment on the embedded housing data; needs no other file
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Where to leave the results
+    #[arg(long, value_name = "DIR", default_value = "boolshap-demo")]
+    out: PathBuf,
+    /// Train the network anew instead of taking the embedded one
+    #[arg(long)]
+    retrain: bool,
+}
+
+impl Demo {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
+        let mut model = Model::from_json(MODEL).map_err(|e| anyhow!("the embedded model: {e}"))?;
+        let (training, testing) = embedded_rows(&model.features)?;
+        let seed = model.provenance.get("seed").and_then(serde_json::Value::as_u64).context("the model's seed")?;
+        if self.retrain {
+            let options = TrainOptions { seed, ..TrainOptions::default() };
+            model.network = with_progress("training", |watch| train(&training, &options, watch))?;
+        }
+        let rate = |rows: &Tally| correct(&model.network, rows) as f64 / rows.total() as f64;
+        let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
+        for (name, value) in [("train_accuracy", train_accuracy), ("test_accuracy", test_accuracy)] {
+            model.provenance.insert(name.into(), value.into());
+        }
+        let path = self.out.join("model.json");
+        model.save(&path)?;
+        print("California housing, 1990 census: is a block's median house value above the mean?")?;
+        print(&format!(
+            "{} blocks of houses on {} binary features, half of them for testing",
+            thousands(training.total() + testing.total()),
+            model.features.len()
+        ))?;
+        let origin = if self.retrain { "trained now" } else { "trained before, embedded" };
+        print(&format!("network {} with weights +-1, {origin} (seed {seed})", model.network.shape()))?;
+        print(&accuracy_text(Some(train_accuracy), Some(test_accuracy), &training, &testing))?;
+        print(&format!("\nThe most frequent kinds of blocks among the test rows:\n{}", frequent(&model, &testing, 6)))?;
+        print(&format!("\nmodel: {}", path.display()))?;
+        Ok(())
+    }
+}
+
+/// The training and test rows that the program carries.
+fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally)> {
+    let width = features.len();
+    let mut counted = [Vec::new(), Vec::new()];
+    for line in ROWS.lines().skip(1) {
+        let cells = line.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>().context("the embedded rows")?;
+        let row: Vec<bool> = cells[..width].iter().map(|&bit| bit == 1).collect();
+        counted[0].push((row.clone(), cells[width..width + 2].to_vec()));
+        counted[1].push((row, cells[width + 2..].to_vec()));
+    }
+    let [training, testing] = counted.map(|counted| Tally::from_counts(width, counted.into_iter()));
+    Ok((training, testing))
+}
+
+/// A table of the most frequent rows with what the network says of them.
+fn frequent(model: &Model, rows: &Tally, most: usize) -> String {
+    let mut order: Vec<usize> = (0..rows.counts().len()).collect();
+    let count = |row: usize| rows.counts()[row].iter().sum::<u64>();
+    order.sort_by_key(|&row| std::cmp::Reverse(count(row)));
+    let mut evaluator = Evaluator::new(&model.network);
+    let mut lines = vec!["  blocks  above mean  prediction  features that hold".to_string()];
+    for &row in order.iter().take(most) {
+        let words: Vec<u64> = rows.rows().row(row).into_iter().map(u64::from).collect();
+        let label = evaluator.classes(&words)[1] & 1;
+        let holds = model.features.iter().zip(&words).filter(|(_, word)| **word == 1).map(|(name, _)| name.as_str());
+        let share = 100.0 * rows.counts()[row][1] as f64 / count(row) as f64;
+        let names = holds.collect::<Vec<_>>().join(", ");
+        lines.push(format!("  {:>6}  {share:>9.0}%  {label:>10}  {names}", count(row)));
+    }
+    lines.join("\n")
+}

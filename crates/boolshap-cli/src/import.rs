@@ -1,0 +1,102 @@
+//! `boolshap import`: a network from another tool's file.
+
+use crate::info::describe;
+use crate::terminal::{note, output_path, print};
+use anyhow::{Context, bail};
+use boolshap::data::Table;
+use boolshap::model::{ImportOptions, Kernels, Model, import};
+use clap::{Args, ValueEnum};
+use dashu::rational::RBig;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Import a network from Keras/Larq HDF5 weights, safetensors, a .neuron file or a folder of layers in CSV
+#[derive(Args)]
+pub(crate) struct Import {
+    /// The file or folder; its kind is recognised from the content
+    source: PathBuf,
+    /// Where to write the model
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// Take the feature names from the header of this CSV or Parquet file (else x1, x2, ...)
+    #[arg(long, value_name = "FILE")]
+    features: Option<PathBuf>,
+    /// The epsilon of batch normalisation, where the file does not hold it
+    #[arg(long, value_name = "X", value_parser = epsilon)]
+    bn_epsilon: Option<RBig>,
+    /// Whether kernels hold the weights or latent numbers of which the sign counts
+    #[arg(long, value_enum, default_value = "auto")]
+    kernels: KernelChoice,
+    /// The sign of a latent weight of exactly 0, which is refused otherwise
+    #[arg(long, value_name = "SIGN", value_parser = sign, allow_hyphen_values = true)]
+    zero_weight: Option<bool>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum KernelChoice {
+    /// Signs in Keras weights, elsewhere the numbers as they are
+    Auto,
+    /// The sign of every number
+    Sign,
+    /// Every number as it is
+    Real,
+}
+
+fn epsilon(text: &str) -> Result<RBig, String> {
+    let float: f64 = text.parse().map_err(|_| "a number is expected")?;
+    if !(0.0..1e6).contains(&float) || (float > 0.0 && float < 1e-300) {
+        return Err("a number from 0 on is expected".into());
+    }
+    RBig::from_str_decimal(text).map_err(|e| e.to_string())
+}
+
+fn sign(text: &str) -> Result<bool, String> {
+    match text {
+        "+1" | "1" | "+" => Ok(true),
+        "-1" | "-" => Ok(false),
+        _ => Err("+1 or -1 is expected".into()),
+    }
+}
+
+impl Import {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let kernels = match self.kernels {
+            KernelChoice::Auto => Kernels::Auto,
+            KernelChoice::Sign => Kernels::Sign,
+            KernelChoice::Real => Kernels::Real,
+        };
+        let options = ImportOptions { bn_epsilon: self.bn_epsilon.clone(), kernels, zero_weight: self.zero_weight };
+        let imported = import(&self.source, &options).with_context(|| match self.source.is_dir() {
+            true => format!("import of the folder {}", self.source.display()),
+            false => format!("import of {}", self.source.display()),
+        })?;
+        imported.notes.iter().for_each(|text| note(text));
+        let inputs = imported.network.inputs();
+        let features = match &self.features {
+            None => Model::default_features(inputs),
+            Some(path) => {
+                let names = Table::open(path)?.columns().to_vec();
+                if names.len() != inputs {
+                    bail!("{}: the header has {} columns for {inputs} inputs", path.display(), names.len());
+                }
+                names
+            }
+        };
+        let mut model = Model::new(imported.network, features)?;
+        let source = self.source.file_name().map(|name| name.to_string_lossy().into_owned());
+        let facts = json!({
+            "program": concat!("boolshap ", env!("CARGO_PKG_VERSION")),
+            "command": "import",
+            "kind": imported.kind,
+            "source": source,
+        });
+        model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
+        model.save(&output_path(&self.output))?;
+        print(&format!("{} from {}", imported.kind, self.source.display()))?;
+        print(&describe(&model))?;
+        if self.output.as_os_str() != "-" {
+            print(&format!("model: {}", self.output.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! `boolshap predict`: the class of every row.
+
+use crate::terminal::{output_path, print};
+use anyhow::Context;
+use boolshap::data::{Entities, Reading, WholeFile};
+use boolshap::model::{Evaluator, Model};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Tell the class of every row
+#[derive(Args)]
+pub(crate) struct Predict {
+    /// The model
+    model: PathBuf,
+    /// The rows, CSV or Parquet: raw columns or bits, matched by name
+    data: PathBuf,
+    /// Where to write one column `prediction` as CSV, a row for each row
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How to read the rows
+    #[arg(long, value_enum, default_value = "auto")]
+    input: Input,
+}
+
+/// How to read a file of rows.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Input {
+    /// From the header
+    Auto,
+    /// Raw values
+    Raw,
+    /// 0 and 1 for each feature
+    Bits,
+}
+
+impl Input {
+    pub(crate) fn reading(self) -> Reading {
+        match self {
+            Input::Auto => Reading::Auto,
+            Input::Raw => Reading::Raw,
+            Input::Bits => Reading::Bits,
+        }
+    }
+}
+
+impl Predict {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let model = Model::load(&self.model)?;
+        let output = output_path(&self.output);
+        let place = || output.display().to_string();
+        let entities = Entities::open(&self.data, &model.features, model.binariser.as_ref(), self.input.reading())?;
+        let mut file = WholeFile::create(&output).with_context(place)?;
+        writeln!(file, "prediction").with_context(place)?;
+        let mut evaluator = Evaluator::new(&model.network);
+        let mut rows = 0;
+        for bits in entities {
+            let bits = bits?;
+            for block in 0..bits.blocks() {
+                let classes = evaluator.classes(&bits.block(block));
+                for lane in 0..(bits.rows() - block * 64).min(64) {
+                    let class = classes.iter().position(|word| word >> lane & 1 == 1);
+                    writeln!(file, "{}", class.expect("every entity has a class")).with_context(place)?;
+                }
+            }
+            rows += bits.rows();
+        }
+        file.finish().with_context(place)?;
+        if self.output.as_os_str() != "-" {
+            print(&format!("{rows} predictions: {}", self.output.display()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C.
+
+use boolshap::data::DataError;
+use boolshap::lit::{Stopped, Watch};
+use boolshap::model::ModelError;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The first Ctrl-C asks the work to stop; the second ends the program where it is.
+pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
+    #[expect(clippy::exit, reason = "a second Ctrl-C must end the program from the handler's thread")]
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(())
+}
+
+/// Runs work that reports progress, with a bar on a terminal and silently in a pipe.
+pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
+    let bar = ProgressBar::no_length();
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}").expect("the template is well formed");
+    bar.set_style(style);
+    bar.set_message(what);
+    let report = |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let result = work(&Watch::unlimited().stop_flag(&STOP).progress(&report));
+    bar.finish_and_clear();
+    result
+}
+
+pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
+    let stopped = error.chain().find_map(|cause| match cause.downcast_ref::<ModelError>() {
+        Some(ModelError::Stopped(stopped)) => Some(*stopped),
+        _ => match cause.downcast_ref::<DataError>() {
+            Some(DataError::Stopped(stopped)) => Some(*stopped),
+            _ => cause.downcast_ref::<Stopped>().copied(),
+        },
+    });
+    stopped == Some(Stopped::Interrupted)
+}
+
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Tells something that is no result.
+pub(crate) fn note(text: &str) {
+    // Nobody may be there to read it, which is no reason to fail.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+/// Prints a result.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{text}")
+}
+
+/// Prints a result for programs.
+pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
+    print(&value.to_string())
+}
+
+/// `-` as the name of an output means standard output.
+pub(crate) fn output_path(path: &Path) -> PathBuf {
+    if path.as_os_str() == "-" { PathBuf::from("/dev/stdout") } else { path.to_path_buf() }
+}
+
+/// A whole number with its digits in threes.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn digits_stand_in_threes() {
+        assert_eq!([0, 999, 1000, 1234567].map(super::thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

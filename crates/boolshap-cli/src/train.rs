@@ -1,0 +1,233 @@
+//! `boolshap train`: a table in, a network out.
+
+use crate::terminal::{note, output_path, print, print_json, thousands, with_progress};
+use anyhow::{Context, bail};
+use boolshap::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, WholeFile};
+use boolshap::model::{Marginals, Model, TrainOptions, correct, train};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Binarise a table, train a network on it and tell its accuracy
+///
+/// Columns are recognised from their values: numbers become one bit (strictly above the mean), names one bit each. Say
+/// otherwise with --column or --schema. An empty cell is 0.
+#[derive(Args)]
+pub(crate) struct Train {
+    /// The table, CSV or Parquet
+    data: PathBuf,
+    /// The column to predict: two classes, or more (numbers: above the mean)
+    #[arg(long)]
+    target: String,
+    /// Where to write the model
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// The widths of the hidden layers
+    #[arg(long, value_delimiter = ',', default_value = "13", value_parser = positive)]
+    hidden: Vec<usize>,
+    /// The share of rows kept for testing
+    #[arg(long, default_value = "0.5", value_parser = fraction)]
+    test_fraction: f64,
+    /// The rows that thresholds are fitted on
+    #[arg(long, value_enum, default_value = "all")]
+    fit: Fit,
+    /// Where the split, the weights and the search are drawn from
+    #[arg(long, default_value = "7")]
+    seed: u64,
+    /// A column's kind: NAME=numeric[:mean|:median|:bins=K|:at=A,B,..], boolean, categorical or ignored
+    #[arg(long = "column", value_name = "NAME=KIND")]
+    columns: Vec<String>,
+    /// Kinds of columns as a JSON object, {"NAME": "KIND", ...}
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// Also write the distinct rows with how often each class occurs, in training and in testing, as CSV
+    #[arg(long, value_name = "FILE")]
+    tally: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Fit {
+    /// All rows, without looking at their labels
+    All,
+    /// The training rows
+    Train,
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..1.0).contains(&value) => Ok(value),
+        _ => Err("a number from 0 up to but not including 1 is expected".into()),
+    }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(value) if value > 0 => Ok(value),
+        _ => Err("a width is a whole number from 1 on".into()),
+    }
+}
+
+impl Train {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let output = output_path(&self.output);
+        // An output that cannot be written should not cost a training first.
+        drop(WholeFile::create(&output).with_context(|| output.display().to_string())?);
+        let table = Table::open(&self.data)?;
+        let kinds = self.kinds()?;
+        let fit = match self.fit {
+            Fit::All => FitOn::All,
+            Fit::Train => FitOn::Train,
+        };
+        let how = Preparation {
+            target: &self.target,
+            kinds: &kinds,
+            test_fraction: self.test_fraction,
+            seed: self.seed,
+            fit,
+        };
+        let data = with_progress("reading", |watch| Dataset::prepare(&table, &how, watch))?;
+        data.notes.iter().for_each(|text| note(text));
+        let classes = data.target.code.classes();
+        let tally = |keep: &dyn Fn(usize) -> bool| Tally::new(&data.bits, &data.labels, classes, keep);
+        let (training, testing) = (tally(&|row| !data.test[row]), tally(&|row| data.test[row]));
+        let options = TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() };
+        let network = with_progress("training", |watch| train(&training, &options, watch))?;
+        let rate = |rows: &Tally| (rows.total() > 0).then(|| correct(&network, rows) as f64 / rows.total() as f64);
+        let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
+        let (rows, distinct) = (data.bits.rows(), tally(&|_| true).rows().rows());
+        let mut model = Model::new(network, data.binariser.features())?;
+        model.classes = Some(data.target.classes());
+        model.marginals = Some(Marginals { rows: training.total(), ones: training.ones() });
+        model.provenance = self.provenance(&data, train_accuracy, test_accuracy);
+        model.binariser = Some(data.binariser);
+        model.save(&output)?;
+        if let Some(path) = &self.tally {
+            write_tally(&output_path(path), &model.features, &training, &testing)?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        if self.json {
+            print_json(&json!({
+                "rows": rows,
+                "distinct_rows": distinct,
+                "features": model.features,
+                "classes": model.classes,
+                "shape": model.network.shape(),
+                "train_rows": training.total(),
+                "test_rows": testing.total(),
+                "train_accuracy": train_accuracy,
+                "test_accuracy": test_accuracy,
+                "seconds": seconds,
+            }))?;
+            return Ok(());
+        }
+        let (count, features) = (thousands(rows as u64), model.features.len());
+        print(&format!("{}: {count} rows, {distinct} distinct on {features} features", self.data.display()))?;
+        let trained = thousands(training.total());
+        print(&format!("trained {} on {trained} rows in {seconds:.1} s (seed {})", model.network.shape(), self.seed))?;
+        print(&accuracy_text(train_accuracy, test_accuracy, &training, &testing))?;
+        if self.output.as_os_str() != "-" {
+            print(&format!("model: {}", self.output.display()))?;
+        }
+        Ok(())
+    }
+
+    fn kinds(&self) -> anyhow::Result<Kinds> {
+        let mut kinds = Kinds::new();
+        if let Some(path) = &self.schema {
+            let place = || path.display().to_string();
+            let text = std::fs::read_to_string(path).with_context(place)?;
+            let object: std::collections::BTreeMap<String, String> = serde_json::from_str(&text)
+                .with_context(|| format!("{}: an object of column names and kinds is expected", path.display()))?;
+            for (name, kind) in object {
+                let kind: Kind = kind
+                    .parse()
+                    .map_err(anyhow::Error::msg)
+                    .with_context(|| format!("{}: column '{name}'", place()))?;
+                kinds.insert(name, kind);
+            }
+        }
+        for text in &self.columns {
+            // The kind holds no `=` before its own options, but a name may hold one.
+            let cut = text.match_indices('=').find(|(at, _)| text[at + 1..].parse::<Kind>().is_ok());
+            let Some((at, _)) = cut else {
+                let kind = text.split_once('=').map_or(text.as_str(), |(_, kind)| kind);
+                bail!("--column '{text}': {}", kind.parse::<Kind>().err().unwrap_or("NAME=KIND is expected".into()));
+            };
+            kinds.insert(text[..at].to_string(), text[at + 1..].parse().map_err(anyhow::Error::msg)?);
+        }
+        Ok(kinds)
+    }
+
+    fn provenance(
+        &self,
+        data: &Dataset,
+        train_accuracy: Option<f64>,
+        test_accuracy: Option<f64>,
+    ) -> std::collections::BTreeMap<String, serde_json::Value> {
+        let file = self.data.file_name().map(|name| name.to_string_lossy().into_owned());
+        let facts = json!({
+            "program": concat!("boolshap ", env!("CARGO_PKG_VERSION")),
+            "command": "train",
+            "source": file,
+            "rows": data.bits.rows(),
+            "target": data.target,
+            "test_fraction": self.test_fraction,
+            "fit": match self.fit { Fit::All => "all", Fit::Train => "train" },
+            "seed": self.seed,
+            "train_accuracy": train_accuracy,
+            "test_accuracy": test_accuracy,
+        });
+        serde_json::from_value(facts).expect("an object of facts by name")
+    }
+}
+
+/// How good the network is, beside what guessing and what knowing everything would give.
+pub(crate) fn accuracy_text(train: Option<f64>, test: Option<f64>, training: &Tally, testing: &Tally) -> String {
+    let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
+    let judged = if testing.total() > 0 { testing } else { training };
+    let classes = judged.counts().first().map_or(0, Vec::len);
+    let of_class = |class: usize| judged.counts().iter().map(|counts| counts[class]).sum::<u64>();
+    let share = |rows: u64| rows as f64 / judged.total() as f64;
+    format!(
+        "accuracy: {} on training rows, {} on {} test rows\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4})",
+        shown(train),
+        shown(test),
+        thousands(testing.total()),
+        share((0..classes).map(of_class).max().unwrap_or(0)),
+        share(judged.ceiling()),
+    )
+}
+
+/// Distinct rows as bits, then `train:K` and `test:K`: how often class K occurs.
+fn write_tally(path: &Path, features: &[String], training: &Tally, testing: &Tally) -> anyhow::Result<()> {
+    let place = || path.display().to_string();
+    let classes = training.counts().first().map_or(0, Vec::len);
+    let mut rows: std::collections::BTreeMap<Vec<bool>, [Vec<u64>; 2]> = Default::default();
+    for (side, tally) in [training, testing].into_iter().enumerate() {
+        for (index, counts) in tally.counts().iter().enumerate() {
+            let slot = rows.entry(tally.rows().row(index)).or_insert_with(|| [vec![0; classes], vec![0; classes]]);
+            slot[side].clone_from(counts);
+        }
+    }
+    let mut file = WholeFile::create(path).with_context(place)?;
+    let quoted = features.iter().map(|name| quote(name));
+    let sides = ["train", "test"].into_iter().flat_map(|side| (0..classes).map(move |class| format!("{side}:{class}")));
+    writeln!(file, "{}", quoted.chain(sides).collect::<Vec<_>>().join(",")).with_context(place)?;
+    for (row, counts) in rows {
+        let bits = row.iter().map(|&bit| u64::from(bit).to_string());
+        let cells = bits.chain(counts.iter().flatten().map(u64::to_string)).collect::<Vec<_>>();
+        writeln!(file, "{}", cells.join(",")).with_context(place)?;
+    }
+    file.finish().with_context(place)
+}
+
+/// A CSV cell, in quotes where it needs them.
+fn quote(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
+}

@@ -1,0 +1,80 @@
+//! Data moves one way: no stage may use a stage to its right, and every file says on top what it is for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const STAGES: [&str; 9] = ["lit", "data", "model", "formula", "diagram", "circuit", "explain", "query", "report"];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The stages that a line of code names by `crate::STAGE`, alone or inside braces.
+fn stages_named(line: &str) -> Vec<&'static str> {
+    let line = line.split("//").next().unwrap_or("");
+    let mut named = Vec::new();
+    for (at, _) in line.match_indices("crate::") {
+        let rest = &line[at + "crate::".len()..];
+        let words = match rest.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap_or(list).split(',').collect(),
+            None => vec![rest],
+        };
+        for word in words {
+            let word = word.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+            named.extend(STAGES.iter().filter(|stage| **stage == word));
+        }
+    }
+    named
+}
+
+fn steps_to_the_right(stage: usize, text: &str) -> Vec<String> {
+    let wrong = |line: &&str| stages_named(line).iter().any(|name| STAGES[stage + 1..].contains(name));
+    text.lines().filter(wrong).map(str::to_string).collect()
+}
+
+#[test]
+fn no_stage_looks_to_its_right() {
+    let mut read = 0;
+    for (index, stage) in STAGES.iter().enumerate() {
+        let folder = source().join(stage);
+        for file in if folder.is_dir() { files(&folder) } else { Vec::new() } {
+            let wrong = steps_to_the_right(index, &fs::read_to_string(&file).unwrap());
+            assert!(wrong.is_empty(), "{} looks to its right: {wrong:?}", file.display());
+            read += 1;
+        }
+    }
+    assert!(read > 10, "only {read} files were read");
+}
+
+#[test]
+fn every_file_belongs_to_a_stage_and_opens_with_its_purpose() {
+    for file in files(&source()) {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("//! "), "{} does not say what it is for", file.display());
+        let inside = file.strip_prefix(source()).unwrap();
+        let first = inside.iter().next().unwrap().to_str().unwrap();
+        let known = STAGES.contains(&first) || ["lib.rs", "tutorial.rs"].contains(&first);
+        assert!(known, "{} belongs to no stage", inside.display());
+    }
+}
+
+#[test]
+fn the_check_itself_bites() {
+    assert_eq!(steps_to_the_right(1, "use crate::lit::Watch;\nuse crate::model::Network;").len(), 1);
+    assert_eq!(steps_to_the_right(0, "use crate::{lit::Var, circuit::Node};").len(), 1);
+    assert_eq!(steps_to_the_right(2, "    let x = crate::explain::score();").len(), 1);
+    assert_eq!(steps_to_the_right(2, "// crate::explain comes later\nuse crate::data::Bits;").len(), 0);
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs what the tests need beside Rust: a C++ compiler, python3 with venv, and the packages of requirements.txt in a
+# virtual environment under the folder given. Does nothing when all of it is there.
+set -euo pipefail
+venv=$1
+here=$(cd "$(dirname "$0")" && pwd)
+
+packages=()
+command -v c++ >/dev/null || packages+=(g++)
+command -v make >/dev/null || packages+=(make)
+if ! command -v python3 >/dev/null; then
+  packages+=(python3 python3-venv)
+elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+  packages+=(python3-venv)
+fi
+if [ ${#packages[@]} -gt 0 ]; then
+  if [ "$(id -u)" -eq 0 ]; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
+  else
+    echo "The tests need some Debian packages first: sudo apt-get install -y ${packages[*]}" >&2
+    exit 1
+  fi
+fi
+
+stamp=$venv/requirements.installed
+if ! cmp -s "$here/requirements.txt" "$stamp"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+  cp "$here/requirements.txt" "$stamp"
+fi

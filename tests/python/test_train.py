@@ -1,0 +1,124 @@
+"""Training and binarising, judged by pyarrow, numpy and scikit-learn."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+SEEDS = [7, 8, 9]
+
+
+def read_columns(path):
+    table = pyarrow.csv.read_csv(path)
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def expected_bits(columns, target):
+    """The paper's rule by plain Python: strictly above the mean of the present values; one bit a category."""
+    names, bits = [], []
+    for name, values in columns.items():
+        if name == target:
+            continue
+        if isinstance(next(v for v in values if v is not None), str):
+            for category in sorted(set(values)):
+                names.append(f"{name}={category}")
+                bits.append([int(value == category) for value in values])
+        else:
+            present = [value for value in values if value is not None]
+            mean = sum(present) / len(present)
+            names.append(name)
+            bits.append([int(value is not None and value > mean) for value in values])
+    return names, np.array(bits).T
+
+
+def test_accuracy_beside_logistic_regression(boolshap, shared_data):
+    housing = shared_data("housing/housing.csv")
+    accuracies = []
+    for seed in SEEDS:
+        result = boolshap.json(
+            "train", housing, "--target", "median_house_value", "-o", "m.json", "--seed", seed, "--tally", "t.csv"
+        )
+        with open(boolshap.folder / "t.csv", newline="") as file:
+            rows = np.array([[int(cell) for cell in row] for row in list(csv.reader(file))[1:]])
+        bits, counts = rows[:, :13], rows[:, 13:]
+        x = np.vstack([bits, bits])
+        labels = np.repeat([0, 1], len(bits))
+        regression = LogisticRegression(max_iter=1000)
+        regression.fit(x, labels, sample_weight=np.concatenate([counts[:, 0], counts[:, 1]]))
+        rival = regression.score(x, labels, sample_weight=np.concatenate([counts[:, 2], counts[:, 3]]))
+        print(f"seed {seed}: network {result['test_accuracy']:.4f}, logistic regression {rival:.4f}")
+        assert result["test_accuracy"] >= rival - 0.005
+        accuracies.append(result["test_accuracy"])
+    assert np.mean(accuracies) >= 0.785
+
+
+def test_housing_bits_follow_the_papers_rule(boolshap, shared_data):
+    housing = shared_data("housing/housing.csv")
+    columns = read_columns(housing)
+    names, bits = expected_bits(columns, "median_house_value")
+    value = np.array(columns["median_house_value"])
+    labels = (value > value.mean()).astype(int)
+    boolshap("train", housing, "--target", "median_house_value", "-o", "m.json", "--tally", "t.csv")
+    model = json.loads((boolshap.folder / "m.json").read_text())
+    assert model["features"] == names
+    with open(boolshap.folder / "t.csv", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == names + ["train:0", "train:1", "test:0", "test:1"]
+    tally = {tuple(map(int, row[:13])): [int(cell) for cell in row[13:]] for row in rows}
+    counted = {}
+    for row, label in zip(map(tuple, bits.tolist()), labels):
+        counted.setdefault(row, [0, 0])[label] += 1
+    assert {row: [c[0] + c[2], c[1] + c[3]] for row, c in tally.items()} == counted
+    sums = np.array([row for row in tally.values()]).sum(axis=0)
+    assert abs(int(sums[0]) - int(sums[2])) <= 1 and abs(int(sums[1]) - int(sums[3])) <= 1, "the split is stratified"
+
+
+def test_parquet_and_csv_give_one_model(boolshap, shared_data):
+    housing = shared_data("housing/housing.csv")
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(housing).slice(0, 3000), boolshap.folder / "h.parquet")
+    lines = housing.read_text().splitlines(keepends=True)[:3001]
+    (boolshap.folder / "h.csv").write_text("".join(lines))
+    models = []
+    for name in ("h.csv", "h.parquet"):
+        boolshap("train", name, "--target", "median_house_value", "-o", "m.json", "--hidden", "4")
+        model = json.loads((boolshap.folder / "m.json").read_text())
+        assert model["provenance"].pop("source") == name
+        models.append(model)
+        boolshap("predict", "m.json", name, "-o", name + ".out")
+    assert models[0] == models[1]
+    assert (boolshap.folder / "h.csv.out").read_text() == (boolshap.folder / "h.parquet.out").read_text()
+
+
+def test_parquet_with_nulls_booleans_and_dictionaries(boolshap):
+    rows = 64
+    rng = np.random.default_rng(1)
+    flag = rng.integers(0, 2, rows).astype(bool)
+    x = [None if i % 7 == 0 else float(value) for i, value in enumerate(rng.normal(size=rows))]
+    place = pyarrow.array([["a", "b", "c"][i % 3] for i in range(rows)]).dictionary_encode()
+    table = pyarrow.table({"flag": flag, "x": x, "n": np.arange(rows, dtype=np.int16), "place": place, "y": flag})
+    pyarrow.parquet.write_table(table, boolshap.folder / "t.parquet")
+    result = boolshap.json("train", "t.parquet", "--target", "y", "-o", "m.json", "--hidden", "4")
+    assert result["features"] == ["flag", "x", "n", "place=a", "place=b", "place=c"]
+    assert result["test_accuracy"] == 1.0
+    present = [value for value in x if value is not None]
+    schema = json.loads((boolshap.folder / "m.json").read_text())["schema"]
+    assert schema[1]["code"]["above"] == pytest.approx(np.mean(present), abs=1e-15)
+    boolshap("predict", "m.json", "t.parquet", "-o", "p.csv")
+    np.testing.assert_array_equal(np.loadtxt(boolshap.folder / "p.csv", skiprows=1, dtype=int), flag.astype(int))
+
+
+def test_three_classes(boolshap):
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 2, (600, 6))
+    label = np.array(["low", "middle", "top"])[x[:, 0] + x[:, 1]]
+    with open(boolshap.folder / "t.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "d", "e", "f", "y"])
+        writer.writerows([*row, name] for row, name in zip(x.tolist(), label))
+    result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "8")
+    assert result["classes"] == ["low", "middle", "top"]
+    assert result["test_accuracy"] == 1.0
