@@ -1,7 +1,8 @@
 //! Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 //!
 //! The folders are the stages of the pipeline and data moves through them from left to right:
-//! [`lit`], [`circuit`]. A stage uses only stages to its left; a test reads the `use` lines and keeps it so.
+//! [`lit`], [`circuit`], [`explain`]. A stage uses only stages to its left; a test reads the `use` lines and keeps it so.
 
 pub mod circuit;
+pub mod explain;
 pub mod lit;

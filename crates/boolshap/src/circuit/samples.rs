@@ -53,22 +53,22 @@ pub(crate) fn random(variables: usize, seed: u64, density: u32) -> (Circuit, Vec
     for index in (0..values.len()).filter(|&index| values[index]) {
         table[index / 64] |= 1 << (index % 64);
     }
-    (shaped(variables, &values, dice), table)
+    (shaped(variables, &values, dice.0), table)
 }
 
 /// A circuit of random shape for the function with these values.
-fn shaped(variables: usize, values: &[bool], dice: Dice) -> Circuit {
-    let mut shaper = Shaper { builder: CircuitBuilder::new(variables).unwrap(), dice };
+pub(crate) fn shaped(variables: usize, values: &[bool], seed: u64) -> Circuit {
+    let mut shaper = Shaper { builder: CircuitBuilder::new(variables).unwrap(), dice: Dice(seed) };
     let all: Vec<usize> = (0..variables).collect();
     let root = shaper.shape(&all, values);
     shaper.builder.finish(root).unwrap()
 }
 
 /// A small generator of numbers (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
+struct Dice(u64);
 
 impl Dice {
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+    fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
