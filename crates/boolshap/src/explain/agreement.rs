@@ -131,16 +131,24 @@ proptest! {
         floats in proptest::collection::vec(0.0..=1.0f64, 9),
     ) {
         let n = circuit.variables();
-        let distribution = Distribution::from_floats(&floats[..n]).unwrap();
+        // Their denominators make numbers of up to 19, 99 and some 480 bits: every kind of integer is used.
+        let thousandths = floats[..n].iter().map(|p| fraction((p * 1000.0) as i64, 1000)).collect();
+        let distributions = [
+            Distribution::uniform(n),
+            Distribution::product(thousandths).unwrap(),
+            Distribution::from_floats(&floats[..n]).unwrap(),
+        ];
         let entities: Vec<Vec<bool>> =
             (0..9).map(|row| assignment(n, (seed >> (7 * row)) as usize & ((1 << n) - 1))).collect();
         let (paper, watch) = (paper_form(&circuit).unwrap(), &Watch::unlimited());
         let labels = Labels::of_circuit(&circuit).unwrap();
         let (open_box, black_box) = (OpenBox::new(&paper).unwrap(), BruteForce::new(&labels));
-        let exact = open_box.explain_exact(&entities, &distribution, watch).unwrap();
-        prop_assert_eq!(&exact, &black_box.explain_exact(&entities, &distribution, watch).unwrap());
-        let floats = open_box.explain(&entities, &distribution, watch).unwrap();
-        floats.iter().zip(&exact).for_each(|(floats, exact)| assert_close(floats, exact));
+        for distribution in &distributions {
+            let exact = open_box.explain_exact(&entities, distribution, watch).unwrap();
+            prop_assert_eq!(&exact, &black_box.explain_exact(&entities, distribution, watch).unwrap());
+            let floats = open_box.explain(&entities, distribution, watch).unwrap();
+            floats.iter().zip(&exact).for_each(|(floats, exact)| assert_close(floats, exact));
+        }
     }
 }
 

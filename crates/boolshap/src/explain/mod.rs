@@ -11,6 +11,8 @@ mod error;
 mod explanation;
 mod labels;
 mod open_box;
+mod open_box_floats;
+mod open_box_fractions;
 mod polynomial;
 
 #[cfg(test)]

@@ -25,12 +25,10 @@
 //! on when the last parent is done, so the memory is that of the widest cut of the circuit, not of all its nodes.
 //! Cost: n sweeps of O(|C| n^2) for all scores of an entity, eight entities at once.
 
-use super::polynomial::{Coefficient, LANES, Lanes, add, multiply};
-use super::{Distribution, ExplainError, Explanation};
-use crate::circuit::{Circuit, Evaluator, Node, check};
-use crate::lit::{Lit, Var, Watch};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use super::polynomial::{Coefficient, add, multiply};
+use super::{Distribution, ExplainError};
+use crate::circuit::{Circuit, Node, check};
+use crate::lit::{Lit, Var};
 
 /// SHAP scores by the paper's algorithm on a dDBCSFi(2) (engine `paper`).
 ///
@@ -49,12 +47,13 @@ use dashu::rational::RBig;
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpenBox<'c> {
-    circuit: &'c Circuit,
+    pub(super) circuit: &'c Circuit,
     steps: Vec<Step>,
     slots: usize,
-    root: usize,
+    /// The slot of the root's vector.
+    pub(super) root: usize,
     /// The variables of the root in ascending order: the players.
-    players: Vec<Var>,
+    pub(super) players: Vec<Var>,
 }
 
 /// One gate of two children: the slots of their vectors, and of its own.
@@ -73,9 +72,6 @@ enum Gate {
 }
 
 impl<'c> OpenBox<'c> {
-    /// The most mentioned features that [`OpenBox::explain`] takes: beyond, binomial coefficients leave the floats.
-    pub const MAX_FEATURES: usize = 1000;
-
     /// Prepares a circuit; an error if it is not decomposable, smooth and of fan-in 2, naming the node.
     pub fn new(circuit: &'c Circuit) -> Result<Self, ExplainError> {
         for id in circuit.reachable() {
@@ -144,128 +140,11 @@ impl<'c> OpenBox<'c> {
         self.slots
     }
 
-    /// The scores of these entities in floats.
-    pub fn explain<E: AsRef<[bool]>>(
+    pub(super) fn check<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
         distribution: &Distribution,
-        watch: &Watch<'_>,
-    ) -> Result<Vec<Explanation<f64>>, ExplainError> {
-        self.check(entities, distribution)?;
-        let players = self.players.len();
-        if players > Self::MAX_FEATURES {
-            let (engine, limit) = ("the open-box algorithm in floats", Self::MAX_FEATURES);
-            return Err(ExplainError::TooManyFeatures { features: players, engine, limit });
-        }
-        // k! (n-k-1)! / n!, each from the one before.
-        let weights: Vec<f64> = (0..players)
-            .scan(0.0, |weight, k| {
-                *weight = if k == 0 { 1.0 / players as f64 } else { *weight * k as f64 / (players - k) as f64 };
-                Some(*weight)
-            })
-            .collect();
-        let mut evaluator = Evaluator::new(self.circuit);
-        let mut slots = self.empty_slots(Lanes([1.0; LANES]));
-        let mut explanations = Vec::with_capacity(entities.len());
-        for block in entities.chunks(LANES) {
-            // Lanes past the last entity repeat it.
-            let value = |lane: usize, var: Var| block[lane.min(block.len() - 1)].as_ref()[var.index()];
-            let bit = |truth: bool| f64::from(u8::from(truth));
-            let literal = |lit: Lit| {
-                let p = distribution.floats()[lit.var().index()];
-                let random = if lit.is_negative() { 1.0 - p } else { p };
-                let fixed = Lanes(std::array::from_fn(|lane| bit(lit.holds(value(lane, lit.var())))));
-                [Lanes([random; LANES]), fixed]
-            };
-            let words: Vec<u64> = (0..self.circuit.variables())
-                .map(|v| (0..block.len()).fold(0, |word, lane| word | u64::from(value(lane, Var::new(v))) << lane))
-                .collect();
-            let labels = evaluator.words(&words)?;
-            self.fill_literals(&mut slots, literal);
-            self.sweep(&mut slots);
-            let base = slots[self.root][0].0;
-            let mut scores = vec![[0.0; LANES]; self.circuit.variables()];
-            for &var in &self.players {
-                watch.step(explanations.len() as u64, entities.len() as u64)?;
-                slots[var.positive().code()] = vec![Lanes([1.0; LANES])];
-                slots[var.negative().code()] = vec![Lanes([-1.0; LANES])];
-                self.sweep(&mut slots);
-                let mut sum = Lanes::zero();
-                for (&weight, difference) in weights.iter().zip(&slots[self.root]) {
-                    sum.add_product(&Lanes([weight; LANES]), difference);
-                }
-                let p = distribution.floats()[var.index()];
-                scores[var.index()] = std::array::from_fn(|lane| (bit(value(lane, var)) - p) * sum.0[lane]);
-                self.fill_literals_of(&mut slots, var, literal);
-            }
-            for (lane, &base_value) in base.iter().enumerate().take(block.len()) {
-                let explanation = Explanation {
-                    base_value,
-                    prediction: labels >> lane & 1 == 1,
-                    scores: scores.iter().map(|score| score[lane]).collect(),
-                };
-                explanation.check_sum(explanations.len())?;
-                explanations.push(explanation);
-            }
-        }
-        Ok(explanations)
-    }
-
-    /// The scores of these entities as fractions. The vectors of a gate are integers over the product of its
-    /// variables' denominators, which is the same for all children of an or-gate.
-    pub fn explain_exact<E: AsRef<[bool]>>(
-        &self,
-        entities: &[E],
-        distribution: &Distribution,
-        watch: &Watch<'_>,
-    ) -> Result<Vec<Explanation<RBig>>, ExplainError> {
-        self.check(entities, distribution)?;
-        let players = self.players.len();
-        let factorials: Vec<UBig> = (0..=players)
-            .scan(UBig::ONE, |product, k| {
-                *product *= UBig::from(k.max(1));
-                Some(product.clone())
-            })
-            .collect();
-        let orders: Vec<IBig> = (0..players).map(|k| (&factorials[k] * &factorials[players - k - 1]).into()).collect();
-        let probability = |var: Var| &distribution.exact()[var.index()];
-        let denominator = self.players.iter().fold(UBig::ONE, |product, &var| product * probability(var).denominator());
-        let mut slots = self.empty_slots(IBig::ONE);
-        let mut explanations = Vec::with_capacity(entities.len());
-        for (index, entity) in entities.iter().map(AsRef::as_ref).enumerate() {
-            let literal = |lit: Lit| {
-                let p = probability(lit.var());
-                let all = p.denominator().as_ibig();
-                let random = if lit.is_negative() { all - p.numerator() } else { p.numerator().clone() };
-                let fixed = if lit.holds(entity[lit.var().index()]) { all.clone() } else { IBig::ZERO };
-                [random, fixed]
-            };
-            self.fill_literals(&mut slots, literal);
-            self.sweep(&mut slots);
-            let base_value = RBig::from_parts(slots[self.root][0].clone(), denominator.clone());
-            let mut scores = vec![RBig::ZERO; self.circuit.variables()];
-            for &var in &self.players {
-                watch.step(index as u64, entities.len() as u64)?;
-                slots[var.positive().code()] = vec![IBig::ONE];
-                slots[var.negative().code()] = vec![IBig::NEG_ONE];
-                self.sweep(&mut slots);
-                let mut sum = IBig::ZERO;
-                for (orders, difference) in orders.iter().zip(&slots[self.root]) {
-                    sum.add_product(orders, difference);
-                }
-                let [random, fixed] = literal(var.positive());
-                let score = (fixed - random) * sum;
-                scores[var.index()] = RBig::from_parts(score, &factorials[players] * &denominator);
-                self.fill_literals_of(&mut slots, var, literal);
-            }
-            let explanation = Explanation { base_value, prediction: self.circuit.evaluate(entity)?, scores };
-            explanation.check_sum(index)?;
-            explanations.push(explanation);
-        }
-        Ok(explanations)
-    }
-
-    fn check<E: AsRef<[bool]>>(&self, entities: &[E], distribution: &Distribution) -> Result<(), ExplainError> {
+    ) -> Result<(), ExplainError> {
         let expected = self.circuit.variables();
         distribution.check(expected)?;
         match entities.iter().map(|entity| entity.as_ref().len()).enumerate().find(|&(_, found)| found != expected) {
@@ -275,27 +154,32 @@ impl<'c> OpenBox<'c> {
     }
 
     /// Slots with the constants in place, and nothing else.
-    fn empty_slots<T: Coefficient>(&self, one: T) -> Vec<Vec<T>> {
+    pub(super) fn empty_slots<T: Coefficient>(&self, one: T) -> Vec<Vec<T>> {
         let mut slots = vec![Vec::new(); self.slots];
         slots[2 * self.circuit.variables()] = vec![T::zero()];
         slots[2 * self.circuit.variables() + 1] = vec![one];
         slots
     }
 
-    fn fill_literals<T: Coefficient>(&self, slots: &mut [Vec<T>], literal: impl Fn(Lit) -> [T; 2]) {
+    pub(super) fn fill_literals<T: Coefficient>(&self, slots: &mut [Vec<T>], literal: impl Fn(Lit) -> [T; 2]) {
         for &var in &self.players {
             self.fill_literals_of(slots, var, &literal);
         }
     }
 
-    fn fill_literals_of<T: Coefficient>(&self, slots: &mut [Vec<T>], var: Var, literal: impl Fn(Lit) -> [T; 2]) {
+    pub(super) fn fill_literals_of<T: Coefficient>(
+        &self,
+        slots: &mut [Vec<T>],
+        var: Var,
+        literal: impl Fn(Lit) -> [T; 2],
+    ) {
         for lit in [var.positive(), var.negative()] {
             slots[lit.code()] = literal(lit).into();
         }
     }
 
     /// Fills the vectors of all gates from those of the leaves; a vector's length tells whether it is a difference.
-    fn sweep<T: Coefficient>(&self, slots: &mut [Vec<T>]) {
+    pub(super) fn sweep<T: Coefficient>(&self, slots: &mut [Vec<T>]) {
         for &Step { gate, one, other, out } in &self.steps {
             let mut vector = std::mem::take(&mut slots[out as usize]);
             let (one, other) = (&slots[one as usize], &slots[other as usize]);
