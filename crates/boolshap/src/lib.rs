@@ -6,3 +6,4 @@
 pub mod circuit;
 pub mod explain;
 pub mod lit;
+pub mod tutorial;
