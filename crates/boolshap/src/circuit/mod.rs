@@ -14,6 +14,7 @@ mod builder;
 pub mod check;
 mod count;
 mod d4;
+mod determinism;
 mod dot;
 mod error;
 mod evaluate;
