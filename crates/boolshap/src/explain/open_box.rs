@@ -85,10 +85,11 @@ impl<'c> OpenBox<'c> {
         Ok(Self::plan(circuit))
     }
 
-    /// Gives every gate the slot of its vector. Leaves have slots of their own in front: two for each variable, then
+    /// Gives every gate the slot of its vector. Leaves have slots of their own in front: two for each player, then
     /// false and true.
     fn plan(circuit: &'c Circuit) -> Self {
-        let leaves = 2 * circuit.variables() + 2;
+        let players = circuit.mentioned();
+        let leaves = 2 * players.len() + 2;
         let mut uses = circuit.uses();
         let mut slot_of = vec![0u32; circuit.stored_nodes()];
         let mut free: Vec<u32> = Vec::new();
@@ -97,7 +98,8 @@ impl<'c> OpenBox<'c> {
         for id in circuit.reachable() {
             let (gate, children) = match circuit.node(id) {
                 Node::Literal(lit) => {
-                    slot_of[id.index()] = lit.code() as u32;
+                    let player = players.partition_point(|&player| player < lit.var());
+                    slot_of[id.index()] = literal_slot(player, !lit.is_negative()) as u32;
                     continue;
                 }
                 Node::Constant(value) => {
@@ -132,7 +134,7 @@ impl<'c> OpenBox<'c> {
             }
         }
         let root = slot_of[circuit.root().index()] as usize;
-        OpenBox { circuit, steps, slots: slots as usize, root, players: circuit.mentioned() }
+        OpenBox { circuit, steps, slots: slots as usize, root, players }
     }
 
     /// How many vectors are alive at once at most, those of the leaves included.
@@ -156,25 +158,27 @@ impl<'c> OpenBox<'c> {
     /// Slots with the constants in place, and nothing else.
     pub(super) fn empty_slots<T: Coefficient>(&self, one: T) -> Vec<Vec<T>> {
         let mut slots = vec![Vec::new(); self.slots];
-        slots[2 * self.circuit.variables()] = vec![T::zero()];
-        slots[2 * self.circuit.variables() + 1] = vec![one];
+        slots[2 * self.players.len()] = vec![T::zero()];
+        slots[2 * self.players.len() + 1] = vec![one];
         slots
     }
 
+    /// Puts the plain vectors of all literals in place.
     pub(super) fn fill_literals<T: Coefficient>(&self, slots: &mut [Vec<T>], literal: impl Fn(Lit) -> [T; 2]) {
-        for &var in &self.players {
-            self.fill_literals_of(slots, var, &literal);
+        for player in 0..self.players.len() {
+            self.fill_literals_of(slots, player, &literal);
         }
     }
 
+    /// Puts the plain vectors of one player's literals in place.
     pub(super) fn fill_literals_of<T: Coefficient>(
         &self,
         slots: &mut [Vec<T>],
-        var: Var,
+        player: usize,
         literal: impl Fn(Lit) -> [T; 2],
     ) {
-        for lit in [var.positive(), var.negative()] {
-            slots[lit.code()] = literal(lit).into();
+        for value in [true, false] {
+            slots[literal_slot(player, value)] = literal(self.players[player].literal(value)).into();
         }
     }
 
@@ -190,4 +194,9 @@ impl<'c> OpenBox<'c> {
             slots[out as usize] = vector;
         }
     }
+}
+
+/// The slot of the literal that holds when this player has this value.
+pub(super) fn literal_slot(player: usize, value: bool) -> usize {
+    2 * player + usize::from(!value)
 }

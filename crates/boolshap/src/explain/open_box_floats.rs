@@ -1,7 +1,9 @@
 //! The open-box algorithm in floats, eight entities at once.
 
+use super::open_box::literal_slot;
 use super::polynomial::{Coefficient, Lanes};
 use super::{Distribution, ExplainError, Explanation, OpenBox};
+use crate::circuit::Evaluator;
 use crate::lit::{Lit, Var, Watch};
 
 /// How many entities are explained at once.
@@ -33,14 +35,15 @@ impl OpenBox<'_> {
             .collect();
         let job = FloatJob { open_box: self, distribution, weights, watch, total: entities.len() };
         let mut explanations = Vec::with_capacity(entities.len());
+        let mut evaluator = Evaluator::new(self.circuit);
         let (mut wide, mut narrow) = (None, None);
         for block in entities.chunks(LANES) {
             // Empty lanes cost as much as full ones.
             if block.len() > LANES / 4 {
-                job.explain_block::<LANES, E>(block, &mut wide, &mut explanations)?;
+                job.explain_block::<LANES, E>(block, &mut wide, &mut evaluator, &mut explanations)?;
             } else {
                 for entity in block.chunks(1) {
-                    job.explain_block::<1, E>(entity, &mut narrow, &mut explanations)?;
+                    job.explain_block::<1, E>(entity, &mut narrow, &mut evaluator, &mut explanations)?;
                 }
             }
         }
@@ -64,6 +67,7 @@ impl FloatJob<'_, '_> {
         &self,
         block: &[E],
         slots: &mut Option<Vec<Vec<Lanes<N>>>>,
+        evaluator: &mut Evaluator<'_>,
         explanations: &mut Vec<Explanation<f64>>,
     ) -> Result<(), ExplainError> {
         let OpenBox { circuit, root, ref players, .. } = *self.open_box;
@@ -81,10 +85,10 @@ impl FloatJob<'_, '_> {
         self.open_box.sweep(slots);
         let base = slots[root][0].0;
         let mut scores = vec![[0.0; N]; circuit.variables()];
-        for &var in players {
+        for (player, &var) in players.iter().enumerate() {
             self.watch.step(explanations.len() as u64, self.total as u64)?;
-            slots[var.positive().code()] = vec![Lanes([1.0; N])];
-            slots[var.negative().code()] = vec![Lanes([-1.0; N])];
+            slots[literal_slot(player, true)] = vec![Lanes([1.0; N])];
+            slots[literal_slot(player, false)] = vec![Lanes([-1.0; N])];
             self.open_box.sweep(slots);
             let mut sum = Lanes::zero();
             for (&weight, difference) in self.weights.iter().zip(&slots[root]) {
@@ -92,12 +96,16 @@ impl FloatJob<'_, '_> {
             }
             let p = self.distribution.floats()[var.index()];
             scores[var.index()] = std::array::from_fn(|lane| (bit(value(lane, var)) - p) * sum.0[lane]);
-            self.open_box.fill_literals_of(slots, var, literal);
+            self.open_box.fill_literals_of(slots, player, literal);
         }
-        for (lane, entity) in block.iter().enumerate() {
+        let words: Vec<u64> = (0..circuit.variables())
+            .map(|v| (0..block.len()).fold(0, |word, lane| word | u64::from(value(lane, Var::new(v))) << lane))
+            .collect();
+        let labels = evaluator.words(&words)?;
+        for (lane, &base_value) in base.iter().enumerate().take(block.len()) {
             let explanation = Explanation {
-                base_value: base[lane],
-                prediction: circuit.evaluate(entity.as_ref())?,
+                base_value,
+                prediction: labels >> lane & 1 == 1,
                 scores: scores.iter().map(|score| score[lane]).collect(),
             };
             explanation.check_sum(explanations.len())?;

@@ -5,6 +5,7 @@
 //! expectations, none above 1 in absolute value, and so does every partial sum on the way to it: n plus the bits of the
 //! product of all b bound its bits. Machine integers serve where they hold that many, big ones elsewhere.
 
+use super::open_box::literal_slot;
 use super::polynomial::Integer;
 use super::{Distribution, ExplainError, Explanation, OpenBox};
 use crate::lit::{Lit, Var, Watch};
@@ -71,13 +72,13 @@ impl FractionJob<'_, '_> {
             self.open_box.sweep(&mut slots);
             let base_value = RBig::from_parts(slots[root][0].to_big(), self.denominator.clone());
             let mut scores = vec![RBig::ZERO; circuit.variables()];
-            for &var in players {
+            for (player, &var) in players.iter().enumerate() {
                 self.watch.step(index as u64, entities.len() as u64)?;
-                slots[var.positive().code()] = vec![one.clone()];
-                slots[var.negative().code()] = vec![minus_one.clone()];
+                slots[literal_slot(player, true)] = vec![one.clone()];
+                slots[literal_slot(player, false)] = vec![minus_one.clone()];
                 self.open_box.sweep(&mut slots);
                 scores[var.index()] = self.score(var, entity, &slots[root]);
-                self.open_box.fill_literals_of(&mut slots, var, literal);
+                self.open_box.fill_literals_of(&mut slots, player, literal);
             }
             let explanation = Explanation { base_value, prediction: circuit.evaluate(entity)?, scores };
             explanation.check_sum(index)?;
