@@ -23,7 +23,7 @@
 //!
 //! Gates are done in the order of the arena, each once however often it is used. A vector lives in a slot that is handed
 //! on when the last parent is done, so the memory is that of the widest cut of the circuit, not of all its nodes.
-//! Cost: n sweeps of O(|C| n^2) for all scores of an entity, eight entities at once.
+//! Cost: n sweeps of O(|C| n^2) for all scores of an entity.
 
 use super::polynomial::{Coefficient, add, multiply};
 use super::{Distribution, ExplainError};
@@ -182,7 +182,7 @@ impl<'c> OpenBox<'c> {
         }
     }
 
-    /// Fills the vectors of all gates from those of the leaves; a vector's length tells whether it is a difference.
+    /// Fills the vectors of all gates from those of the leaves.
     pub(super) fn sweep<T: Coefficient>(&self, slots: &mut [Vec<T>]) {
         for &Step { gate, one, other, out } in &self.steps {
             let mut vector = std::mem::take(&mut slots[out as usize]);

@@ -1,10 +1,13 @@
 //! Coefficient vectors of the open-box algorithm, over numbers of two kinds.
 //!
-//! In floats, several entities ride in the lanes of one number: their vectors are made by the same steps on the same
-//! circuit, and the compiler turns a loop over lanes into vector instructions. In fractions, a number is an
-//! integer over a denominator that all vectors of a node have in common.
+//! In floats, several sweeps ride in the lanes of one number: their vectors are made by the same steps on the same
+//! circuit, and the compiler turns a loop over lanes into vector instructions. In fractions, a number is an integer over
+//! a denominator that all vectors of a node have in common.
 
 use dashu::integer::IBig;
+
+/// How many sweeps the float engine makes at once.
+pub(super) const LANES: usize = 8;
 
 /// What coefficients are made of.
 pub(super) trait Coefficient: Clone {
@@ -18,13 +21,13 @@ pub(super) trait Coefficient: Clone {
     fn add_product(&mut self, one: &Self, other: &Self);
 }
 
-/// The same coefficient for so many entities.
+/// The same coefficient in eight sweeps.
 #[derive(Clone, Copy)]
-pub(super) struct Lanes<const N: usize>(pub(super) [f64; N]);
+pub(super) struct Lanes(pub(super) [f64; LANES]);
 
-impl<const N: usize> Coefficient for Lanes<N> {
+impl Coefficient for Lanes {
     fn zero() -> Self {
-        Lanes([0.0; N])
+        Lanes([0.0; LANES])
     }
 
     #[inline(always)]
@@ -39,7 +42,7 @@ impl<const N: usize> Coefficient for Lanes<N> {
 
     #[inline(always)]
     fn add_product(&mut self, one: &Self, other: &Self) {
-        for lane in 0..N {
+        for lane in 0..LANES {
             self.0[lane] += one.0[lane] * other.0[lane];
         }
     }
@@ -180,7 +183,7 @@ mod tests {
         }
         add(&big(&[1, 2]), &big(&[3, -4]), &mut out);
         assert_eq!(out, big(&[4, -2]));
-        let lanes = |number: f64| Lanes([number, number + 1.0]);
+        let lanes = |number: f64| Lanes(std::array::from_fn(|lane| number + lane as f64));
         let mut out = Vec::new();
         multiply(&[lanes(1.0), lanes(2.0)], &[lanes(3.0), lanes(4.0)], &mut out);
         // (1 + 2z)(3 + 4z) in lane 0 and (2 + 3z)(4 + 5z) in lane 1.
