@@ -290,6 +290,23 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_literal_is_no_contradiction() {
+        // (x and y) or (x and z) overlaps where all three hold; (x and y) or (not x and y) nowhere.
+        let mut builder = CircuitBuilder::new(3).unwrap();
+        let [x, y, z] = [0, 1, 2].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let not_x = builder.literal(Var::new(0).negative()).unwrap();
+        let [xy, xz, not_xy] = [[x, y], [x, z], [not_x, y]].map(|pair| builder.and(&pair).unwrap());
+        let overlapping = builder.or(&[xy, xz]).unwrap();
+        let exclusive = builder.or(&[xy, not_xy]).unwrap();
+        let with = |root| builder.clone().finish(root).unwrap();
+        let witness = vec![true; 3];
+        let violation = Violation::Overlap { node: overlapping, children: (xy, xz), witness };
+        assert_eq!(decide(&with(overlapping), Effort::default()), Determinism::Fails(violation));
+        let literals_only = Effort { max_variables: 0, max_steps: 0 };
+        assert_eq!(decide(&with(exclusive), literals_only), Determinism::Holds);
+    }
+
+    #[test]
     fn an_overlap_names_the_gate_and_the_children() {
         let mut builder = CircuitBuilder::new(70).unwrap();
         let x = builder.literal(Var::new(68).positive()).unwrap();
