@@ -1,0 +1,322 @@
+//! Determinism: no two children of an or-gate are ever true together.
+//!
+//! Deciding it is coNP-complete in general (two circuits may overlap in one hidden assignment). It is done in three
+//! steps: a decision node is deterministic by construction; children of an or-gate that contain contradicting literals
+//! exclude each other; the gates that remain are evaluated on all assignments of their own variables, 64 at a time, if
+//! these are few. What is left is reported as undecided, never guessed. Like all of [`check`](super::check), this shares
+//! no code with the builders.
+
+use super::check::{Below, Violation};
+use super::{Circuit, Node, NodeId};
+use crate::lit::{Stopped, Var, Watch};
+use std::collections::{HashMap, HashSet};
+
+/// What a [determinism](determinism) check may spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Or-gates over more variables are not evaluated on all assignments.
+    pub max_variables: usize,
+    /// How many node evaluations of 64 assignments each may be spent in all.
+    pub max_steps: u64,
+}
+
+impl Default for Effort {
+    /// 20 variables, and about ten seconds.
+    fn default() -> Self {
+        Effort { max_variables: 20, max_steps: 1 << 32 }
+    }
+}
+
+/// The outcome of a [determinism] check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Determinism {
+    /// Every or-gate is deterministic.
+    Holds,
+    /// This one is not.
+    Fails(Violation),
+    /// Nothing wrong was found, but this or-gate is beyond the allowed effort.
+    Undecided {
+        /// The first such gate.
+        node: NodeId,
+        /// How many variables it mentions.
+        variables: usize,
+    },
+}
+
+impl Determinism {
+    /// True, false, or none when undecided.
+    pub fn verdict(&self) -> Option<bool> {
+        match self {
+            Determinism::Holds => Some(true),
+            Determinism::Fails(_) => Some(false),
+            Determinism::Undecided { .. } => None,
+        }
+    }
+}
+
+/// That no two children of an or-gate are ever true together; undecided where that would take more than `effort`.
+pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Result<Determinism, Stopped> {
+    let below = Below::of(circuit);
+    let mut undecided: Option<(NodeId, usize)> = None;
+    // Gates over the same variables are evaluated together.
+    let mut groups: HashMap<&[u64], Vec<NodeId>> = HashMap::new();
+    for node in below.reached() {
+        let Node::Or(children) = circuit.node(node) else { continue };
+        if exclude_each_other(circuit, children) {
+            continue;
+        }
+        let variables = below.set(node).iter().map(|word| word.count_ones() as usize).sum();
+        if variables <= effort.max_variables {
+            groups.entry(below.set(node)).or_default().push(node);
+        } else if undecided.is_none() {
+            undecided = Some((node, variables));
+        }
+    }
+    let mut groups: Vec<(&[u64], Vec<NodeId>)> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, gates)| gates[0]);
+    let mut steps_left = effort.max_steps;
+    for (set, gates) in groups {
+        let variables = members(set);
+        let order = subcircuit(circuit, &gates);
+        let words = 1u64 << variables.len().saturating_sub(6);
+        match steps_left.checked_sub(words.saturating_mul(order.len() as u64)) {
+            Some(left) => steps_left = left,
+            None => {
+                undecided.get_or_insert((gates[0], variables.len()));
+                continue;
+            }
+        }
+        if let Some(violation) = find_overlap(circuit, &variables, &gates, &order, words, watch)? {
+            return Ok(Determinism::Fails(violation));
+        }
+    }
+    Ok(match undecided {
+        Some((node, variables)) => Determinism::Undecided { node, variables },
+        None => Determinism::Holds,
+    })
+}
+
+/// Whether every two of these nodes imply contradicting literals.
+fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId]) -> bool {
+    let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node)).collect();
+    (1..implied.len()).all(|one| {
+        implied[..one].iter().all(|other| {
+            let (few, many) =
+                if other.len() < implied[one].len() { (other, &implied[one]) } else { (&implied[one], other) };
+            few.iter().any(|code| many.contains(&(code ^ 1)))
+        })
+    })
+}
+
+/// Codes of literals that hold whenever the node does: those met going down through and-gates.
+fn implied_literals(circuit: &Circuit, node: NodeId) -> HashSet<usize> {
+    let (mut stack, mut seen, mut literals) = (vec![node], HashSet::new(), HashSet::new());
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match circuit.node(id) {
+            Node::Literal(lit) => {
+                literals.insert(lit.code());
+            }
+            Node::And(children) => stack.extend(children),
+            Node::Or(&[only]) => stack.push(only),
+            Node::Decision { var, lo, hi } => {
+                for (dead, alive, value) in [(lo, hi, true), (hi, lo, false)] {
+                    if circuit.node(dead) == Node::Constant(false) {
+                        literals.insert(var.literal(value).code());
+                        stack.push(alive);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    literals
+}
+
+/// The nodes below and including the gates, children before parents.
+fn subcircuit(circuit: &Circuit, gates: &[NodeId]) -> Vec<NodeId> {
+    let (mut stack, mut seen) = (gates.to_vec(), HashSet::new());
+    while let Some(id) = stack.pop() {
+        if seen.insert(id) {
+            match circuit.node(id) {
+                Node::And(children) | Node::Or(children) => stack.extend(children),
+                Node::Decision { lo, hi, .. } => stack.extend([lo, hi]),
+                _ => {}
+            }
+        }
+    }
+    let mut order: Vec<NodeId> = seen.into_iter().collect();
+    order.sort_unstable();
+    order
+}
+
+/// Evaluates the gates on all assignments of the variables, which are all that they mention.
+fn find_overlap(
+    circuit: &Circuit,
+    variables: &[Var],
+    gates: &[NodeId],
+    order: &[NodeId],
+    words: u64,
+    watch: &Watch<'_>,
+) -> Result<Option<Violation>, Stopped> {
+    let mut value = vec![0u64; order.last().map_or(0, |id| id.index() + 1)];
+    let mut input = vec![0u64; circuit.variables()];
+    let used = if variables.len() < 6 { (1u64 << (1 << variables.len())) - 1 } else { !0 };
+    for word in 0..words {
+        watch.check()?;
+        for (place, var) in variables.iter().enumerate() {
+            // Bit k of the word is assignment 64 * word + k: the first six variables are the bits of k.
+            input[var.index()] = match place {
+                0..6 => (0..64u64).fold(0, |bits, k| bits | (k >> place & 1) << k),
+                _ => (word >> (place - 6) & 1).wrapping_neg(),
+            };
+        }
+        for &id in order {
+            value[id.index()] = match circuit.node(id) {
+                Node::Constant(truth) => u64::from(truth).wrapping_neg(),
+                Node::Literal(lit) if lit.is_negative() => !input[lit.var().index()],
+                Node::Literal(lit) => input[lit.var().index()],
+                Node::Decision { var, lo, hi } => {
+                    input[var.index()] & value[hi.index()] | !input[var.index()] & value[lo.index()]
+                }
+                Node::And(children) => children.iter().fold(!0, |all, child| all & value[child.index()]),
+                Node::Or(children) => children.iter().fold(0, |any, child| any | value[child.index()]),
+            };
+        }
+        for &node in gates {
+            let Node::Or(children) = circuit.node(node) else { continue };
+            for (index, one) in children.iter().enumerate() {
+                for other in &children[..index] {
+                    let both = value[one.index()] & value[other.index()] & used;
+                    if both != 0 {
+                        let number = word * 64 + u64::from(both.trailing_zeros());
+                        let mut witness = vec![false; circuit.variables()];
+                        for (place, var) in variables.iter().enumerate() {
+                            witness[var.index()] = number >> place & 1 == 1;
+                        }
+                        return Ok(Some(Violation::Overlap { node, children: (*other, *one), witness }));
+                    }
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn members(set: &[u64]) -> Vec<Var> {
+    (0..set.len() * 64).filter(|&v| set[v / 64] >> (v % 64) & 1 == 1).map(Var::new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::CircuitBuilder;
+    use crate::circuit::samples::random_circuit;
+    use proptest::prelude::*;
+
+    fn decide(circuit: &Circuit, effort: Effort) -> Determinism {
+        determinism(circuit, effort, &Watch::unlimited()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn sound_circuits_pass((circuit, _) in random_circuit(8)) {
+            prop_assert_eq!(decide(&circuit, Effort::default()), Determinism::Holds);
+        }
+
+        /// An or-gate over two independent circuits overlaps exactly when both can be true.
+        #[test]
+        fn overlaps_are_found_with_a_witness(
+            (one, one_table) in random_circuit(8), (other, other_table) in random_circuit(8)
+        ) {
+            let variables = one.variables().max(other.variables());
+            let mut builder = CircuitBuilder::new(variables).unwrap();
+            let mut roots = Vec::new();
+            for part in [&one, &other] {
+                let offset = builder.len();
+                let moved = |id: NodeId| NodeId::new(id.index() + offset);
+                for (_, node) in part.nodes() {
+                    let children: Vec<NodeId> = node.children().map(moved).collect();
+                    builder.push(match node {
+                        Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
+                        Node::And(_) => Node::And(&children),
+                        Node::Or(_) => Node::Or(&children),
+                        leaf => leaf,
+                    }).unwrap();
+                }
+                roots.push(moved(part.root()));
+            }
+            let root = builder.or(&roots).unwrap();
+            let circuit = builder.finish(root).unwrap();
+            let label = |table: &[u64], part: &Circuit, index: usize| {
+                crate::circuit::samples::table_bit(table, index & ((1 << part.variables()) - 1))
+            };
+            let overlap = (0..1usize << variables)
+                .any(|index| label(&one_table, &one, index) && label(&other_table, &other, index));
+            match decide(&circuit, Effort::default()) {
+                Determinism::Holds => prop_assert!(!overlap),
+                Determinism::Fails(Violation::Overlap { node, children, witness }) => {
+                    prop_assert_eq!((node, children), (root, (roots[0], roots[1])));
+                    prop_assert!(one.evaluate(&witness[..one.variables()]).unwrap());
+                    prop_assert!(other.evaluate(&witness[..other.variables()]).unwrap());
+                }
+                outcome => prop_assert!(false, "{:?}", outcome),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_undecided_not_guessed() {
+        // (x and y) or (x and not y): literals decide it. (x xor y) or (x and y): only assignments do.
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let [x, y] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let not_y = builder.literal(Var::new(1).negative()).unwrap();
+        let either = builder.decision(Var::new(0), y, not_y).unwrap();
+        let both = builder.and(&[x, y]).unwrap();
+        let hard = builder.or(&[either, both]).unwrap();
+        let one = builder.and(&[x, not_y]).unwrap();
+        let easy = builder.or(&[both, one]).unwrap();
+        let none = Effort { max_variables: 0, max_steps: u64::MAX };
+        let no_steps = Effort { max_variables: 20, max_steps: 0 };
+        let with = |root| builder.clone().finish(root).unwrap();
+        for effort in [none, no_steps] {
+            assert_eq!(decide(&with(easy), effort), Determinism::Holds);
+            assert_eq!(decide(&with(hard), effort), Determinism::Undecided { node: hard, variables: 2 });
+            assert_eq!(decide(&with(hard), effort).verdict(), None);
+        }
+        assert_eq!(decide(&with(hard), Effort::default()), Determinism::Holds);
+    }
+
+    #[test]
+    fn a_shared_literal_is_no_contradiction() {
+        // (x and y) or (x and z) overlaps where all three hold; (x and y) or (not x and y) nowhere.
+        let mut builder = CircuitBuilder::new(3).unwrap();
+        let [x, y, z] = [0, 1, 2].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let not_x = builder.literal(Var::new(0).negative()).unwrap();
+        let [xy, xz, not_xy] = [[x, y], [x, z], [not_x, y]].map(|pair| builder.and(&pair).unwrap());
+        let overlapping = builder.or(&[xy, xz]).unwrap();
+        let exclusive = builder.or(&[xy, not_xy]).unwrap();
+        let with = |root| builder.clone().finish(root).unwrap();
+        let witness = vec![true; 3];
+        let violation = Violation::Overlap { node: overlapping, children: (xy, xz), witness };
+        assert_eq!(decide(&with(overlapping), Effort::default()), Determinism::Fails(violation));
+        let literals_only = Effort { max_variables: 0, max_steps: 0 };
+        assert_eq!(decide(&with(exclusive), literals_only), Determinism::Holds);
+    }
+
+    #[test]
+    fn an_overlap_names_the_gate_and_the_children() {
+        let mut builder = CircuitBuilder::new(70).unwrap();
+        let x = builder.literal(Var::new(68).positive()).unwrap();
+        let y = builder.literal(Var::new(3).positive()).unwrap();
+        let root = builder.or(&[x, y]).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let Determinism::Fails(violation) = decide(&circuit, Effort::default()) else { panic!("not found") };
+        let expected = "or-gate 2 is not deterministic: its children 0 and 1 are true together";
+        assert_eq!(violation.to_string(), expected);
+        let Violation::Overlap { witness, .. } = violation else { panic!("something else: {violation}") };
+        assert!((0..70).all(|v| witness[v] == (v == 3 || v == 68)));
+    }
+}

@@ -1,0 +1,88 @@
+//! What can be wrong with a circuit, or with what is asked of it.
+
+use super::NodeId;
+use crate::lit::Var;
+
+/// An error of the circuit stage.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CircuitError {
+    /// A node speaks of a variable that the circuit does not have.
+    #[error("node {node} speaks of variable {variable}, but the circuit has {variables} variables")]
+    UnknownVariable {
+        /// The position of the node.
+        node: usize,
+        /// The variable.
+        variable: Var,
+        /// How many variables the circuit has.
+        variables: usize,
+    },
+    /// A child that does not stand before its parent.
+    #[error("node {node} has the child {child}, which does not stand before it")]
+    ChildNotBefore {
+        /// The position of the parent.
+        node: usize,
+        /// The child.
+        child: NodeId,
+    },
+    /// A root that is no node of the circuit.
+    #[error("the root is node {root}, but the circuit has {nodes} nodes")]
+    UnknownRoot {
+        /// The root.
+        root: NodeId,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// More variables than a literal can number.
+    #[error("{variables} variables are too many: a circuit can have {}", Var::MAX_INDEX + 1)]
+    TooManyVariables {
+        /// How many were asked for.
+        variables: usize,
+    },
+    /// More nodes or edges than 32-bit ids can number.
+    #[error("the circuit has more than {limit} {what}")]
+    TooLarge {
+        /// `nodes` or `edges`.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// A row of values that has not one value for each variable.
+    #[error("{found} values were given, but the circuit has {expected} variables")]
+    WrongLength {
+        /// The number of variables.
+        expected: usize,
+        /// The number of values.
+        found: usize,
+    },
+    /// A truth table of too many variables.
+    #[error("a truth table of {variables} variables is too large: the limit is {limit} variables")]
+    TableTooLarge {
+        /// The number of variables.
+        variables: usize,
+        /// The largest number that is accepted.
+        limit: usize,
+    },
+    /// An SDD item that refers to an item that does not stand before it.
+    #[error("item {item} of the diagram refers to item {child}, which does not stand before it")]
+    ItemNotBefore {
+        /// The position of the item.
+        item: usize,
+        /// The position it refers to.
+        child: usize,
+    },
+    /// An SDD without any item has no root.
+    #[error("the diagram has no items, so it has no root")]
+    NoItems,
+    /// A file that does not follow its format.
+    #[error("line {line}: {problem}")]
+    Syntax {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file that could not be read or written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

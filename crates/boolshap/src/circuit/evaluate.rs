@@ -1,0 +1,151 @@
+//! The value of a circuit: for one assignment, for 64 at once, and for all of them.
+//!
+//! Sixty-four assignments ride in one word for each variable, and a gate is one machine operation for all of them. A
+//! truth table numbers the assignments so that variable `v` is bit `v` of the number: the words of the first six
+//! variables are then constants, and those of the others are all ones or all zeros.
+
+use super::{Circuit, CircuitError, Node, NodeId};
+
+/// The words of the first six variables in a truth table.
+const LOW: [u64; 6] = [
+    0xAAAA_AAAA_AAAA_AAAA,
+    0xCCCC_CCCC_CCCC_CCCC,
+    0xF0F0_F0F0_F0F0_F0F0,
+    0xFF00_FF00_FF00_FF00,
+    0xFFFF_0000_FFFF_0000,
+    0xFFFF_FFFF_0000_0000,
+];
+
+/// Evaluates one circuit many times, 64 assignments at once.
+///
+/// ```
+/// # use boolshap::circuit::{CircuitBuilder, Evaluator};
+/// # use boolshap::lit::Var;
+/// # let mut builder = CircuitBuilder::new(2)?;
+/// # let x = builder.literal(Var::new(0).positive())?;
+/// # let y = builder.literal(Var::new(1).positive())?;
+/// # let root = builder.and(&[x, y])?;
+/// # let x_and_y = builder.finish(root)?;
+/// let mut evaluator = Evaluator::new(&x_and_y);
+/// assert_eq!(evaluator.words(&[0b1010, 0b1100])?, 0b1000);
+/// # Ok::<(), boolshap::circuit::CircuitError>(())
+/// ```
+pub struct Evaluator<'c> {
+    circuit: &'c Circuit,
+    order: Vec<NodeId>,
+    values: Vec<u64>,
+}
+
+impl<'c> Evaluator<'c> {
+    /// An evaluator of this circuit.
+    pub fn new(circuit: &'c Circuit) -> Self {
+        Evaluator { circuit, order: circuit.reachable(), values: vec![0; circuit.stored_nodes()] }
+    }
+
+    /// The circuit's value for 64 assignments: bit `k` of each word belongs to assignment `k`.
+    pub fn words(&mut self, inputs: &[u64]) -> Result<u64, CircuitError> {
+        check_length(self.circuit, inputs.len())?;
+        for &id in &self.order {
+            let values = &self.values;
+            let value = |id: &NodeId| values[id.index()];
+            self.values[id.index()] = match self.circuit.node(id) {
+                Node::Constant(value) => u64::from(value).wrapping_neg(),
+                Node::Literal(lit) => inputs[lit.var().index()] ^ u64::from(lit.is_negative()).wrapping_neg(),
+                Node::Decision { var, lo, hi } => {
+                    let (choice, lo, hi) = (inputs[var.index()], value(&lo), value(&hi));
+                    lo ^ (choice & (lo ^ hi))
+                }
+                Node::And(children) => children.iter().map(value).fold(!0, |all, child| all & child),
+                Node::Or(children) => children.iter().map(value).fold(0, |any, child| any | child),
+            };
+        }
+        Ok(self.values[self.circuit.root().index()])
+    }
+}
+
+impl Circuit {
+    /// The most variables a [truth table](Circuit::truth_table) may have: 128 megabytes of it.
+    pub const TABLE_VARIABLES: usize = 30;
+
+    /// The circuit's value for one assignment. Decisions on the way down cost one step each; only from the first gate
+    /// on are all nodes below it looked at.
+    pub fn evaluate(&self, assignment: &[bool]) -> Result<bool, CircuitError> {
+        check_length(self, assignment.len())?;
+        let mut top = self.root();
+        while let Node::Decision { var, lo, hi } = self.node(top) {
+            top = if assignment[var.index()] { hi } else { lo };
+        }
+        match self.node(top) {
+            Node::Constant(value) => return Ok(value),
+            Node::Literal(lit) => return Ok(lit.holds(assignment[lit.var().index()])),
+            _ => {}
+        }
+        let mut values = Vec::with_capacity(top.index() + 1);
+        for (_, node) in self.nodes().take(top.index() + 1) {
+            let value = |id: NodeId| values[id.index()];
+            let here = match node {
+                Node::Constant(value) => value,
+                Node::Literal(lit) => lit.holds(assignment[lit.var().index()]),
+                Node::Decision { var, lo, hi } => value(if assignment[var.index()] { hi } else { lo }),
+                Node::And(children) => children.iter().all(|&child| value(child)),
+                Node::Or(children) => children.iter().any(|&child| value(child)),
+            };
+            values.push(here);
+        }
+        Ok(values[top.index()])
+    }
+
+    /// The values of all assignments: assignment number `i`, in which variable `v` is bit `v` of `i`, stands in bit
+    /// `i % 64` of word `i / 64`; bits past the last assignment are 0.
+    pub fn truth_table(&self) -> Result<Vec<u64>, CircuitError> {
+        let variables = self.variables();
+        if variables > Self::TABLE_VARIABLES {
+            return Err(CircuitError::TableTooLarge { variables, limit: Self::TABLE_VARIABLES });
+        }
+        let mut evaluator = Evaluator::new(self);
+        let mut inputs: Vec<u64> = LOW.into_iter().chain(std::iter::repeat(0)).take(variables).collect();
+        let used = if variables < 6 { (1u64 << (1 << variables)) - 1 } else { !0 };
+        let mut table = Vec::with_capacity(1 << variables.saturating_sub(6));
+        for word in 0..1usize << variables.saturating_sub(6) {
+            for (bit, input) in inputs.iter_mut().skip(6).enumerate() {
+                *input = (word as u64 >> bit & 1).wrapping_neg();
+            }
+            table.push(evaluator.words(&inputs)? & used);
+        }
+        Ok(table)
+    }
+}
+
+fn check_length(circuit: &Circuit, found: usize) -> Result<(), CircuitError> {
+    match circuit.variables() {
+        expected if expected == found => Ok(()),
+        expected => Err(CircuitError::WrongLength { expected, found }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::samples::{assignment, random_circuit, table_bit};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn one_at_a_time_agrees_with_all_at_once((circuit, table) in random_circuit(8)) {
+            let words = circuit.truth_table().unwrap();
+            for index in 0..1usize << circuit.variables() {
+                let expected = table_bit(&table, index);
+                prop_assert_eq!(table_bit(&words, index), expected);
+                prop_assert_eq!(circuit.evaluate(&assignment(circuit.variables(), index)).unwrap(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_number_of_values_is_an_error() {
+        let circuit = crate::circuit::samples::from_table(3, &[0b1010_0110]);
+        let error = circuit.evaluate(&[true, false]).unwrap_err();
+        assert_eq!(error.to_string(), "2 values were given, but the circuit has 3 variables");
+        assert!(Evaluator::new(&circuit).words(&[0; 4]).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! Deterministic and decomposable Boolean circuits: one flat arena, and the steps that reshape, count and check it.
+//!
+//! [`Circuit`] is the arena, [`CircuitBuilder`] fills it, [`lower`] makes one of a decision diagram. [`fan_in_two`],
+//! [`smooth`] and both together, [`paper_form`], are the paper's Algorithm 1. [`check`] proves what the type promises,
+//! without any of the builders' code. [`read_nnf`], [`write_nnf`], [`read_d4`], [`write_d4`] and
+//! [`write_dot`] speak to other programs.
+//!
+//! **Variables that the root does not mention** stay in the circuit's number of variables and nowhere else. Smoothness
+//! is about or-gates only, so no step adds gates for them; model counts double for each of them; the SHAP engines give
+//! them the score 0.
+
+mod arena;
+mod builder;
+pub mod check;
+mod count;
+mod d4;
+mod determinism;
+mod dot;
+mod error;
+mod evaluate;
+mod expand;
+mod fan_in;
+mod lower;
+mod mentioned;
+mod nnf;
+mod reach;
+mod size;
+mod smooth;
+
+#[cfg(test)]
+pub(crate) mod samples;
+
+pub use arena::{Circuit, Node, NodeId};
+pub use builder::CircuitBuilder;
+pub use d4::{read_d4, write_d4};
+pub use dot::write_dot;
+pub use error::CircuitError;
+pub use evaluate::Evaluator;
+pub use expand::expand_decisions;
+pub use fan_in::fan_in_two;
+pub use lower::{Lowering, SddItem, lower};
+pub use mentioned::VariableSets;
+pub use nnf::{read_nnf, write_nnf};
+pub use size::Counts;
+pub use smooth::{paper_form, smooth};

@@ -1,0 +1,80 @@
+//! Which nodes the root reaches, and by how many edges: what every sweep over a circuit asks first.
+
+use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
+
+impl<'a> Node<'a> {
+    /// The children in order; a decision's are lo, then hi.
+    pub fn children(self) -> impl Iterator<Item = NodeId> + use<'a> {
+        let (pair, gate): (_, &[NodeId]) = match self {
+            Node::Constant(_) | Node::Literal(_) => (None, &[]),
+            Node::Decision { lo, hi, .. } => (Some([lo, hi]), &[]),
+            Node::And(children) | Node::Or(children) => (None, children),
+        };
+        pair.into_iter().flatten().chain(gate.iter().copied())
+    }
+}
+
+impl Circuit {
+    /// For each stored node, how many edges from reachable nodes lead to it (capped at `u32::MAX`); the root has one
+    /// more. A node is reachable exactly when its number is not 0.
+    pub fn uses(&self) -> Vec<u32> {
+        let mut uses = vec![0u32; self.stored_nodes()];
+        uses[self.root().index()] = 1;
+        for index in (0..=self.root().index()).rev() {
+            if uses[index] > 0 {
+                for child in self.node(NodeId::new(index)).children() {
+                    uses[child.index()] = uses[child.index()].saturating_add(1);
+                }
+            }
+        }
+        uses
+    }
+
+    /// The nodes that the root reaches, children before parents, the root last.
+    pub fn reachable(&self) -> Vec<NodeId> {
+        let uses = self.uses();
+        (0..uses.len()).filter(|&index| uses[index] > 0).map(NodeId::new).collect()
+    }
+
+    /// The same circuit without the nodes that the root does not reach, so that the root is the last node.
+    pub fn compacted(&self) -> Result<Circuit, CircuitError> {
+        let uses = self.uses();
+        let mut builder = CircuitBuilder::new(self.variables())?;
+        let mut moved = vec![self.root(); self.stored_nodes()];
+        let mut children = Vec::new();
+        for (id, node) in self.nodes().filter(|(id, _)| uses[id.index()] > 0) {
+            children.clear();
+            children.extend(node.children().map(|child| moved[child.index()]));
+            moved[id.index()] = builder.push(match node {
+                Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
+                Node::And(_) => Node::And(&children),
+                Node::Or(_) => Node::Or(&children),
+                leaf => leaf,
+            })?;
+        }
+        builder.finish(moved[self.root().index()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lit::Var;
+
+    #[test]
+    fn unreachable_nodes_are_not_counted_and_can_be_dropped() {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let x = builder.literal(Var::new(0).positive()).unwrap();
+        let stray = builder.literal(Var::new(0).negative()).unwrap();
+        let y = builder.literal(Var::new(1).positive()).unwrap();
+        let root = builder.decision(Var::new(1), x, x).unwrap();
+        let above = builder.and(&[root, y, stray]).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        assert_eq!(circuit.uses(), [2, 0, 0, 1, 0]);
+        assert_eq!(circuit.reachable(), [x, root]);
+        assert!(above > root);
+        let compact = circuit.compacted().unwrap();
+        assert_eq!((compact.stored_nodes(), compact.root()), (2, NodeId::new(1)));
+        assert_eq!(compact.truth_table().unwrap(), circuit.truth_table().unwrap());
+    }
+}

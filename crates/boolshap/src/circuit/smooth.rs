@@ -1,0 +1,170 @@
+//! Smoothness: all children of an or-gate mention the same variables.
+//!
+//! Second half of Algorithm 1 of Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural Network
+//! Classifiers via Knowledge Compilation": a child that does not mention v becomes `child and (v or not v)`. The paper
+//! recurses into a tree; here a shared node is smoothed once, each `v or not v` exists once, and equal chains are
+//! shared, so the cost is at most edges times variables. Missing variables are added in ascending order, one and-gate of
+//! two children each, so that a circuit of fan-in 2 keeps it.
+//!
+//! A decision node stays one, with its branches filled up to the same variables; a false branch needs none, because it
+//! vanishes when the node is written as gates. Variables that the root does not mention are not added anywhere.
+
+use super::fan_in::{Complements, fold_gates};
+use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, VariableSets};
+
+/// The paper's Algorithm 1: an equivalent circuit that is smooth, has at most two children a gate and no decision nodes
+/// (dDBCSFi(2)).
+///
+/// ```
+/// use boolshap::circuit::{CircuitBuilder, check, paper_form};
+/// use boolshap::lit::Var;
+/// // The paper's own example: (x1 and x2 and x3) or (x2 and not x3).
+/// let mut builder = CircuitBuilder::new(3)?;
+/// let [x1, x2, x3] = [0, 1, 2].map(|v| builder.literal(Var::new(v).positive()));
+/// let (x1, x2, x3) = (x1?, x2?, x3?);
+/// let not_x3 = builder.literal(Var::new(2).negative())?;
+/// let left = builder.and(&[x1, x2, x3])?;
+/// let right = builder.and(&[x2, not_x3])?;
+/// let root = builder.or(&[left, right])?;
+/// let smooth = paper_form(&builder.finish(root)?)?;
+/// assert_eq!((check::smoothness(&smooth), check::fan_in(&smooth, 2)), (Ok(()), Ok(())));
+/// // ((x1 and x2) and x3) or ((x2 and not x3) and (x1 or not x1))
+/// assert_eq!(smooth.counts().tree_nodes, 13u8.into());
+/// # Ok::<(), boolshap::circuit::CircuitError>(())
+/// ```
+pub fn paper_form(circuit: &Circuit) -> Result<Circuit, CircuitError> {
+    smooth(&fold_gates(circuit, Complements::Merge)?)
+}
+
+/// An equivalent circuit in which all children of an or-gate, and both branches of a decision that are not false,
+/// mention the same variables. Constants are simplified away: at most the root or a decision's branch is one.
+pub fn smooth(circuit: &Circuit) -> Result<Circuit, CircuitError> {
+    let uses = circuit.uses();
+    let mut filler =
+        Filler { builder: CircuitBuilder::new(circuit.variables())?, sets: VariableSets::new(circuit.variables()) };
+    let mut smoothed = vec![circuit.root(); circuit.stored_nodes()];
+    let mut children = Vec::new();
+    for (id, node) in circuit.nodes().filter(|(id, _)| uses[id.index()] > 0) {
+        children.clear();
+        children.extend(node.children().map(|child| smoothed[child.index()]));
+        smoothed[id.index()] = match node {
+            Node::Constant(value) => filler.builder.constant(value)?,
+            Node::Literal(lit) => filler.builder.literal(lit)?,
+            Node::And(_) => filler.builder.conjoin(&children)?,
+            Node::Or(_) => {
+                // A true child makes the gate true, false ones fall away: neither must be filled up.
+                if children.iter().any(|&child| filler.is_constant(child, true)) {
+                    filler.builder.constant(true)?
+                } else {
+                    children.retain(|&child| !filler.is_constant(child, false));
+                    filler.level(&mut children)?;
+                    filler.builder.disjoin(&children)?
+                }
+            }
+            Node::Decision { var, .. } => {
+                if children.iter().all(|&child| filler.is_constant(child, false)) {
+                    children[0]
+                } else {
+                    if !children.iter().any(|&child| filler.is_constant(child, false)) {
+                        filler.level(&mut children)?;
+                    }
+                    filler.builder.decision(var, children[0], children[1])?
+                }
+            }
+        };
+        filler.take_in();
+    }
+    filler.builder.finish(smoothed[circuit.root().index()])?.compacted()
+}
+
+/// Builds, and knows which variables each built node mentions.
+struct Filler {
+    builder: CircuitBuilder,
+    sets: VariableSets,
+}
+
+impl Filler {
+    fn is_constant(&self, id: NodeId, value: bool) -> bool {
+        self.builder.node(id) == Node::Constant(value)
+    }
+
+    /// Notes the variables of the nodes built since the last time.
+    fn take_in(&mut self) {
+        for index in self.sets.len()..self.builder.len() {
+            self.sets.push(self.builder.node(NodeId::new(index)));
+        }
+    }
+
+    /// Makes every node mention what any of them does, by a tautology for each variable that it lacks.
+    fn level(&mut self, nodes: &mut [NodeId]) -> Result<(), CircuitError> {
+        let mut union = vec![0; self.sets.stride()];
+        for &node in nodes.iter() {
+            for (word, &mentioned) in union.iter_mut().zip(self.sets.words(node)) {
+                *word |= mentioned;
+            }
+        }
+        for node in nodes {
+            let missing: Vec<_> = self.sets.missing_of(*node, &union).collect();
+            for var in missing {
+                let (yes, no) = (self.builder.literal(var.positive())?, self.builder.literal(var.negative())?);
+                let either = self.builder.or(&[yes, no])?;
+                *node = self.builder.conjoin(&[*node, either])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::check;
+    use crate::circuit::samples::{from_table, random_circuit};
+    use crate::lit::{Var, Watch};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn both_steps_keep_the_function_and_give_the_form((circuit, table) in random_circuit(7)) {
+            let alone = smooth(&circuit).unwrap();
+            prop_assert_eq!(alone.truth_table().unwrap(), table.clone());
+            prop_assert_eq!(check::smoothness(&alone), Ok(()));
+            prop_assert_eq!(check::decomposability(&alone), Ok(()));
+            let narrowed = super::super::fan_in_two(&alone).unwrap();
+            prop_assert_eq!(check::smoothness(&narrowed), Ok(()));
+
+            let paper = paper_form(&circuit).unwrap();
+            prop_assert_eq!(paper.truth_table().unwrap(), table);
+            prop_assert_eq!(check::smoothness(&paper), Ok(()));
+            prop_assert_eq!(check::fan_in(&paper, 2), Ok(()));
+            prop_assert_eq!(check::decomposability(&paper), Ok(()));
+            let determinism = check::determinism(&paper, check::Effort::default(), &Watch::unlimited());
+            prop_assert_eq!(determinism.unwrap().verdict(), Some(true));
+            let decisions = paper.nodes().filter(|(_, node)| matches!(node, Node::Decision { .. })).count();
+            prop_assert_eq!(decisions, 0);
+            prop_assert!(paper_form(&paper).unwrap().counts().tree_nodes <= paper.counts().tree_nodes);
+        }
+    }
+
+    #[test]
+    fn constants_literals_and_unused_variables() {
+        for value in [false, true] {
+            let constant = paper_form(&from_table(3, &[if value { 255 } else { 0 }])).unwrap();
+            assert_eq!((constant.node(constant.root()), constant.variables()), (Node::Constant(value), 3));
+            assert_eq!(constant.stored_nodes(), 1);
+        }
+        let literal = paper_form(&from_table(3, &[0b0011_0011])).unwrap();
+        assert_eq!(literal.node(literal.root()), Node::Literal(Var::new(1).negative()));
+        assert_eq!(literal.model_count(), 4u8.into());
+    }
+
+    #[test]
+    fn an_or_gate_over_true_is_true() {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let (no, yes) = (builder.constant(false).unwrap(), builder.constant(true).unwrap());
+        let x = builder.literal(Var::new(0).positive()).unwrap();
+        let root = builder.or(&[no, x, yes]).unwrap();
+        let circuit = smooth(&builder.finish(root).unwrap()).unwrap();
+        assert_eq!(circuit.node(circuit.root()), Node::Constant(true));
+    }
+}

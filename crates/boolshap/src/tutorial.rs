@@ -1,0 +1,102 @@
+//! The paper's running example, compiled and checked with the documentation.
+//!
+//! Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural Network Classifiers via Knowledge
+//! Compilation", follow one small network through all steps (Examples 1 to 7). This page does the same in code.
+//!
+//! # The network as a black box
+//! Three inputs, three hidden neurons, one output; each of them is true when at least d = 2 of its inputs have the sign
+//! of their weight (Examples 1 and 2):
+//!
+//! ```
+//! use boolshap::explain::Labels;
+//!
+//! let two_of = |inputs: [bool; 3]| inputs.into_iter().filter(|&input| input).count() >= 2;
+//! let network = |x: &[bool]| {
+//!     let h1 = two_of([!x[0], !x[1], x[2]]);
+//!     let h2 = two_of([!x[0], !x[1], !x[2]]);
+//!     let h3 = two_of([x[0], x[1], x[2]]);
+//!     two_of([h1, h2, !h3])
+//! };
+//! let labels = Labels::from_fn(3, network)?;
+//!
+//! // The network is true exactly when no two inputs are: the CNF of Example 2.
+//! let cnf = |x: &[bool]| (!x[0] || !x[1]) && (!x[0] || !x[2]) && (!x[1] || !x[2]);
+//! assert_eq!(labels, Labels::from_fn(3, cnf)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # From the SDD to a circuit
+//! Example 5 reads the SDD of the figure as a formula: decisions are disjunctions, elements conjunctions,
+//!
+//! ```text
+//! [x1 and ((-x2 and -x3) or (x2 and false))] or [-x1 and ((x2 and -x3) or (-x2 and true))]
+//! ```
+//!
+//! [`lower`](crate::circuit::lower) does that to any diagram that comes children first:
+//!
+//! ```
+//! use boolshap::circuit::{Lowering, SddItem, check, lower, paper_form};
+//! use boolshap::lit::{Var, Watch};
+//!
+//! let [x1, x2, x3] = [0, 1, 2].map(Var::new);
+//! let sdd = [
+//!     SddItem::Literal(x1.positive()),            // 0
+//!     SddItem::Literal(x1.negative()),            // 1
+//!     SddItem::Literal(x2.positive()),            // 2
+//!     SddItem::Literal(x2.negative()),            // 3
+//!     SddItem::Literal(x3.negative()),            // 4
+//!     SddItem::Constant(false),                   // 5
+//!     SddItem::Constant(true),                    // 6
+//!     SddItem::Elements(vec![(3, 4), (2, 5)]),    // 7: below x1
+//!     SddItem::Elements(vec![(2, 4), (3, 6)]),    // 8: below not x1
+//!     SddItem::Elements(vec![(0, 7), (1, 8)]),    // 9: the root
+//! ];
+//! let circuit = lower(3, sdd, Lowering::Gates)?;
+//! assert_eq!(circuit.truth_table()?, [0b0001_0111]);
+//! assert_eq!(circuit.model_count(), 4u8.into());
+//!
+//! // Deterministic, decomposable and of fan-in 2, but not smooth: x3 is missing beside not x2 (Example 7).
+//! let determinism = check::determinism(&circuit, check::Effort::default(), &Watch::unlimited())?;
+//! assert_eq!(determinism, check::Determinism::Holds);
+//! assert_eq!(check::decomposability(&circuit), Ok(()));
+//! assert_eq!(check::fan_in(&circuit, 2), Ok(()));
+//! let violation = check::smoothness(&circuit).unwrap_err();
+//! assert!(matches!(violation, check::Violation::MissingVariable { variable, .. } if variable == x3));
+//!
+//! // Algorithm 1 gives the dDBCSFi(2) of the first figure: `not x2` has become `not x2 and (x3 or not x3)`.
+//! let smooth = paper_form(&circuit)?;
+//! assert_eq!(check::smoothness(&smooth), Ok(()));
+//! assert_eq!(smooth.truth_table()?, circuit.truth_table()?);
+//! assert_eq!(circuit.counts().tree_nodes, 13u8.into());
+//! assert_eq!(smooth.counts().tree_nodes, 17u8.into());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # SHAP scores
+//! The open-box algorithm on that circuit, as fractions, for the entity (1, 0, 0). The network says 1 where half of all
+//! entities have it; the ones that are missing speak for it, the one that is there against it:
+//!
+//! ```
+//! use boolshap::circuit::{paper_form, read_nnf};
+//! use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox};
+//! use boolshap::lit::Watch;
+//!
+//! let file = "nnf 10 11 3\nL 1\nL -1\nL 2\nL -2\nL -3\nA 3 0 3 4\nA 2 2 4\nO 2 2 6 3\nA 2 1 7\nO 1 2 5 8\n";
+//! let smooth = paper_form(&read_nnf(file.as_bytes())?)?;
+//! let uniform = Distribution::uniform(3);
+//! let open_box = OpenBox::new(&smooth)?;
+//! let rows = open_box.explain_exact(&[[true, false, false]], &uniform, &Watch::unlimited())?;
+//! assert!(rows[0].prediction);
+//! assert_eq!(rows[0].base_value.to_string(), "1/2");
+//! let scores: Vec<String> = rows[0].scores.iter().map(ToString::to_string).collect();
+//! assert_eq!(scores, ["-1/6", "1/3", "1/3"]);
+//!
+//! // The black box agrees, on every entity.
+//! let entities: Vec<Vec<bool>> = (0..8).map(|i| (0..3).map(|v| i >> v & 1 == 1).collect()).collect();
+//! let labels = Labels::of_circuit(&smooth)?;
+//! assert_eq!(
+//!     open_box.explain_exact(&entities, &uniform, &Watch::unlimited())?,
+//!     BruteForce::new(&labels).explain_exact(&entities, &uniform, &Watch::unlimited())?,
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
