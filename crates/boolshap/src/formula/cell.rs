@@ -80,7 +80,7 @@ fn by_counterexample(
     max_clauses: usize,
     watch: &Watch<'_>,
 ) -> Result<Cnf, Halt> {
-    let n = numbering.len();
+    let (n, variables) = (numbering.len(), input.variables());
     let [input, left, above] =
         [input, left, above].map(|cnf| cnf.clauses().map(|clause| numbering.narrow(clause)).collect::<Vec<_>>());
     let (of_input, of_above) = (Witnesses::new(n, &input), Witnesses::new(n, &above));
@@ -110,7 +110,7 @@ fn by_counterexample(
             take(joined.expect("left is covered, so both others are false here"), &mut open)?;
         }
     }
-    Ok(Cnf::from_clauses(0, chosen.into_iter().map(|clause| numbering.widen(clause))))
+    Ok(Cnf::from_clauses(variables, chosen.into_iter().map(|clause| numbering.widen(clause))))
 }
 
 /// For each assignment one of the clauses that it falsifies.
