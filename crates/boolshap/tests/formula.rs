@@ -260,6 +260,13 @@ fn too_many_clauses_say_where() {
 }
 
 #[test]
+fn only_the_cells_that_the_result_needs_are_made() {
+    // "All of 12" needs the diagonal of its matrix, at most 12 clauses a cell; the cells beside it have up to C(12, 2).
+    let all = [vec![GateSpec { signs: vec![true; 12], need: 12 }]];
+    assert_eq!(encode(12, &all, 12, &Watch::unlimited()).unwrap().len(), 12);
+}
+
+#[test]
 fn time_and_interrupts_stop_and_progress_is_told() {
     let late = Watch::unlimited().timeout(Duration::ZERO);
     let error = encode(5, &majority(5), NO_LIMIT, &late).unwrap_err();

@@ -200,9 +200,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn numbers() -> impl Strategy<Value = Vec<i32>> {
-        // Variables on both sides of the block borders, few enough that two clauses often share some.
-        let var = prop::sample::select(vec![1, 2, 63, 64, 65, 66, 128, 129, 5000]);
-        prop::collection::vec((var, any::<bool>()).prop_map(|(var, sign)| if sign { var } else { -var }), 0..6)
+        // Variables on both sides of the block borders, the same places in different blocks, and few enough for two
+        // clauses to share some.
+        let var = prop::sample::select(vec![1, 2, 64, 65, 66, 129, 130, 5000]);
+        prop::collection::vec((var, any::<bool>()).prop_map(|(var, sign)| if sign { var } else { -var }), 0..4)
     }
 
     fn set(numbers: &[i32]) -> BTreeSet<i32> {
@@ -214,6 +215,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
         #[test]
         fn bit_sets_do_what_plain_sets_do(a in numbers(), b in numbers()) {
             let (left, right) = (set(&a), set(&b));

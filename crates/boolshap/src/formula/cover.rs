@@ -116,3 +116,34 @@ fn greedy(table: &Table, primes: &[TableClause], watch: &Watch<'_>) -> Result<Ve
     }
     Ok(chosen)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every clause over three variables, the empty one among them.
+    fn all_clauses() -> impl Iterator<Item = TableClause> {
+        (0..27).map(|number| clause_of_cube(number, 3))
+    }
+
+    fn implied(function: u32, clause: TableClause) -> bool {
+        (0..8u32).all(|row| function >> row & 1 == 0 || row & clause.mask() != clause.negative)
+    }
+
+    #[test]
+    fn all_primes_are_the_minimal_implied_clauses() {
+        for function in 0..256u32 {
+            let mut table = Table::new(3);
+            (0..8).filter(|row| function >> row & 1 == 0).for_each(|row| table.add(row));
+            let shorter = |clause: TableClause| [1, 2, 4].map(|bit| clause.without(bit)).into_iter();
+            let mut expected: Vec<TableClause> = all_clauses()
+                .filter(|&clause| implied(function, clause))
+                .filter(|&clause| !shorter(clause).any(|part| part != clause && implied(function, part)))
+                .collect();
+            let mut found = all_primes(&table);
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "function {function:08b}");
+        }
+    }
+}
