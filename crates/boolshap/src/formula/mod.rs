@@ -17,6 +17,8 @@ mod cover;
 #[cfg(feature = "sat")]
 mod encode;
 #[cfg(feature = "sat")]
+mod necessity;
+#[cfg(feature = "sat")]
 mod sat;
 #[cfg(feature = "sat")]
 mod simplify;

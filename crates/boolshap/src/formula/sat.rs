@@ -7,7 +7,7 @@
 
 use cadical_sys::{CaDiCal, Status};
 
-use crate::lit::{Lit, Stopped, Watch};
+use crate::lit::{Lit, Stopped, Var, Watch};
 
 /// Conflicts between two looks at the watch.
 const SLICE: i32 = 5_000;
@@ -39,8 +39,9 @@ impl Solver {
     /// A solver without clauses.
     pub fn new() -> Self {
         let mut inner = CaDiCal::new();
-        // Thousands of small questions: preprocessing before each would cost more than the search.
+        // Thousands of small questions: preprocessing before each, or lucky guesses, would cost more than the search.
         inner.configure("plain");
+        inner.set("lucky", 0);
         Solver { inner }
     }
 
@@ -67,6 +68,11 @@ impl Solver {
     /// After [`Solver::solve`] said yes: whether the literal is true in the assignment found.
     pub fn holds(&mut self, lit: Lit) -> bool {
         self.inner.val(lit.to_dimacs()) > 0
+    }
+
+    /// After [`Solver::solve`] said yes: the values of this many variables.
+    pub fn model(&mut self, variables: usize) -> Vec<bool> {
+        (0..variables).map(|var| self.holds(Var::new(var).positive())).collect()
     }
 
     /// After [`Solver::solve`] said no: whether the assumption is among those that cannot hold together.

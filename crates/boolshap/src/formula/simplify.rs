@@ -9,6 +9,9 @@
 //!   longest to the shortest. A solver per batch of about sqrt(m) clauses holds all other clauses outright and those of
 //!   the batch behind a switch, which keeps both the clauses loaded and the assumptions made at O(m sqrt(m)).
 //!
+//! Every assignment that the solver finds is put to use on other clauses too (see `necessity`), which saves most of the
+//! questions.
+//!
 //! Which primes are chosen decides how small the result gets. With at most 20 mentioned variables the clauses are first
 //! replaced by a greedy cover of the truth table (see `cover`), and the solver then guarantees the two properties.
 
@@ -16,9 +19,13 @@ use super::clause::Clause;
 use super::cnf::Cnf;
 use super::cover::cover;
 use super::error::{FormulaError, Phase, Place};
+use super::necessity::{Clauses, Literals};
 use super::sat::Solver;
 use super::table::{Numbering, Table, TableClause};
 use crate::lit::{Lit, Stopped, Var, Watch};
+
+/// How many models found while shortening are kept to prove clauses necessary.
+const MODELS: usize = 64;
 
 /// An equivalent formula over the same variables whose clauses are prime implicates, none implied by the others.
 ///
@@ -41,8 +48,8 @@ pub fn simplify(cnf: &Cnf, watch: &Watch<'_>) -> Result<Cnf, FormulaError> {
     if let Some(numbering) = Numbering::of([&reduced]) {
         reduced = cover_by_table(&reduced, &numbering, watch).map_err(stopped(Phase::Cover, 0))?;
     }
-    let reduced = shorten(&reduced, watch).map_err(|(why, done)| stopped(Phase::Shortening, done)(why))?;
-    let simple = remove_implied(&reduced, watch).map_err(|(why, done)| stopped(Phase::Removal, done)(why))?;
+    let (primes, models) = shorten(&reduced, watch).map_err(|(why, done)| stopped(Phase::Shortening, done)(why))?;
+    let simple = remove_implied(&primes, models, watch).map_err(|(why, done)| stopped(Phase::Removal, done)(why))?;
     Ok(renumbered(&simple, cnf.variables(), |var| mentioned[var.index()]))
 }
 
@@ -61,61 +68,80 @@ fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result
     Ok(Cnf::from_clauses(cnf.variables(), chosen.into_iter().map(|clause| numbering.widen(clause))))
 }
 
-/// Replaces every clause by a prime implicate within it.
-fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
+/// Replaces every clause by a prime implicate within it. Returns some models of the formula too.
+fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Vec<bool>>), (Stopped, usize)> {
     let mut solver = Solver::new();
-    cnf.clauses().for_each(|clause| solver.add(clause.lits()));
+    let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
+    clauses.iter().for_each(|lits| solver.add(lits.iter().copied()));
+    let mut necessary = Literals::new(&clauses);
+    let mut models: Vec<Vec<bool>> = Vec::new();
     let mut primes = Cnf::new(cnf.variables());
-    for (done, clause) in cnf.clauses().enumerate() {
-        let prime = prime_within(clause, &mut solver, watch).map_err(|why| (why, done))?;
-        if prime.len() < clause.len() {
-            solver.add(prime.lits());
+    for (done, lits) in clauses.iter().enumerate() {
+        let (proved, open): (Vec<_>, Vec<_>) =
+            lits.iter().zip(necessary.proved(done)).partition(|(_, proved)| **proved);
+        let mut known = proved.len();
+        // The negations of literals proved necessary, then of those not tried yet. The former are in every core.
+        let mut against: Vec<Lit> = proved.into_iter().chain(open).map(|(&lit, _)| !lit).collect();
+        while known < against.len() {
+            let tried = against.pop().expect("not all are known yet");
+            if solver.solve(&against, watch).map_err(|why| (why, done))? {
+                against.insert(known, tried);
+                known += 1;
+                let model = solver.model(cnf.variables());
+                necessary.learn(&clauses, done + 1, &model);
+                models.truncate(MODELS - 1);
+                models.insert(0, model);
+            } else {
+                against.retain(|&lit| solver.failed(lit));
+            }
         }
-        primes.push(prime);
+        if against.len() < lits.len() {
+            solver.add(against.iter().map(|&lit| !lit));
+        }
+        primes.push(Clause::new(against.into_iter().map(|lit| !lit)).expect("part of a clause"));
     }
     primes.remove_subsumed(watch).map_err(|why| (why, cnf.len()))?;
-    Ok(primes)
+    Ok((primes, models))
 }
 
-fn prime_within(clause: &Clause, solver: &mut Solver, watch: &Watch<'_>) -> Result<Clause, Stopped> {
-    // Literals proved necessary are at the front, those not tried yet at the back. The former are in every core.
-    let mut against: Vec<Lit> = clause.lits().map(|lit| !lit).collect();
-    let mut necessary = 0;
-    while necessary < against.len() {
-        let tried = against.pop().expect("not all are necessary yet");
-        if solver.solve(&against, watch)? {
-            against.insert(necessary, tried);
-            necessary += 1;
-        } else {
-            against.retain(|&lit| solver.failed(lit));
-        }
+/// Removes every clause that those left imply. Takes clauses sorted by length, and some of their models.
+fn remove_implied(cnf: &Cnf, models: Vec<Vec<bool>>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
+    let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
+    let mut state = Clauses::new(&clauses, cnf.variables());
+    for mut model in models {
+        watch.check().map_err(|why| (why, 0))?;
+        state.learn_from_model(&mut model);
     }
-    Ok(Clause::new(against.into_iter().map(|lit| !lit)).expect("part of a clause"))
-}
-
-/// Removes every clause that those left imply. Takes clauses sorted by length.
-fn remove_implied(cnf: &Cnf, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
-    let clauses: Vec<&Clause> = cnf.clauses().collect();
-    let mut keep = vec![true; clauses.len()];
     let batch = clauses.len().isqrt().max(16);
     let mut end = clauses.len();
     while end > 0 {
-        let start = end.saturating_sub(batch);
+        // Everything from `end` on is decided. The batch is the last undecided clauses before it.
+        let open: Vec<usize> = (0..end).rev().filter(|&place| !state.is_proved(place)).take(batch).collect();
+        let Some(&start) = open.last() else { break };
         let mut solver = Solver::new();
-        for place in (0..clauses.len()).filter(|&place| keep[place]) {
-            let switch = (start..end).contains(&place).then(|| !switch(cnf, place - start));
-            solver.add(clauses[place].lits().chain(switch));
+        for (place, lits) in clauses.iter().enumerate().filter(|(place, _)| state.is_present(*place)) {
+            // `open` descends.
+            let slot = open.binary_search_by(|other| place.cmp(other)).ok();
+            let switch = slot.map(|slot| !switch(cnf, slot));
+            solver.add(lits.iter().copied().chain(switch));
         }
-        for place in (start..end).rev() {
-            let others = (start..end).filter(|&other| other != place && keep[other]);
-            let mut assumptions: Vec<Lit> = clauses[place].lits().map(|lit| !lit).collect();
-            assumptions.extend(others.map(|other| switch(cnf, other - start)));
-            keep[place] = solver.solve(&assumptions, watch).map_err(|why| (why, clauses.len() - place - 1))?;
+        for &place in open.iter() {
+            if state.is_proved(place) {
+                continue;
+            }
+            let others = (0..).zip(&open).filter(|&(_, &other)| other != place && state.is_present(other));
+            let mut assumptions: Vec<Lit> = clauses[place].iter().map(|&lit| !lit).collect();
+            assumptions.extend(others.map(|(slot, _)| switch(cnf, slot)));
+            if solver.solve(&assumptions, watch).map_err(|why| (why, clauses.len() - place - 1))? {
+                state.learn_from_counterexample(place, &mut solver.model(cnf.variables()));
+            } else {
+                state.remove(place);
+            }
         }
         end = start;
     }
-    let kept = clauses.into_iter().zip(keep).filter(|(_, keep)| *keep);
-    Ok(Cnf::from_clauses(cnf.variables(), kept.map(|(clause, _)| clause.clone())))
+    let kept = cnf.clauses().enumerate().filter(|(place, _)| state.is_present(*place));
+    Ok(Cnf::from_clauses(cnf.variables(), kept.map(|(_, clause)| clause.clone())))
 }
 
 /// The literal beyond the formula's variables that turns a clause of the batch on.
@@ -129,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn models(cnf: &Cnf) -> Vec<bool> {
+    fn table(cnf: &Cnf) -> Vec<bool> {
         (0..64u32).map(|row| cnf.holds(&[0, 1, 2, 3, 4, 5].map(|bit| row >> bit & 1 == 1))).collect()
     }
 
@@ -139,15 +165,15 @@ mod tests {
         fn sat_alone_makes_prime_and_irredundant(cnf in formulas(6, 60, 1)) {
             let mut reduced = cnf.clone();
             reduced.remove_subsumed(&Watch::unlimited()).unwrap();
-            let primes = shorten(&reduced, &Watch::unlimited()).unwrap();
-            let simple = remove_implied(&primes, &Watch::unlimited()).unwrap();
-            let expected = models(&cnf);
-            prop_assert_eq!(&models(&simple), &expected);
+            let (primes, models) = shorten(&reduced, &Watch::unlimited()).unwrap();
+            let simple = remove_implied(&primes, models, &Watch::unlimited()).unwrap();
+            let expected = table(&cnf);
+            prop_assert_eq!(&table(&simple), &expected);
             let clauses: Vec<Clause> = simple.clauses().cloned().collect();
             for (place, clause) in clauses.iter().enumerate() {
                 let with = |part: Option<Clause>| {
                     let others = clauses.iter().enumerate().filter(|(other, _)| *other != place);
-                    models(&Cnf::from_clauses(6, others.map(|(_, clause)| clause.clone()).chain(part)))
+                    table(&Cnf::from_clauses(6, others.map(|(_, clause)| clause.clone()).chain(part)))
                 };
                 prop_assert_ne!(&with(None), &expected, "{:?} is redundant", clause);
                 for lit in clause.lits() {
