@@ -68,13 +68,16 @@ fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result
     Ok(Cnf::from_clauses(cnf.variables(), chosen.into_iter().map(|clause| numbering.widen(clause))))
 }
 
+/// A value for each variable.
+type Model = Vec<bool>;
+
 /// Replaces every clause by a prime implicate within it. Returns some models of the formula too.
-fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Vec<bool>>), (Stopped, usize)> {
+fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, usize)> {
     let mut solver = Solver::new();
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
     clauses.iter().for_each(|lits| solver.add(lits.iter().copied()));
     let mut necessary = Literals::new(&clauses);
-    let mut models: Vec<Vec<bool>> = Vec::new();
+    let mut models: Vec<Model> = Vec::new();
     let mut primes = Cnf::new(cnf.variables());
     for (done, lits) in clauses.iter().enumerate() {
         let (proved, open): (Vec<_>, Vec<_>) =
@@ -105,7 +108,7 @@ fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Vec<bool>>), (Stopp
 }
 
 /// Removes every clause that those left imply. Takes clauses sorted by length, and some of their models.
-fn remove_implied(cnf: &Cnf, models: Vec<Vec<bool>>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
+fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
     let mut state = Clauses::new(&clauses, cnf.variables());
     for mut model in models {
