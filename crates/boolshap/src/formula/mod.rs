@@ -2,7 +2,7 @@
 //!
 //! [`Cnf`] and [`Clause`] hold formulas, [`read_dimacs`] and [`write_dimacs`] exchange them with other programs,
 //! `encode` makes them from networks, `simplify` makes them prime and irredundant, and [`tree_width_bound`] tells how
-//! hard they may be to compile. The last two but one, and the `Solver` they ask, need the cargo feature `sat`.
+//! hard they may be to compile. `encode`, `simplify` and the `Solver` they ask are there with the cargo feature `sat`.
 
 mod clause;
 mod cnf;

@@ -6,14 +6,15 @@
 //!   assumptions are an implied part of it at once, and each literal left is tried alone, so a clause of k literals takes
 //!   at most k + 1 questions. Being prime depends only on what the formula says, so it survives the next step;
 //! - a clause is redundant if the others have no model under the negations of its literals. Clauses are tried from the
-//!   longest to the shortest. A solver per batch of about sqrt(m) clauses holds all other clauses outright and those of
-//!   the batch behind a switch, which keeps both the clauses loaded and the assumptions made at O(m sqrt(m)).
+//!   last to the first, that is, the longest or the least useful ones first. A solver per batch of about sqrt(m) clauses
+//!   holds all other clauses outright and those of the batch behind a switch, which keeps both the clauses loaded and the
+//!   assumptions made at O(m sqrt(m)).
 //!
 //! Every assignment that the solver finds is put to use on other clauses too (see `necessity`), which saves most of the
 //! questions.
 //!
-//! Which primes are chosen decides how small the result gets. With at most 20 mentioned variables the clauses are first
-//! replaced by a greedy cover of the truth table (see `cover`), and the solver then guarantees the two properties.
+//! Which primes are chosen decides how small the result gets. With at most 20 mentioned variables they come from a greedy
+//! cover of the truth table instead (see `cover`), which knows what is prime, and the solver only removes.
 
 use super::clause::Clause;
 use super::cnf::Cnf;
@@ -45,10 +46,10 @@ pub fn simplify(cnf: &Cnf, watch: &Watch<'_>) -> Result<Cnf, FormulaError> {
     let mut reduced =
         renumbered(cnf, mentioned.len(), |var| Var::new(mentioned.binary_search(&var).expect("a mentioned variable")));
     reduced.remove_subsumed(watch).map_err(stopped(Phase::Subsumption, 0))?;
-    if let Some(numbering) = Numbering::of([&reduced]) {
-        reduced = cover_by_table(&reduced, &numbering, watch).map_err(stopped(Phase::Cover, 0))?;
-    }
-    let (primes, models) = shorten(&reduced, watch).map_err(|(why, done)| stopped(Phase::Shortening, done)(why))?;
+    let (primes, models) = match Numbering::of([&reduced]) {
+        Some(numbering) => cover_by_table(&reduced, &numbering, watch).map_err(stopped(Phase::Cover, 0))?,
+        None => shorten(&reduced, watch).map_err(|(why, done)| stopped(Phase::Shortening, done)(why))?,
+    };
     let simple = remove_implied(&primes, models, watch).map_err(|(why, done)| stopped(Phase::Removal, done)(why))?;
     Ok(renumbered(&simple, cnf.variables(), |var| mentioned[var.index()]))
 }
@@ -61,15 +62,21 @@ fn renumbered(cnf: &Cnf, variables: usize, rename: impl Fn(Var) -> Var) -> Cnf {
     Cnf::from_clauses(variables, clauses)
 }
 
-fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result<Cnf, Stopped> {
+/// A value for each variable.
+type Model = Vec<bool>;
+
+/// Replaces the clauses by prime implicates chosen from the truth table. Returns some models of the formula too.
+fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), Stopped> {
     let narrow: Vec<TableClause> = cnf.clauses().map(|clause| numbering.narrow(clause)).collect();
     let table = Table::of(numbering.len(), narrow.iter().copied());
     let chosen = cover(&table, &narrow, watch)?;
-    Ok(Cnf::from_clauses(cnf.variables(), chosen.into_iter().map(|clause| numbering.widen(clause))))
+    // Variables that only subsumed clauses mentioned have no place in the table: any value will do.
+    let spread = (1usize << numbering.len()).div_ceil(MODELS);
+    let models = (0..1 << numbering.len()).step_by(spread).filter(|&row| !table.contains(row));
+    let models = models.map(|row| (0..cnf.variables()).map(|var| numbering.value(row, Var::new(var))).collect());
+    let primes = Cnf::from_clauses(cnf.variables(), chosen.into_iter().map(|clause| numbering.widen(clause)));
+    Ok((primes, models.collect()))
 }
-
-/// A value for each variable.
-type Model = Vec<bool>;
 
 /// Replaces every clause by a prime implicate within it. Returns some models of the formula too.
 fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, usize)> {
@@ -107,7 +114,7 @@ fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, 
     Ok((primes, models))
 }
 
-/// Removes every clause that those left imply. Takes clauses sorted by length, and some of their models.
+/// Removes every clause that those left imply, trying the last ones first. Takes some models of the formula.
 fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
     let mut state = Clauses::new(&clauses, cnf.variables());

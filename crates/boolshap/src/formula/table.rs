@@ -76,6 +76,11 @@ impl Numbering {
         self.vars.len()
     }
 
+    /// The value of a variable in an assignment of a table; false if it has no number.
+    pub(super) fn value(&self, assignment: usize, var: Var) -> bool {
+        self.vars.binary_search(&var).is_ok_and(|place| assignment >> place & 1 == 1)
+    }
+
     pub(super) fn narrow(&self, clause: &Clause) -> TableClause {
         let mut narrow = TableClause { positive: 0, negative: 0 };
         for lit in clause.lits() {
