@@ -1,0 +1,141 @@
+//! What can go wrong between a network, a file and a CNF.
+
+use std::fmt;
+
+use crate::lit::Stopped;
+
+/// An error of the formula stage.
+#[derive(Debug, thiserror::Error)]
+pub enum FormulaError {
+    /// A DIMACS file that does not follow the format.
+    #[error("{name}, line {line}: {problem}")]
+    Dimacs {
+        /// What the reader was told the file is called.
+        name: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong, with the offending token.
+        problem: String,
+    },
+    /// A file that could not be read.
+    #[error("{name}: {source}")]
+    Read {
+        /// What the reader was told the file is called.
+        name: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A network whose layers do not fit together.
+    #[error("layer {layer}{}: {problem}", gate_suffix(*.gate))]
+    Shape {
+        /// The layer, counted from 1.
+        layer: usize,
+        /// The gate in it, counted from 1, if the trouble is with one gate.
+        gate: Option<usize>,
+        /// What does not fit.
+        problem: String,
+    },
+    /// A CNF grew past the limit.
+    #[error(
+        "more than {limit} clauses (max-clauses) {place}: raise the limit, or compile without a CNF \
+         (routes truth-table, partial-sums, apply)"
+    )]
+    TooManyClauses {
+        /// The limit that was set.
+        limit: usize,
+        /// How far the work had got.
+        place: Place,
+    },
+    /// Out of time, or interrupted.
+    #[error("{why} {place}{}", advice(.why))]
+    Stopped {
+        /// Which of the two, and the limit.
+        why: Stopped,
+        /// How far the work had got.
+        place: Place,
+    },
+}
+
+/// How far the work had got when it had to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// While the matrices of the neurons were built.
+    Matrix {
+        /// The layer, counted from 1.
+        layer: usize,
+        /// The neuron in its layer, counted from 1.
+        neuron: usize,
+        /// The row of the neuron's matrix, counted from 1.
+        row: usize,
+        /// The rows that the matrix has in all.
+        rows: usize,
+        /// The clauses of the largest cell so far in this matrix.
+        clauses: usize,
+    },
+    /// While a formula was simplified.
+    Simplify {
+        /// The clauses that it had at the start.
+        clauses: usize,
+        /// What was being done.
+        phase: Phase,
+        /// The clauses already treated in this phase.
+        done: usize,
+    },
+    /// While the tree-width was bounded.
+    TreeWidth {
+        /// The variables already eliminated.
+        done: usize,
+        /// The variables in all.
+        variables: usize,
+    },
+}
+
+/// The phases of simplification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Removing subsumed clauses.
+    Subsumption,
+    /// Choosing a small set of prime implicates from the truth table.
+    Cover,
+    /// Shortening clauses to prime implicates by SAT.
+    Shortening,
+    /// Removing clauses that the others imply, by SAT.
+    Removal,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Matrix { layer, neuron, row, rows, clauses } => write!(
+                f,
+                "while encoding layer {layer}, neuron {neuron}, at row {row} of {rows} of its matrix, \
+                 its largest cell so far having {clauses} clauses"
+            ),
+            Place::Simplify { clauses, phase, done } => {
+                let step = match phase {
+                    Phase::Subsumption => "removing subsumed clauses",
+                    Phase::Cover => "covering the truth table by prime implicates",
+                    Phase::Shortening => "shortening clauses to prime implicates",
+                    Phase::Removal => "removing implied clauses",
+                };
+                write!(f, "while simplifying a formula of {clauses} clauses: {step}, {done} done")
+            }
+            Place::TreeWidth { done, variables } => {
+                write!(f, "while bounding the tree-width, {done} of {variables} variables eliminated")
+            }
+        }
+    }
+}
+
+fn gate_suffix(gate: Option<usize>) -> String {
+    gate.map_or_else(String::new, |gate| format!(", gate {gate}"))
+}
+
+fn advice(why: &Stopped) -> &'static str {
+    match why {
+        Stopped::OutOfTime { .. } => {
+            ": allow more time, or compile without a CNF (routes truth-table, partial-sums, apply)"
+        }
+        Stopped::Interrupted => "",
+    }
+}

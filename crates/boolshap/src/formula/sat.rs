@@ -1,0 +1,82 @@
+//! The SAT solver CaDiCaL behind the few calls this library makes, in its literals and under its watch.
+//!
+//! The solver is asked in slices of some thousand conflicts; between slices the watch may stop it. What it has learned
+//! stays, so slicing loses little.
+//!
+//! A. Biere, T. Faller, K. Fazekas, M. Fleury, N. Froleyks, F. Pollitt, CaDiCaL 2.0, CAV 2024.
+
+use cadical_sys::{CaDiCal, Status};
+
+use crate::lit::{Lit, Stopped, Var, Watch};
+
+/// Conflicts between two looks at the watch.
+const SLICE: i32 = 5_000;
+
+/// An incremental solver: clauses stay, assumptions hold for one question.
+///
+/// ```
+/// use boolshap::formula::Solver;
+/// use boolshap::lit::{Var, Watch};
+/// let (x, y) = (Var::new(0).positive(), Var::new(1).positive());
+/// let mut solver = Solver::new();
+/// solver.add([x, y]);
+/// assert_eq!(solver.solve(&[!x], &Watch::unlimited()), Ok(true));
+/// assert!(solver.holds(y));
+/// assert_eq!(solver.solve(&[!x, !y], &Watch::unlimited()), Ok(false));
+/// assert!(solver.failed(!x) && solver.failed(!y));
+/// ```
+pub struct Solver {
+    inner: CaDiCal,
+}
+
+impl Default for Solver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Solver {
+    /// A solver without clauses.
+    pub fn new() -> Self {
+        let mut inner = CaDiCal::new();
+        // Thousands of small questions: preprocessing before each, or lucky guesses, would cost more than the search.
+        inner.configure("plain");
+        inner.set("lucky", 0);
+        Solver { inner }
+    }
+
+    /// Adds a clause.
+    pub fn add(&mut self, lits: impl IntoIterator<Item = Lit>) {
+        lits.into_iter().for_each(|lit| self.inner.add(lit.to_dimacs()));
+        self.inner.add(0);
+    }
+
+    /// Whether the clauses can be satisfied together with the assumptions.
+    pub fn solve(&mut self, assumptions: &[Lit], watch: &Watch<'_>) -> Result<bool, Stopped> {
+        loop {
+            watch.check()?;
+            assumptions.iter().for_each(|lit| self.inner.assume(lit.to_dimacs()));
+            self.inner.limit("conflicts", SLICE);
+            match self.inner.solve() {
+                Status::SATISFIABLE => return Ok(true),
+                Status::UNSATISFIABLE => return Ok(false),
+                Status::UNKNOWN => {}
+            }
+        }
+    }
+
+    /// After [`Solver::solve`] said yes: whether the literal is true in the assignment found.
+    pub fn holds(&mut self, lit: Lit) -> bool {
+        self.inner.val(lit.to_dimacs()) > 0
+    }
+
+    /// After [`Solver::solve`] said yes: the values of this many variables.
+    pub fn model(&mut self, variables: usize) -> Vec<bool> {
+        (0..variables).map(|var| self.holds(Var::new(var).positive())).collect()
+    }
+
+    /// After [`Solver::solve`] said no: whether the assumption is among those that cannot hold together.
+    pub fn failed(&mut self, assumption: Lit) -> bool {
+        self.inner.failed(assumption.to_dimacs())
+    }
+}
