@@ -82,6 +82,12 @@ pub enum CircuitError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A circuit file that cannot be trusted.
+    #[error("{problem}")]
+    Damaged {
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A file that could not be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -17,6 +17,8 @@ mod cover;
 #[cfg(feature = "sat")]
 mod encode;
 #[cfg(feature = "sat")]
+mod encode_network;
+#[cfg(feature = "sat")]
 mod necessity;
 #[cfg(feature = "sat")]
 mod sat;
@@ -30,6 +32,8 @@ pub use cnf::Cnf;
 pub use dimacs::{read_dimacs, write_dimacs};
 #[cfg(feature = "sat")]
 pub use encode::{GateSpec, encode};
+#[cfg(feature = "sat")]
+pub use encode_network::encode_network;
 pub use error::{FormulaError, Phase, Place};
 #[cfg(feature = "sat")]
 pub use sat::Solver;

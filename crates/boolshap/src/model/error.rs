@@ -30,6 +30,14 @@ pub enum ModelError {
         /// What is wrong with it.
         problem: Problem,
     },
+    /// A class that the network does not have.
+    #[error("there is no class {class}: the network has {classes} classes, counted from 0")]
+    UnknownClass {
+        /// What was asked for.
+        class: usize,
+        /// How many there are.
+        classes: usize,
+    },
     /// A file that could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {

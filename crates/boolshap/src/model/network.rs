@@ -12,6 +12,8 @@ use super::ModelError;
 
 /// The total weight of a gate stays below this, so that no sum of its weights can overflow.
 const MAX_TOTAL: u128 = 1 << 120;
+/// A score's weights and bias stay below this, so that the difference of two scores is still a gate.
+const MAX_SCORE: u128 = 1 << 117;
 
 /// A threshold gate: true when its conveniently instantiated inputs weigh at least `need`.
 ///
@@ -62,6 +64,12 @@ impl Gate {
         self.weights.iter().all(|w| w.unsigned_abs() == 1)
     }
 
+    /// The gate that is true when this one is false: at least `W - need + 1` of the weight on the other side.
+    pub fn negated(&self) -> Self {
+        let weights = self.weights.iter().map(|w| -w).collect();
+        Gate { weights, need: self.total() + 1 - self.need }
+    }
+
     /// The value on one input. The evaluator does 64 at a time; this is the definition.
     pub fn evaluate(&self, inputs: &[bool]) -> bool {
         convenient_weight(&self.weights, inputs) >= self.need
@@ -78,8 +86,8 @@ pub struct Score {
 impl Score {
     /// A score; `None` if its largest absolute value could overflow.
     pub fn new(weights: Vec<i128>, bias: i128) -> Option<Self> {
-        total_weight(&weights)?;
-        (bias.unsigned_abs() < MAX_TOTAL).then_some(Score { weights, bias })
+        let total = total_weight(&weights)?;
+        (total < MAX_SCORE && bias.unsigned_abs() < MAX_SCORE).then_some(Score { weights, bias })
     }
 
     /// The weights, one for each input.
@@ -95,6 +103,16 @@ impl Score {
     /// The sum of the weights' absolute values.
     pub fn total(&self) -> u128 {
         self.weights.iter().map(|w| w.unsigned_abs()).sum()
+    }
+
+    /// The gate "this score is at least the other", or above it. The bounds on scores keep the difference in range.
+    fn beats(&self, other: &Score, strictly: bool) -> Gate {
+        let weights: Vec<i128> = self.weights.iter().zip(&other.weights).map(|(a, b)| a - b).collect();
+        let total: i128 = weights.iter().map(|w| w.abs()).sum();
+        // 2 C - total + bias >= 0
+        let bias = self.bias - other.bias - i128::from(strictly);
+        let need = (total - bias).div_euclid(2) + (total - bias).rem_euclid(2);
+        Gate::new(weights, need).expect("differences of scores stay in range")
     }
 
     fn evaluate(&self, inputs: &[bool]) -> i128 {
@@ -196,6 +214,35 @@ impl Network {
         widths.fold(self.inputs.to_string(), |shape, width| format!("{shape}-{width}"))
     }
 
+    /// "The answer is this class" as gates over the last hidden layer (or the inputs), all of which must be true.
+    ///
+    /// For a step output it is the gate itself, or its negation for class 0. For an argmax there is one gate for each
+    /// other class: the difference of two scores is at least 0, or above 0 where the other class would win a draw.
+    ///
+    /// ```
+    /// use boolshap::model::{Network, Output, Score};
+    /// let scores = vec![Score::new(vec![1, 1], 0).unwrap(), Score::new(vec![1, -1], 0).unwrap()];
+    /// let network = Network::new(2, vec![], Output::Argmax(scores)).unwrap();
+    /// let gates = network.class_gates(1).unwrap();
+    /// // Class 1 wins when -2 s2 > 0: the first input has weight 0.
+    /// assert_eq!((gates[0].weights(), gates[0].need()), ([0, -1].as_slice(), 1));
+    /// ```
+    pub fn class_gates(&self, class: usize) -> Result<Vec<Gate>, ModelError> {
+        let unknown = || ModelError::UnknownClass { class, classes: self.classes() };
+        match &self.output {
+            Output::Step(gate) => match class {
+                0 => Ok(vec![gate.negated()]),
+                1 => Ok(vec![gate.clone()]),
+                _ => Err(unknown()),
+            },
+            Output::Argmax(scores) => {
+                let mine = scores.get(class).ok_or_else(unknown)?;
+                let rivals = scores.iter().enumerate().filter(|(other, _)| *other != class);
+                Ok(rivals.map(|(other, score)| mine.beats(score, other < class)).collect())
+            }
+        }
+    }
+
     /// The class of one entity, by the definition: slow, and the judge of [`super::Evaluator`].
     pub fn classify(&self, entity: &[bool]) -> usize {
         let mut values = entity.to_vec();
@@ -220,6 +267,8 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::random::network_strategy;
+    use proptest::prelude::*;
 
     #[test]
     fn lowest_terms_keep_the_function() {
@@ -238,6 +287,26 @@ mod tests {
         assert_eq!(error.to_string(), "layer 2 (output) has weights for 3 inputs where 2 arrive");
         let error = Network::new(3, vec![vec![gate(3), gate(2)]], Output::Step(gate(2))).unwrap_err();
         assert_eq!(error.to_string(), "layer 1 has weights for 2 inputs where 3 arrive");
+    }
+
+    proptest! {
+        #[test]
+        fn class_gates_all_hold_for_the_class_alone(network in network_strategy(6)) {
+            let n = network.inputs();
+            for number in 0..1usize << n {
+                let entity: Vec<bool> = (0..n).map(|j| number >> j & 1 == 1).collect();
+                let mut values = entity.clone();
+                for gates in network.hidden() {
+                    values = gates.iter().map(|gate| gate.evaluate(&values)).collect();
+                }
+                for class in 0..network.classes() {
+                    let gates = network.class_gates(class).unwrap();
+                    let all = gates.iter().all(|gate| gate.evaluate(&values));
+                    prop_assert_eq!(all, network.classify(&entity) == class, "class {}", class);
+                }
+            }
+            prop_assert!(network.class_gates(network.classes()).is_err());
+        }
     }
 
     #[test]

@@ -6,7 +6,17 @@ use proptest::prelude::*;
 
 /// Networks of up to `max_inputs` inputs: binary or integer weights, up to two hidden layers, step or argmax output.
 pub(crate) fn network_strategy(max_inputs: usize) -> impl Strategy<Value = Network> {
-    let widths = (1..=max_inputs, vec(1usize..6, 0..3), 1usize..5, any::<bool>());
+    any::<bool>().prop_flat_map(move |binary| weighted_network_strategy(max_inputs, binary))
+}
+
+/// The same with weights +-1 only.
+#[cfg(feature = "sat")]
+pub(crate) fn binary_network_strategy(max_inputs: usize) -> impl Strategy<Value = Network> {
+    weighted_network_strategy(max_inputs, true)
+}
+
+fn weighted_network_strategy(max_inputs: usize, binary: bool) -> impl Strategy<Value = Network> {
+    let widths = (1..=max_inputs, vec(1usize..6, 0..3), 1usize..5, Just(binary));
     widths.prop_flat_map(|(inputs, hidden, outputs, binary)| {
         let weight = if binary { prop_oneof![Just(1i128), Just(-1)].boxed() } else { (-9i128..10).boxed() };
         let mut width = inputs;
