@@ -53,11 +53,12 @@ pub(super) struct Cache {
 
 impl Default for Cache {
     fn default() -> Self {
-        Cache { entries: vec![EMPTY; 1 << 12], used: 0 }
+        Cache { entries: vec![EMPTY; Cache::SMALLEST], used: 0 }
     }
 }
 
 impl Cache {
+    const SMALLEST: usize = 1 << 12;
     const LARGEST: usize = 1 << 24;
 
     fn key(op: Op, a: Sdd) -> u32 {
@@ -91,6 +92,9 @@ impl Cache {
     }
 
     pub(super) fn clear(&mut self) {
+        if self.entries.len() > Self::SMALLEST && self.used < self.entries.len() / 8 {
+            self.entries.truncate(self.entries.len() / 4);
+        }
         if self.used > 0 {
             self.entries.fill(EMPTY);
             self.used = 0;

@@ -391,11 +391,6 @@ impl SddManager {
         }
     }
 
-    /// The length of the pool, holes included: what changing nodes in place makes grow.
-    pub(super) fn pool_is_wasteful(&self) -> bool {
-        self.pool.len() > 4 * self.pool_in_use + 65_536
-    }
-
     fn compact_pool(&mut self) {
         let mut pool = Vec::with_capacity(2 * self.pool_in_use);
         for level in &self.levels {

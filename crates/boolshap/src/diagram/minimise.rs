@@ -32,7 +32,7 @@ pub struct MinimiseOptions {
 
 impl Default for MinimiseOptions {
     fn default() -> Self {
-        MinimiseOptions { max_growth: 1.2, worthwhile: 0.01, max_passes: usize::MAX, time_limit: None }
+        MinimiseOptions { max_growth: 1.5, worthwhile: 0.01, max_passes: usize::MAX, time_limit: None }
     }
 }
 
@@ -86,13 +86,12 @@ impl SddManager {
             let at_start = self.live_size();
             passes += 1;
             for vtree in self.vtree.post_order() {
-                for left in [true, false] {
-                    out_of_time |= late();
-                    if out_of_time {
-                        break;
-                    }
-                    self.improve(vtree, left, options.max_growth, &late, watch)?;
+                out_of_time |= late();
+                if out_of_time {
+                    break;
                 }
+                self.improve(vtree, true, options.max_growth, &late, watch)?;
+                self.improve(vtree, false, options.max_growth, &late, watch)?;
             }
             let gained = at_start - self.live_size();
             if gained == 0 || (gained as f64) < options.worthwhile * at_start as f64 {

@@ -4,7 +4,6 @@ use super::error::DiagramError;
 use super::manager::{Element, Sdd, SddManager};
 use super::vtree::VtreeId;
 use crate::lit::Lit;
-use std::collections::HashMap;
 
 /// What an SDD node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,15 +76,17 @@ impl SddManager {
             let (given, variables) = (assignment.len(), self.variables());
             return Err(DiagramError::AssignmentLength { given, variables });
         }
-        let mut values: HashMap<Sdd, bool> = HashMap::new();
+        let mut values = vec![false; self.nodes.len()];
         for node in self.topological_order(&[sdd]) {
             let value = match self.node(node) {
                 SddNode::Constant(value) => value,
                 SddNode::Literal(literal) => literal.holds(assignment[literal.var().index()]),
-                SddNode::Decision { elements, .. } => elements.iter().any(|e| values[&e.prime] && values[&e.sub]),
+                SddNode::Decision { elements, .. } => {
+                    elements.iter().any(|e| values[e.prime.index()] && values[e.sub.index()])
+                },
             };
-            values.insert(node, value);
+            values[node.index()] = value;
         }
-        Ok(values[&sdd])
+        Ok(values[sdd.index()])
     }
 }
