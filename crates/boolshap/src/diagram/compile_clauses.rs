@@ -3,7 +3,8 @@
 //! Clauses are conjoined in the order of the vtree: each belongs to the lowest vtree node that holds all its variables,
 //! and vtree nodes are worked off children first, so that partial results stay in their own part of the vtree until they
 //! have to meet. When the live diagrams have grown a good deal since the last time, the vtree is searched for a better
-//! one; the clauses that wait are then put in order anew. A last search, until nothing more is gained, ends the work.
+//! one; the clauses that wait are then put in order anew. At the end vtree search and the exchange of variables alternate
+//! until neither gains anything. If only that end lacks the time, the diagram is handed over as it is.
 //!
 //! Choi & Darwiche, "Dynamic Minimization of Sentential Decision Diagrams", AAAI 2013.
 
@@ -12,7 +13,7 @@ use super::error::{DiagramError, Halt};
 use super::manager::{Sdd, SddManager};
 use super::minimise::MinimiseOptions;
 use super::vtree::{Vtree, VtreeId};
-use crate::lit::{Lit, Watch};
+use crate::lit::{Lit, Stopped, Watch};
 
 /// The vtree to begin with.
 #[derive(Debug, Clone, Default)]
@@ -37,13 +38,16 @@ pub struct CompileOptions {
     pub vtree: StartVtree,
     /// Whether to look for better vtrees; otherwise the one to begin with is kept.
     pub minimise: bool,
+    /// Variables are exchanged in pairs, after all else, where the number of pairs times the size is at most this.
+    pub exchange_work: usize,
     /// Gives up rather than hold more decision nodes than this, dead ones included.
     pub max_nodes: usize,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { vtree: StartVtree::default(), minimise: true, max_nodes: SddManager::MOST_NODES }
+        let max_nodes = SddManager::MOST_NODES;
+        CompileOptions { vtree: StartVtree::default(), minimise: true, exchange_work: 1_000_000, max_nodes }
     }
 }
 
@@ -90,7 +94,7 @@ pub fn compile_clauses<'c>(
     manager.set_max_nodes(options.max_nodes);
     let total = waiting.len();
     let mut compiler = Compiler { manager, partial: Vec::new(), waiting, size_when_searched: FIRST_SEARCH };
-    match compiler.run(options.minimise, total, watch) {
+    match compiler.run(options, total, watch) {
         Ok(root) => Ok(Compiled { manager: compiler.manager, root }),
         Err(halt) => {
             let advice = match halt {
@@ -144,7 +148,7 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn run(&mut self, minimise: bool, total: usize, watch: &Watch<'_>) -> Result<Sdd, Halt> {
+    fn run(&mut self, options: &CompileOptions, total: usize, watch: &Watch<'_>) -> Result<Sdd, Halt> {
         if self.waiting.iter().any(Vec::is_empty) {
             self.waiting.clear();
             return Ok(Sdd::FALSE);
@@ -160,23 +164,46 @@ impl Compiler {
                 self.waiting.clear();
                 break;
             }
-            if minimise && self.manager.live_size() > 2 * self.size_when_searched {
+            if options.minimise && self.manager.live_size() > 2 * self.size_when_searched {
                 let once = MinimiseOptions { max_passes: 1, ..MinimiseOptions::default() };
                 self.search(&once, watch)?;
                 self.put_in_order();
             }
         }
         let all = self.partial.clone();
-        let root = self.with_room(|this| all.iter().try_fold(Sdd::TRUE, |a, &b| this.manager.apply(Op::And, a, b, watch)))?;
+        let mut root =
+            self.with_room(|this| all.iter().try_fold(Sdd::TRUE, |a, &b| this.manager.apply(Op::And, a, b, watch)))?;
         self.manager.protect(root);
         for part in std::mem::take(&mut self.partial) {
             self.manager.release(part);
         }
         self.manager.collect_garbage();
-        if minimise {
-            self.search(&MinimiseOptions::default(), watch)?;
+        if options.minimise {
+            match self.search_to_the_end(&mut root, options.exchange_work, watch) {
+                // The diagram is complete, only not as small as it might be.
+                Ok(()) | Err(Halt::Stopped(Stopped::OutOfTime { .. })) => {}
+                Err(halt) => return Err(halt),
+            }
         }
         Ok(root)
+    }
+
+    /// Walks fragments and exchanges variables in turn, until neither makes the diagram smaller.
+    fn search_to_the_end(&mut self, root: &mut Sdd, work: usize, watch: &Watch<'_>) -> Result<(), Halt> {
+        let variables = self.manager.variables();
+        let pairs = variables * variables.saturating_sub(1) / 2;
+        loop {
+            self.search(&MinimiseOptions::default(), watch)?;
+            let size = self.manager.live_size();
+            if pairs.saturating_mul(size) > work {
+                return Ok(());
+            }
+            match self.manager.exchange_sweep(root, watch) {
+                Err(DiagramError::Stopped(stopped)) => return Err(Halt::Stopped(stopped)),
+                _ if self.manager.live_size() == size => return Ok(()),
+                _ => {}
+            }
+        }
     }
 
     fn search(&mut self, options: &MinimiseOptions, watch: &Watch<'_>) -> Result<(), Halt> {

@@ -116,9 +116,7 @@ impl SddManager {
         let order = self.vtree.variable_order();
         let both = order.iter().map(|var| weight(var.positive()).plus(&weight(var.negative()))).collect();
         let table = IntervalProducts::new(both);
-        self.fold(sdd, weight, |count, from, to| {
-            if from == to { count } else { count.times(&table.product(from, to)) }
-        })
+        self.fold(sdd, weight, |count, from, to| if from == to { count } else { count.times(&table.product(from, to)) })
     }
 
     /// `widen(w, from, to)` multiplies w by the weight of the unseen variables at the places from..to of the vtree's

@@ -8,6 +8,7 @@ mod apply;
 mod compile_clauses;
 mod count;
 mod error;
+mod exchange;
 mod manager;
 mod minimise;
 mod rotate;
@@ -24,7 +25,7 @@ pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses}
 pub use count::Weight;
 pub use error::DiagramError;
 pub use manager::{Element, Sdd, SddManager};
-pub use minimise::{Minimised, MinimiseOptions};
+pub use minimise::{MinimiseOptions, Minimised};
 pub use sdd_file::{FileNode, SddFile};
 pub use view::SddNode;
 pub use vtree::{Vtree, VtreeId, VtreeNode};

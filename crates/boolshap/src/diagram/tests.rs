@@ -10,8 +10,6 @@ use dashu::rational::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-
-
 fn rows(variables: usize) -> u64 {
     if variables == 6 { u64::MAX } else { (1 << (1 << variables)) - 1 }
 }
@@ -154,7 +152,8 @@ fn a_sample_of_functions_of_four_variables_on_every_vtree() {
         let sample: Vec<Sdd> = tables.iter().map(|&f| build(&mut sdds, f)).collect();
         for (&f, &a) in tables.iter().zip(&sample) {
             for (&g, &b) in tables.iter().zip(&sample) {
-                let (and, or) = (sdds.and(a, b, &Watch::unlimited()).unwrap(), sdds.or(a, b, &Watch::unlimited()).unwrap());
+                let (and, or) =
+                    (sdds.and(a, b, &Watch::unlimited()).unwrap(), sdds.or(a, b, &Watch::unlimited()).unwrap());
                 assert_eq!(*known.entry(f & g).or_insert(and), and);
                 assert_eq!(*known.entry(f | g).or_insert(or), or);
             }
@@ -203,7 +202,7 @@ fn weighted_counts_agree_with_summing_rows() {
 #[test]
 fn any_sequence_of_moves_keeps_functions_handles_and_invariants() {
     let mut random = SplitMix(21);
-    for seed in 0..30 {
+    for seed in 0..10 {
         let variables = 3 + random.below(4);
         let mut sdds = SddManager::new(Vtree::random(variables, seed));
         let mut tables = Vec::new();
@@ -278,30 +277,26 @@ fn garbage_collection_keeps_what_is_protected_and_nothing_else() {
 #[test]
 fn vtrees_thousands_of_levels_deep_do_not_overflow_the_stack() {
     let variables = 4000;
-    for vtree in [Vtree::right_linear(variables), Vtree::left_linear(variables), Vtree::random(variables, 1)] {
+    let shapes = [(Vtree::right_linear(variables), true), (Vtree::left_linear(variables), false)];
+    for (vtree, from_the_right) in shapes {
         let mut sdds = SddManager::new(vtree);
-        // All variables equal: two models.
+        // All variables equal: two models. Built from the deepest variable up.
         let (mut ones, mut zeros) = (Sdd::TRUE, Sdd::TRUE);
-        let order = sdds.vtree().variable_order();
-        for &var in order.iter().rev() {
+        let mut order = sdds.vtree().variable_order();
+        if from_the_right {
+            order.reverse();
+        }
+        for &var in &order {
             let [yes, no] = [var.positive(), var.negative()].map(|l| sdds.literal(l).unwrap());
             ones = sdds.and(ones, yes, &Watch::unlimited()).unwrap();
             zeros = sdds.and(zeros, no, &Watch::unlimited()).unwrap();
-            if sdds.decision_count() > 50_000 {
-                sdds.protect(ones);
-                sdds.protect(zeros);
-                sdds.collect_garbage();
-                sdds.release(ones);
-                sdds.release(zeros);
-            }
         }
         let equal = sdds.or(ones, zeros, &Watch::unlimited()).unwrap();
         assert_eq!(sdds.model_count(equal), UBig::from(2_u8));
         let not = sdds.negate(equal).unwrap();
         assert_eq!(sdds.model_count(not), (UBig::ONE << variables) - UBig::from(2_u8));
-        assert_eq!(sdds.condition(equal, order[variables / 2].positive(), &Watch::unlimited()).map(|f| sdds.model_count(f)), {
-            Ok(UBig::from(2_u8))
-        });
+        let given = sdds.condition(equal, order[variables / 2].positive(), &Watch::unlimited()).unwrap();
+        assert_eq!(sdds.model_count(given), UBig::from(2_u8), "the variable itself is free again");
         assert!(sdds.evaluate(equal, &vec![true; variables]).unwrap());
     }
 }
@@ -317,7 +312,10 @@ fn no_variables_and_one_variable() {
     assert!(none.minimise(&MinimiseOptions::default(), &Watch::unlimited()).is_ok());
     let mut one = SddManager::new(Vtree::balanced(1));
     let (yes, no) = (one.literal(x).unwrap(), one.literal(!x).unwrap());
-    assert_eq!((one.or(yes, no, &Watch::unlimited()), one.and(yes, no, &Watch::unlimited())), (Ok(Sdd::TRUE), Ok(Sdd::FALSE)));
+    assert_eq!(
+        (one.or(yes, no, &Watch::unlimited()), one.and(yes, no, &Watch::unlimited())),
+        (Ok(Sdd::TRUE), Ok(Sdd::FALSE))
+    );
     assert_eq!((one.negate(yes), one.model_count(yes)), (Ok(no), UBig::ONE));
     assert_eq!(one.condition(yes, !x, &Watch::unlimited()), Ok(Sdd::FALSE));
     assert!(matches!(one.evaluate(yes, &[]), Err(DiagramError::AssignmentLength { given: 0, variables: 1 })));
@@ -339,6 +337,126 @@ fn a_node_limit_is_an_error_and_the_manager_goes_on() {
     sdds.set_max_nodes(1000);
     let odd = parity(&mut sdds).unwrap();
     assert_eq!(sdds.model_count(odd), UBig::from(32_u8));
+}
+
+#[test]
+fn exchanging_variables_agrees_with_permuting_rows() {
+    let mut random = SplitMix(4);
+    for seed in 0..40 {
+        let n = 2 + random.below(4);
+        let mut sdds = SddManager::new(Vtree::random(n, seed));
+        let f = random.below(1 << 32) as u64 & rows(n);
+        let mut root = build(&mut sdds, f);
+        let (i, j) = (random.below(n), random.below(n));
+        let source = |row: u64| row & !(1 << i | 1 << j) | (row >> i & 1) << j | (row >> j & 1) << i;
+        let permuted = (0..1 << n).filter(|&row| f >> source(row) & 1 == 1).map(|row| 1_u64 << row).sum();
+        let exchanged = sdds.exchange(root, Var::new(i), Var::new(j), &Watch::unlimited()).unwrap();
+        assert_eq!(table(&sdds, exchanged), permuted);
+        let size = sdds.size(root);
+        sdds.protect(root);
+        sdds.exchange_sweep(&mut root, &Watch::unlimited()).unwrap();
+        assert_eq!(table(&sdds, root), f);
+        assert!(sdds.size(root) <= size && sdds.size(root) == sdds.live_size());
+        validate(&mut sdds);
+    }
+}
+
+fn lits(numbers: &[i32]) -> Vec<Lit> {
+    numbers.iter().map(|&number| Lit::from_dimacs(number).unwrap()).collect()
+}
+
+fn compile(variables: usize, clauses: &[&[i32]], options: &CompileOptions) -> Result<Compiled, DiagramError> {
+    let clauses: Vec<Vec<Lit>> = clauses.iter().map(|clause| lits(clause)).collect();
+    compile_clauses(variables, clauses.iter().map(Vec::as_slice), options, &Watch::unlimited())
+}
+
+#[test]
+fn clauses_at_the_edge() {
+    let options = CompileOptions::default();
+    let cases: [(usize, &[&[i32]], u32); 10] = [
+        (0, &[], 1),
+        (0, &[&[]], 0),
+        (3, &[], 8),
+        (3, &[&[], &[1]], 0),
+        (3, &[&[2]], 4),
+        (3, &[&[2, 2, 2]], 4),
+        (3, &[&[2, -2], &[1, 3, -1]], 8),
+        (3, &[&[2], &[-2]], 0),
+        (5, &[&[1, 4]], 24),
+        (1, &[&[-1], &[-1]], 1),
+    ];
+    for (variables, clauses, models) in cases {
+        let Compiled { manager, root } = compile(variables, clauses, &options).unwrap();
+        assert_eq!(manager.model_count(root), UBig::from(models), "{variables} {clauses:?}");
+    }
+    let error = compile(3, &[&[1], &[2, -4]], &options).unwrap_err();
+    let literal = Lit::from_dimacs(-4).unwrap();
+    assert_eq!(error, DiagramError::ClauseVariable { clause: 2, literal, variables: 3 });
+    let other = CompileOptions { vtree: StartVtree::Given(Vtree::balanced(2)), ..options };
+    assert!(matches!(compile(3, &[], &other), Err(DiagramError::NotAPermutation { .. })));
+}
+
+#[test]
+fn limits_say_which_and_how_far() {
+    // Pairs (i, i + 8) that differ, split by the order: exponential for a right-linear vtree that may not change.
+    let clauses: Vec<Vec<Lit>> = (1..=8).flat_map(|i| [lits(&[i, i + 8]), lits(&[-i, -i - 8])]).collect();
+    let options = CompileOptions { minimise: false, max_nodes: 100, ..CompileOptions::default() };
+    let slices = || clauses.iter().map(Vec::as_slice);
+    match compile_clauses(16, slices(), &options, &Watch::unlimited()) {
+        Err(error @ DiagramError::Compile { done: 1..16, clauses: 16, size: 1.., .. }) => {
+            assert!(error.to_string().starts_with("the limit of 100 diagram nodes is reached after "), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let late = Watch::unlimited().timeout(std::time::Duration::ZERO);
+    match compile_clauses(16, slices(), &CompileOptions::default(), &late) {
+        Err(DiagramError::Compile { cause, done: 0, clauses: 16, size: 0, .. }) => {
+            assert!(matches!(*cause, DiagramError::Stopped(_)));
+        }
+        other => panic!("{other:?}"),
+    }
+    let Compiled { manager, root } =
+        compile_clauses(16, slices(), &CompileOptions::default(), &Watch::unlimited()).unwrap();
+    assert_eq!(manager.model_count(root), UBig::from(256_u16));
+    assert!(manager.size(root) < 60, "the search finds that the pairs belong together: {}", manager.size(root));
+}
+
+/// A file of the shared data, or `None` where there is none.
+fn data(path: &str) -> Option<String> {
+    let chosen = std::env::var_os("BOOLSHAP_DATA").map(std::path::PathBuf::from);
+    let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let file = chosen.clone().unwrap_or_else(beside).join(path);
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Some(text),
+        Err(error) if chosen.is_some() => panic!("{}: {error}", file.display()),
+        Err(_) => None,
+    }
+}
+
+#[test]
+#[allow(clippy::print_stderr)]
+fn the_network_of_the_paper_compiles_small() {
+    let Some(text) = data("paper/paper_bnn_2391.cnf") else {
+        eprintln!("skipped: paper/paper_bnn_2391.cnf is missing");
+        return;
+    };
+    let numbers = |line: &str| line.split_whitespace().map(|word| word.parse().unwrap()).collect::<Vec<i32>>();
+    let clauses: Vec<Vec<Lit>> = text
+        .lines()
+        .filter(|line| !line.starts_with('p'))
+        .map(|line| lits(numbers(line).split_last().unwrap().1))
+        .collect();
+    assert_eq!(clauses.len(), 2391);
+    let slices = clauses.iter().map(Vec::as_slice);
+    let compiled = compile_clauses(13, slices, &CompileOptions::default(), &Watch::unlimited()).unwrap();
+    let (manager, root) = (compiled.manager, compiled.root);
+    assert_eq!(manager.model_count(root), UBig::from(4096_u16));
+    assert!(manager.size(root) <= 1150, "size {}", manager.size(root));
+    for row in 0..1_u32 << 13 {
+        let assignment: Vec<bool> = (0..13).map(|i| row >> i & 1 == 1).collect();
+        let holds = clauses.iter().all(|c| c.iter().any(|l| l.holds(assignment[l.var().index()])));
+        assert_eq!(manager.evaluate(root, &assignment).unwrap(), holds);
+    }
 }
 
 fn random_cnf() -> impl Strategy<Value = (usize, Vec<Vec<Lit>>)> {

@@ -83,7 +83,7 @@ impl SddManager {
                 SddNode::Literal(literal) => literal.holds(assignment[literal.var().index()]),
                 SddNode::Decision { elements, .. } => {
                     elements.iter().any(|e| values[e.prime.index()] && values[e.sub.index()])
-                },
+                }
             };
             values[node.index()] = value;
         }

@@ -307,6 +307,14 @@ impl Vtree {
         (slot.node, slot.first, slot.last) = (VtreeNode::Inner(left, right), first, last);
     }
 
+    /// Lets two variables change places.
+    pub(super) fn exchange_leaves(&mut self, x: Var, y: Var) {
+        let (at_x, at_y) = (self.leaf(x), self.leaf(y));
+        self.slots[at_x.index()].node = VtreeNode::Leaf(y);
+        self.slots[at_y.index()].node = VtreeNode::Leaf(x);
+        self.leaves.swap(x.index(), y.index());
+    }
+
     /// x = (a, w = (b, c)) becomes w = (x = (a, b), c). In-order positions stay as they are.
     pub(super) fn rotate_left(&mut self, x: VtreeId) {
         if let Some((a, w)) = self.children(x)
@@ -365,11 +373,8 @@ mod tests {
     }
 
     fn shapes(variables: usize) -> Vec<Vtree> {
-        let mut shapes = vec![
-            Vtree::balanced(variables),
-            Vtree::left_linear(variables),
-            Vtree::right_linear(variables),
-        ];
+        let mut shapes =
+            vec![Vtree::balanced(variables), Vtree::left_linear(variables), Vtree::right_linear(variables)];
         shapes.extend((0..5).map(|seed| Vtree::random(variables, seed)));
         shapes
     }

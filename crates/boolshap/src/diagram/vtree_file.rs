@@ -72,7 +72,8 @@ impl Vtree {
         if self.root().is_none() {
             return Err(DiagramError::EmptyVtree);
         }
-        let mut text = String::from("c ids of vtree nodes start at 0, ids of variables at 1; children before parents\n");
+        let mut text =
+            String::from("c ids of vtree nodes start at 0, ids of variables at 1; children before parents\n");
         let _ = writeln!(text, "vtree {}", self.node_count());
         for id in self.post_order() {
             let _ = match self.node(id) {
