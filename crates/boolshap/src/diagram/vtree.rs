@@ -46,7 +46,7 @@ struct Slot {
 /// let vtree = Vtree::right_linear(3);
 /// let (first, third) = (vtree.leaf(Var::new(0)), vtree.leaf(Var::new(2)));
 /// assert_eq!(Some(vtree.lowest_common_ancestor(first, third)), vtree.root());
-/// assert!(matches!(Vtree::balanced(1).node(vtree.leaf(Var::new(0))), VtreeNode::Leaf(_)));
+/// assert_eq!(vtree.node(third), VtreeNode::Leaf(Var::new(2)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Vtree {
