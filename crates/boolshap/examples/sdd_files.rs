@@ -1,0 +1,82 @@
+//! Compiles a DIMACS file into libsdd's `.sdd` and `.vtree` files, or reads such files and says what they hold.
+//!
+//!     sdd_files compile FILE.cnf STEM [balanced|left|right|random]
+//!     sdd_files read STEM
+//!
+//! Both print `size`, `decision_nodes`, `models` and, up to 16 variables, the truth table as a row of 0 and 1: the
+//! first variable changes fastest.
+
+// Printing is what an example is for.
+#![allow(clippy::print_stdout)]
+
+use boolshap::diagram::{CompileOptions, Sdd, SddFile, SddManager, StartVtree, Vtree, compile_clauses};
+use boolshap::lit::{Lit, Watch};
+use std::error::Error;
+use std::fs;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["compile", cnf, stem] => compile(cnf, stem, "right"),
+        ["compile", cnf, stem, vtree] => compile(cnf, stem, vtree),
+        ["read", stem] => read(stem),
+        _ => Err("usage: sdd_files compile FILE.cnf STEM [balanced|left|right|random] | sdd_files read STEM".into()),
+    }
+}
+
+fn compile(cnf: &str, stem: &str, vtree: &str) -> Result<(), Box<dyn Error>> {
+    let (variables, clauses) = read_cnf(&fs::read_to_string(cnf)?)?;
+    let vtree = match vtree {
+        "balanced" => StartVtree::Balanced,
+        "left" => StartVtree::LeftLinear,
+        "right" => StartVtree::RightLinear,
+        "random" => StartVtree::Random(1),
+        other => return Err(format!("no vtree is called {other}").into()),
+    };
+    let options = CompileOptions { vtree, ..CompileOptions::default() };
+    let compiled = compile_clauses(variables, clauses.iter().map(Vec::as_slice), &options, &Watch::unlimited())?;
+    let (manager, root) = (compiled.manager, compiled.root);
+    fs::write(format!("{stem}.vtree"), manager.vtree().to_file_text()?)?;
+    fs::write(format!("{stem}.sdd"), manager.to_file(root).to_file_text(manager.vtree()))?;
+    describe(&manager, root, manager.size(root), manager.decision_nodes(root))
+}
+
+fn read(stem: &str) -> Result<(), Box<dyn Error>> {
+    let vtree = Vtree::parse(&fs::read_to_string(format!("{stem}.vtree"))?)?;
+    let file = SddFile::parse(&fs::read_to_string(format!("{stem}.sdd"))?, &vtree)?;
+    let mut manager = SddManager::new(vtree);
+    let root = manager.load(&file, &Watch::unlimited())?;
+    describe(&manager, root, file.size(), file.decision_nodes())
+}
+
+fn describe(manager: &SddManager, root: Sdd, size: usize, decision_nodes: usize) -> Result<(), Box<dyn Error>> {
+    println!("size {size}\ndecision_nodes {decision_nodes}\nmodels {}", manager.model_count(root));
+    let variables = manager.variables();
+    if variables <= 16 {
+        let mut table = String::new();
+        for row in 0..1_u32 << variables {
+            let assignment: Vec<bool> = (0..variables).map(|i| row >> i & 1 == 1).collect();
+            table.push(if manager.evaluate(root, &assignment)? { '1' } else { '0' });
+        }
+        println!("truth_table {table}");
+    }
+    Ok(())
+}
+
+fn read_cnf(text: &str) -> Result<(usize, Vec<Vec<Lit>>), Box<dyn Error>> {
+    let mut variables = 0;
+    let (mut clauses, mut clause) = (Vec::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.starts_with('c')) {
+        if let Some(header) = line.strip_prefix("p cnf ") {
+            variables = header.split_whitespace().next().ok_or("no number of variables")?.parse()?;
+            continue;
+        }
+        for word in line.split_whitespace() {
+            match Lit::from_dimacs(word.parse()?) {
+                Some(literal) => clause.push(literal),
+                None => clauses.push(std::mem::take(&mut clause)),
+            }
+        }
+    }
+    Ok((variables, clauses))
+}

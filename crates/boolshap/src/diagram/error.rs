@@ -1,0 +1,106 @@
+//! What can go wrong in this stage.
+
+use crate::lit::{Lit, Stopped};
+
+/// Why a diagram could not be built, read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiagramError {
+    /// A vtree was asked for over something that is not every variable exactly once.
+    #[error("a vtree needs each of its {variables} variables once, but {variable} is missing or stands twice")]
+    NotAPermutation {
+        /// How many variables there are.
+        variables: usize,
+        /// The DIMACS number of one that is missing, repeated or out of range.
+        variable: usize,
+    },
+    /// A `.vtree` file is malformed.
+    #[error("vtree file, line {line}: {problem}")]
+    VtreeFile {
+        /// The line, from 1; 0 if the file as a whole is meant.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A `.sdd` file is malformed, or does not fit its vtree.
+    #[error("sdd file, line {line}: {problem}")]
+    SddFile {
+        /// The line, from 1; 0 if the file as a whole is meant.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// The vtree has no variables, and no file can say so.
+    #[error("a vtree without variables cannot be written: the libsdd format has no such vtree")]
+    EmptyVtree,
+    /// A literal speaks of a variable the vtree does not have.
+    #[error("literal {} is out of range: there are {variables} variables", .literal.to_dimacs())]
+    NoSuchVariable {
+        /// The literal.
+        literal: Lit,
+        /// How many variables there are.
+        variables: usize,
+    },
+    /// A clause speaks of a variable the formula does not have.
+    #[error("clause {clause}: literal {} is out of range: the formula has {variables} variables", .literal.to_dimacs())]
+    ClauseVariable {
+        /// The clause, counted from 1.
+        clause: usize,
+        /// The literal.
+        literal: Lit,
+        /// How many variables were announced.
+        variables: usize,
+    },
+    /// An assignment has the wrong length.
+    #[error("an assignment of {given} values does not fit {variables} variables")]
+    AssignmentLength {
+        /// How many values were given.
+        given: usize,
+        /// How many variables there are.
+        variables: usize,
+    },
+    /// The diagram outgrew its limit.
+    #[error("the limit of {limit} diagram nodes is reached")]
+    TooManyNodes {
+        /// The limit.
+        limit: usize,
+    },
+    /// The time is up, or someone wants it stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// Compiling clauses came to no end.
+    #[error("{cause} after {done} of {clauses} clauses, with a diagram of size {size} so far; {advice}")]
+    Compile {
+        /// Which limit it was.
+        cause: Box<DiagramError>,
+        /// How many clauses had been conjoined.
+        done: usize,
+        /// How many there are.
+        clauses: usize,
+        /// The size of the diagram at that moment.
+        size: usize,
+        /// What to try instead.
+        advice: &'static str,
+    },
+}
+
+/// The two reasons for which an operation stops half way, small enough for the inner loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    Nodes(usize),
+    Stopped(Stopped),
+}
+
+impl From<Stopped> for Halt {
+    fn from(stopped: Stopped) -> Self {
+        Halt::Stopped(stopped)
+    }
+}
+
+impl From<Halt> for DiagramError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Nodes(limit) => DiagramError::TooManyNodes { limit },
+            Halt::Stopped(stopped) => DiagramError::Stopped(stopped),
+        }
+    }
+}
