@@ -29,10 +29,10 @@ core:
 rust:
 	cargo test --workspace
 
-# Checks from outside, against numpy, h5py, safetensors, pyarrow and scikit-learn.
+# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn and PySDD.
 python:
-	cargo build --workspace
-	BOOLSHAP_BINARY=$(BINARY) $(VENV)/bin/python -m pytest -q tests/python
+	cargo build --workspace --bins --examples
+	BOOLSHAP_BINARY=$(BINARY) SDD_FILES_BIN=$(CURDIR)/target/debug/examples/sdd_files $(VENV)/bin/python -m pytest -q tests/python
 
 skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi

@@ -1,7 +1,7 @@
 """Our .sdd and .vtree files against libsdd, by way of PySDD: they read ours, we read theirs.
 
 The Rust side is the example `sdd_files`; the environment variable SDD_FILES_BIN names a built one, otherwise cargo builds
-and runs it. Data is looked for in BOOLSHAP_DATA, else in `shared/data` beside the repository.
+and runs it. The shared data comes through the fixture.
 """
 
 import itertools
@@ -10,9 +10,9 @@ import random
 import subprocess
 from pathlib import Path
 
+import pysdd.sdd as pysdd
 import pytest
 
-pysdd = pytest.importorskip("pysdd.sdd")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,16 +24,6 @@ def sdd_files(*arguments):
     done = subprocess.run([*command, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
-
-
-def data(path):
-    chosen = os.environ.get("BOOLSHAP_DATA")
-    file = Path(chosen or ROOT.parent / "shared" / "data") / path
-    if not file.exists():
-        if chosen:
-            pytest.fail(f"{file} is missing")
-        pytest.skip(f"{file} is missing")
-    return file
 
 
 def random_cnf(seed):
@@ -110,8 +100,8 @@ def test_we_read_theirs(tmp_path, seed, shape):
     assert (int(ours["size"]), int(ours["decision_nodes"])) == (node.size(), node.count())
 
 
-def test_the_default_sdd_of_the_papers_network(tmp_path):
-    cnf = data("paper/paper_bnn_2391.cnf")
+def test_the_default_sdd_of_the_papers_network(tmp_path, shared_data):
+    cnf = shared_data("paper/paper_bnn_2391.cnf")
     manager, node = pysdd.SddManager.from_cnf_file(str(cnf).encode(), vtree_type=b"balanced")
     manager.vtree().save(str(tmp_path / "in.vtree").encode())
     node.save(str(tmp_path / "in.sdd").encode())
@@ -119,8 +109,8 @@ def test_the_default_sdd_of_the_papers_network(tmp_path):
     assert (ours["size"], ours["decision_nodes"], ours["models"]) == ("1314", "452", "4096")
 
 
-def test_our_sdd_of_the_papers_network(tmp_path):
-    cnf = data("paper/paper_bnn_2391.cnf")
+def test_our_sdd_of_the_papers_network(tmp_path, shared_data):
+    cnf = shared_data("paper/paper_bnn_2391.cnf")
     ours = sdd_files("compile", cnf, tmp_path / "out")
     manager, node = read_with_pysdd(tmp_path / "out")
     assert manager.global_model_count(node) == 4096

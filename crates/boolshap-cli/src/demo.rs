@@ -4,10 +4,12 @@
 //! network trained on them. Both were made by this program from the raw file:
 //! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
 
+use crate::experiment::Experiment;
 use crate::terminal::{print, thousands, with_progress};
 use crate::train::accuracy_text;
 use anyhow::{Context, anyhow};
-use boolshap::data::Tally;
+use boolshap::circuit::NamedCircuit;
+use boolshap::data::{Tally, WholeFile, quote_csv};
 use boolshap::model::{Evaluator, Model, TrainOptions, correct, train};
 use clap::Args;
 use std::path::PathBuf;
@@ -29,7 +31,7 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
-        let mut model = Model::from_json(MODEL).map_err(|e| anyhow!("the embedded model: {e}"))?;
+        let mut model = embedded_model()?;
         let (training, testing) = embedded_rows(&model.features)?;
         let seed = model.provenance.get("seed").and_then(serde_json::Value::as_u64).context("the model's seed")?;
         if self.retrain {
@@ -53,13 +55,41 @@ impl Demo {
         print(&format!("network {} with weights +-1, {origin} (seed {seed})", model.network.shape()))?;
         print(&accuracy_text(Some(train_accuracy), Some(test_accuracy), &training, &testing))?;
         print(&format!("\nThe most frequent kinds of blocks among the test rows:\n{}", frequent(&model, &testing, 6)))?;
-        print(&format!("\nmodel: {}", path.display()))?;
+        self.explain(&model, &testing)
+    }
+
+    /// Compiles the network by the paper's path and repeats the paper's measurement on the most frequent entities.
+    fn explain(&self, model: &Model, rows: &Tally) -> anyhow::Result<()> {
+        let experiment = with_progress("compiling and explaining", |watch| Experiment::run(model, rows, watch))?;
+        print(&format!(
+            "\nCompiled into a Boolean circuit and explained, three ways with the same scores:\n{}",
+            experiment.table()
+        ))?;
+        let first = &experiment.explanations[0];
+        print(&format!(
+            "\nWhy the most frequent kind of block is predicted {}:\n{}",
+            u8::from(first.prediction),
+            ranking(model, &experiment)
+        ))?;
+        let file = |name: &str| self.out.join(name);
+        let place = |name: &str| file(name).display().to_string();
+        let named = NamedCircuit::of_model(experiment.circuit.clone(), model)?;
+        named.save(&file("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
+        WholeFile::write(&file("timing.svg"), experiment.figure().as_bytes()).with_context(|| place("timing.svg"))?;
+        let scores = scores_csv(model, &experiment);
+        WholeFile::write(&file("scores.csv"), scores.as_bytes()).with_context(|| place("scores.csv"))?;
+        print(&format!("\nmodel.json, circuit.bsc, scores.csv and timing.svg are in {}", self.out.display()))?;
         Ok(())
     }
 }
 
+/// The network that the program carries.
+pub(crate) fn embedded_model() -> anyhow::Result<Model> {
+    Model::from_json(MODEL).map_err(|e| anyhow!("the embedded model: {e}"))
+}
+
 /// The training and test rows that the program carries.
-fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally)> {
+pub(crate) fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally)> {
     let width = features.len();
     let mut counted = [Vec::new(), Vec::new()];
     for line in ROWS.lines().skip(1) {
@@ -70,6 +100,36 @@ fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally)> {
     }
     let [training, testing] = counted.map(|counted| Tally::from_counts(width, counted.into_iter()));
     Ok((training, testing))
+}
+
+/// The first entity's scores, the weightiest first.
+fn ranking(model: &Model, experiment: &Experiment) -> String {
+    let (entity, explanation) = (&experiment.entities[0], &experiment.explanations[0]);
+    let mut order: Vec<usize> = (0..entity.len()).collect();
+    order.sort_by(|&a, &b| explanation.scores[b].abs().total_cmp(&explanation.scores[a].abs()));
+    let line = |feature: usize| {
+        let value = u8::from(entity[feature]);
+        format!("  {:>+9.4}  {} = {value}", explanation.scores[feature], model.features[feature])
+    };
+    let mut lines =
+        vec![format!("  {:>9.4}  base value: the share of all inputs with label 1", explanation.base_value)];
+    lines.extend(order.into_iter().map(line));
+    lines.push(format!("  {:>9.4}  their sum: the prediction", f64::from(u8::from(explanation.prediction))));
+    lines.join("\n")
+}
+
+/// The entities as bits with their scores, in the layout of `boolshap explain`.
+fn scores_csv(model: &Model, experiment: &Experiment) -> String {
+    let names = model.features.iter().map(|name| quote_csv(name).into_owned());
+    let mut lines =
+        vec![["prediction", "base_value"].map(String::from).into_iter().chain(names).collect::<Vec<_>>().join(",")];
+    for explanation in &experiment.explanations {
+        let start = [u8::from(explanation.prediction).to_string(), explanation.base_value.to_string()];
+        let cells = start.into_iter().chain(explanation.scores.iter().map(f64::to_string));
+        lines.push(cells.collect::<Vec<_>>().join(","));
+    }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// A table of the most frequent rows with what the network says of them.

@@ -1,18 +1,21 @@
-//! `boolshap info`: what a file holds.
+//! `boolshap info`: what a model or circuit file holds.
 
-use crate::terminal::{print, print_json, thousands};
+use crate::terminal::{print, print_json, thousands, with_progress};
+use anyhow::Context;
+use boolshap::circuit::{NamedCircuit, check};
 use boolshap::model::{Model, Output, count_classes};
 use clap::Args;
+use dashu::integer::UBig;
 use serde_json::json;
 use std::path::PathBuf;
 
 /// Networks of up to this many inputs are counted over all inputs, which takes about a second at most.
 const MAX_COUNTED_INPUTS: usize = 20;
 
-/// Tell what a model file holds
+/// Tell what a circuit or model file holds
 #[derive(Args)]
 pub(crate) struct Info {
-    /// The model
+    /// The circuit or model
     file: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -21,6 +24,9 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
+        if NamedCircuit::recognises(&self.file).with_context(|| self.file.display().to_string())? {
+            return self.circuit();
+        }
         let model = Model::load(&self.file)?;
         if self.json {
             print_json(&json!({
@@ -36,6 +42,49 @@ impl Info {
         } else {
             print(&describe(&model))?;
         }
+        Ok(())
+    }
+
+    fn circuit(&self) -> anyhow::Result<()> {
+        let named = NamedCircuit::load(&self.file).with_context(|| self.file.display().to_string())?;
+        let circuit = &named.circuit;
+        let counts = circuit.counts();
+        let models = circuit.model_count();
+        let decomposable = check::decomposability(circuit).is_ok();
+        let smooth = check::smoothness(circuit).is_ok();
+        let deterministic =
+            with_progress("checking", |watch| check::determinism(circuit, check::Effort::default(), watch))?.verdict();
+        // A tree may have more nodes than any number type of JSON readers.
+        let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
+        if self.json {
+            print_json(&json!({
+                "features": named.features,
+                "nodes": counts.nodes,
+                "edges": counts.edges,
+                "tree_nodes": tree_nodes,
+                "models": models.to_string(),
+                "deterministic": deterministic,
+                "decomposable": decomposable,
+                "smooth": smooth,
+                "fan_in": counts.fan_in,
+                "schema": named.binariser,
+                "marginals": named.marginals,
+                "provenance": named.provenance,
+            }))?;
+            return Ok(());
+        }
+        let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
+        print(&format!("circuit of {nodes} nodes and {edges} edges, fan-in {}", counts.fan_in))?;
+        print(&format!("as a tree: {} nodes", counts.tree_nodes))?;
+        let yes = |value: bool| if value { "" } else { "not " };
+        let determinism = match deterministic {
+            Some(value) => format!("{}deterministic", yes(value)),
+            None => "determinism not decided within the limit".into(),
+        };
+        print(&format!("{determinism}, {}decomposable, {}smooth", yes(decomposable), yes(smooth)))?;
+        let all = UBig::ONE << circuit.variables();
+        print(&format!("true on {models} of {all} inputs"))?;
+        print(&format!("features: {}", shorten(&named.features)))?;
         Ok(())
     }
 }

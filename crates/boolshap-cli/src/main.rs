@@ -2,7 +2,13 @@
 //!
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
+mod bench;
+mod compile;
+mod convert;
 mod demo;
+mod encode;
+mod experiment;
+mod explain;
 mod import;
 mod info;
 mod predict;
@@ -29,15 +35,20 @@ enum Command {
     Demo(demo::Demo),
     Train(train::Train),
     Import(import::Import),
-    Predict(predict::Predict),
+    Encode(encode::Encode),
+    Compile(compile::Compile),
     Info(info::Info),
+    Convert(convert::Convert),
+    Predict(predict::Predict),
+    Explain(explain::Explain),
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if terminal::was_interrupted(&error) => ExitCode::from(130),
+        Err(_) if terminal::was_interrupted() => ExitCode::from(130),
         // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -56,6 +67,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Demo(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Import(command) => command.run(),
+        Command::Encode(command) => command.run(),
+        Command::Compile(command) => command.run(),
+        Command::Convert(command) => command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Info(command) => command.run(),
     }

@@ -2,16 +2,17 @@
 
 use crate::terminal::{output_path, print};
 use anyhow::Context;
-use boolshap::data::{Entities, Reading, WholeFile};
+use boolshap::circuit::{self, NamedCircuit};
+use boolshap::data::{Binariser, Entities, Reading, WholeFile};
 use boolshap::model::{Evaluator, Model};
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Tell the class of every row
 #[derive(Args)]
 pub(crate) struct Predict {
-    /// The model
+    /// The model or circuit
     model: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name
     data: PathBuf,
@@ -46,20 +47,20 @@ impl Input {
 
 impl Predict {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let model = Model::load(&self.model)?;
+        let predictor = Predictor::load(&self.model)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();
-        let entities = Entities::open(&self.data, &model.features, model.binariser.as_ref(), self.input.reading())?;
+        let entities = Entities::open(&self.data, predictor.features(), predictor.binariser(), self.input.reading())?;
         let mut file = WholeFile::create(&output).with_context(place)?;
         writeln!(file, "prediction").with_context(place)?;
-        let mut evaluator = Evaluator::new(&model.network);
+        let mut classes = predictor.evaluator();
         let mut rows = 0;
         for bits in entities {
             let bits = bits?;
             for block in 0..bits.blocks() {
-                let classes = evaluator.classes(&bits.block(block));
+                let words = classes(&bits.block(block))?;
                 for lane in 0..(bits.rows() - block * 64).min(64) {
-                    let class = classes.iter().position(|word| word >> lane & 1 == 1);
+                    let class = words.iter().position(|word| word >> lane & 1 == 1);
                     writeln!(file, "{}", class.expect("every entity has a class")).with_context(place)?;
                 }
             }
@@ -70,5 +71,51 @@ impl Predict {
             print(&format!("{rows} predictions: {}", self.output.display()))?;
         }
         Ok(())
+    }
+}
+
+/// A model or a circuit.
+enum Predictor {
+    Model(Model),
+    Circuit(NamedCircuit),
+}
+
+/// Gives one word a class for 64 entities whose features come a word each.
+type Classes<'a> = Box<dyn FnMut(&[u64]) -> anyhow::Result<Vec<u64>> + 'a>;
+
+impl Predictor {
+    fn load(path: &Path) -> anyhow::Result<Self> {
+        let place = || path.display().to_string();
+        if NamedCircuit::recognises(path).with_context(place)? {
+            return Ok(Predictor::Circuit(NamedCircuit::load(path).with_context(place)?));
+        }
+        Ok(Predictor::Model(Model::load(path)?))
+    }
+
+    fn features(&self) -> &[String] {
+        match self {
+            Predictor::Model(model) => &model.features,
+            Predictor::Circuit(named) => &named.features,
+        }
+    }
+
+    fn binariser(&self) -> Option<&Binariser> {
+        match self {
+            Predictor::Model(model) => model.binariser.as_ref(),
+            Predictor::Circuit(named) => named.binariser.as_ref(),
+        }
+    }
+
+    fn evaluator(&self) -> Classes<'_> {
+        match self {
+            Predictor::Model(model) => {
+                let mut evaluator = Evaluator::new(&model.network);
+                Box::new(move |words| Ok(evaluator.classes(words).to_vec()))
+            }
+            Predictor::Circuit(named) => {
+                let mut evaluator = circuit::Evaluator::new(&named.circuit);
+                Box::new(move |words| evaluator.words(words).map(|label| vec![!label, label]).map_err(Into::into))
+            }
+        }
     }
 }

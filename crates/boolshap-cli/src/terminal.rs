@@ -1,12 +1,11 @@
 //! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C.
 
-use boolshap::data::DataError;
-use boolshap::lit::{Stopped, Watch};
-use boolshap::model::ModelError;
+use boolshap::lit::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -23,6 +22,11 @@ pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
 
 /// Runs work that reports progress, with a bar on a terminal and silently in a pipe.
 pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
+    with_timeout(what, None, work)
+}
+
+/// The same with a time limit.
+pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work: impl FnOnce(&Watch<'_>) -> T) -> T {
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}").expect("the template is well formed");
     bar.set_style(style);
@@ -31,20 +35,15 @@ pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>)
         bar.set_length(total);
         bar.set_position(done);
     };
-    let result = work(&Watch::unlimited().stop_flag(&STOP).progress(&report));
+    let watch = Watch::unlimited().stop_flag(&STOP).progress(&report);
+    let result = work(&limit.map_or(watch, |limit| watch.timeout(limit)));
     bar.finish_and_clear();
     result
 }
 
-pub(crate) fn was_interrupted(error: &anyhow::Error) -> bool {
-    let stopped = error.chain().find_map(|cause| match cause.downcast_ref::<ModelError>() {
-        Some(ModelError::Stopped(stopped)) => Some(*stopped),
-        _ => match cause.downcast_ref::<DataError>() {
-            Some(DataError::Stopped(stopped)) => Some(*stopped),
-            _ => cause.downcast_ref::<Stopped>().copied(),
-        },
-    });
-    stopped == Some(Stopped::Interrupted)
+/// Whether somebody asked for the stop: any error after that is its consequence.
+pub(crate) fn was_interrupted() -> bool {
+    STOP.load(Ordering::Relaxed)
 }
 
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -71,6 +70,12 @@ pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
 /// `-` as the name of an output means standard output.
 pub(crate) fn output_path(path: &Path) -> PathBuf {
     if path.as_os_str() == "-" { PathBuf::from("/dev/stdout") } else { path.to_path_buf() }
+}
+
+/// A time limit in seconds.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected")?;
+    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
 
 /// A whole number with its digits in threes.

@@ -2,7 +2,7 @@
 
 use crate::terminal::{note, output_path, print, print_json, thousands, with_progress};
 use anyhow::{Context, bail};
-use boolshap::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, WholeFile};
+use boolshap::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, WholeFile, quote_csv};
 use boolshap::model::{Marginals, Model, TrainOptions, correct, train};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -216,7 +216,7 @@ fn write_tally(path: &Path, features: &[String], training: &Tally, testing: &Tal
         }
     }
     let mut file = WholeFile::create(path).with_context(place)?;
-    let quoted = features.iter().map(|name| quote(name));
+    let quoted = features.iter().map(|name| quote_csv(name).into_owned());
     let sides = ["train", "test"].into_iter().flat_map(|side| (0..classes).map(move |class| format!("{side}:{class}")));
     writeln!(file, "{}", quoted.chain(sides).collect::<Vec<_>>().join(",")).with_context(place)?;
     for (row, counts) in rows {
@@ -225,9 +225,4 @@ fn write_tally(path: &Path, features: &[String], training: &Tally, testing: &Tal
         writeln!(file, "{}", cells.join(",")).with_context(place)?;
     }
     file.finish().with_context(place)
-}
-
-/// A CSV cell, in quotes where it needs them.
-fn quote(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }

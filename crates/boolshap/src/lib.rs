@@ -1,8 +1,8 @@
 //! Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 //!
 //! The folders are the stages of the pipeline and data moves through them from left to right: [`lit`], [`data`],
-//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`]. A stage uses only stages to its left; a test reads the
-//! `use` lines and keeps it so.
+//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`report`]. A stage uses only stages to its left; a test
+//! reads the `use` lines and keeps it so.
 
 pub mod circuit;
 pub mod data;
@@ -11,4 +11,5 @@ pub mod explain;
 pub mod formula;
 pub mod lit;
 pub mod model;
+pub mod report;
 pub mod tutorial;

@@ -25,6 +25,66 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The network as a formula
+//! The same network with its weights and biases, folded exactly: equation (4) gives d = 2 for every gate. Step (a) builds
+//! the matrices of all gates and simplifies; what is left are the three clauses of equation (8):
+//!
+//! ```
+//! use boolshap::formula::{GateSpec, encode, encode_network};
+//! use boolshap::lit::Watch;
+//! use boolshap::model::{DenseLayer, Output, fold_network, parse_decimal};
+//!
+//! let numbers = |text: &str| text.split(' ').map(|word| parse_decimal(word).unwrap()).collect::<Vec<_>>();
+//! let layer = |name: &str, rows: &[&str], bias| DenseLayer {
+//!     name: name.into(),
+//!     weights: rows.iter().map(|row| numbers(row)).collect(),
+//!     bias: numbers(bias),
+//!     norm: None,
+//! };
+//! // h1 is the gate of Example 2; the figure has the others' biases, any of these sizes gives the same gates.
+//! let hidden = layer("hidden", &["-1 -1 1", "-1 -1 -1", "1 1 1"], "0.16 -0.3 0.2");
+//! let network = fold_network(&[hidden, layer("output", &["1 1 -1"], "-0.01")])?;
+//! assert!(network.hidden()[0].iter().all(|gate| gate.need() == 2));
+//! assert!(matches!(network.output(), Output::Step(gate) if gate.need() == 2));
+//!
+//! let dimacs = |cnf: &boolshap::formula::Cnf| {
+//!     let mut clauses: Vec<Vec<i32>> =
+//!         cnf.clauses().map(|clause| clause.lits().map(|lit| lit.to_dimacs()).collect()).collect();
+//!     clauses.iter_mut().for_each(|clause| clause.sort_by_key(|lit| lit.abs()));
+//!     clauses.sort();
+//!     clauses
+//! };
+//! // Example 3: the last cell of the matrix of h1.
+//! let h1 = GateSpec { signs: vec![false, false, true], need: 2 };
+//! let cell = encode(3, &[vec![h1]], 100, &Watch::unlimited())?;
+//! assert_eq!(dimacs(&cell), [[-2, 3], [-1, -2], [-1, 3]].map(Vec::from));
+//! let cnf = encode_network(&network, 1, 100, &Watch::unlimited())?;
+//! assert_eq!(dimacs(&cnf), [[-2, -3], [-1, -3], [-1, -2]].map(Vec::from));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The formula as an SDD
+//! Step (b), on the vtree of the figure: x1 against the rest, then x2 against x3 (Examples 4 and 5). Its root decides on
+//! x1; without it (false) x2 and x3 must not both hold, with it neither may:
+//!
+//! ```
+//! use boolshap::diagram::{CompileOptions, SddNode, StartVtree, Vtree, compile_clauses};
+//! use boolshap::lit::{Lit, Watch};
+//!
+//! let vtree = Vtree::parse("vtree 5\nL 0 1\nL 2 2\nL 4 3\nI 3 2 4\nI 1 0 3\n")?;
+//! let clauses = [[-1, -2], [-1, -3], [-2, -3]].map(|clause| clause.map(|n| Lit::from_dimacs(n).unwrap()));
+//! let options = CompileOptions { vtree: StartVtree::Given(vtree), minimise: false, ..CompileOptions::default() };
+//! let compiled =
+//!     compile_clauses(3, clauses.iter().map(|clause| clause.as_slice()), &options, &Watch::unlimited())?;
+//! let (manager, root) = (&compiled.manager, compiled.root);
+//! assert_eq!(manager.model_count(root), 4u8.into());
+//! let SddNode::Decision { elements, .. } = manager.node(root) else { panic!("the root decides") };
+//! assert_eq!(elements.len(), 2);
+//! assert!(elements.iter().all(|element| matches!(manager.node(element.prime), SddNode::Literal(_))));
+//! assert_eq!((manager.decision_nodes(root), manager.size(root)), (3, 6));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # From the SDD to a circuit
 //! Example 5 reads the SDD of the figure as a formula: decisions are disjunctions, elements conjunctions,
 //!

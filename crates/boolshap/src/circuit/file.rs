@@ -73,7 +73,11 @@ impl NamedCircuit {
 
     /// Writes the file whole or not at all.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let mut file = WholeFile::create(path)?;
+        self.write_whole(WholeFile::create(path)?)
+    }
+
+    /// Writes into a file that was begun before, and finishes it.
+    pub fn write_whole(&self, mut file: WholeFile) -> io::Result<()> {
         self.write(&mut file)?;
         file.finish()
     }
@@ -164,7 +168,9 @@ fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit
     let mut children = Vec::new();
     let variable = |index: u32| {
         let known = (index as usize) < header.features.len();
-        known.then(|| Var::new(index as usize)).ok_or_else(|| CircuitError::Damaged { problem: "a variable is unknown".into() })
+        known
+            .then(|| Var::new(index as usize))
+            .ok_or_else(|| CircuitError::Damaged { problem: "a variable is unknown".into() })
     };
     for _ in 0..header.nodes {
         let [tag] = input.bytes::<1>()?;
@@ -246,7 +252,8 @@ mod tests {
 
     fn sample() -> NamedCircuit {
         let mut builder = CircuitBuilder::new(4).unwrap();
-        let literal = |builder: &mut CircuitBuilder, number| builder.literal(Lit::from_dimacs(number).unwrap()).unwrap();
+        let literal =
+            |builder: &mut CircuitBuilder, number| builder.literal(Lit::from_dimacs(number).unwrap()).unwrap();
         let (a, b, c) = (literal(&mut builder, 1), literal(&mut builder, -1), literal(&mut builder, 2));
         let yes = builder.constant(true).unwrap();
         let decision = builder.decision(Var::new(2), c, yes).unwrap();

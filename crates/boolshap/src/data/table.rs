@@ -201,6 +201,15 @@ impl Cells {
     }
 }
 
+/// A text as a CSV cell, in quotes where it needs them.
+pub fn quote_csv(text: &str) -> Cow<'_, str> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"")).into()
+    } else {
+        text.into()
+    }
+}
+
 fn csv_columns(path: &Path, mut file: File, start: u64) -> Result<(Vec<String>, Source), DataError> {
     file.seek(SeekFrom::Start(start)).map_err(|source| DataError::Io { path: path.into(), source })?;
     let (header, _) = Format::default()

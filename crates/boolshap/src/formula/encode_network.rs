@@ -39,7 +39,10 @@ pub fn encode_network(
                 let cnf = encode(used.len(), &[vec![gate]], max_clauses, watch)?;
                 let rename = |lit: Lit| Var::new(used[lit.var().index()]).literal(!lit.is_negative());
                 let clauses = cnf.clauses().map(|clause| Clause::new(clause.lits().map(rename)));
-                Cnf::from_clauses(network.inputs(), clauses.map(|clause| clause.expect("renaming keeps literals apart")))
+                Cnf::from_clauses(
+                    network.inputs(),
+                    clauses.map(|clause| clause.expect("renaming keeps literals apart")),
+                )
             }
         });
     }

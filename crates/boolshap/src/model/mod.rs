@@ -25,5 +25,6 @@ pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
 pub use network::{Gate, Network, Output, Score};
+pub use number::parse_decimal;
 #[cfg(feature = "train")]
 pub use train::{TrainOptions, correct, train};

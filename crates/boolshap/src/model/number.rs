@@ -4,7 +4,7 @@ use super::{ModelError, Problem};
 use dashu::rational::RBig;
 
 /// A decimal as it is written: `0.1` is one tenth. `None` if it is not a finite number of a sensible size.
-pub(crate) fn parse_decimal(text: &str) -> Option<RBig> {
+pub fn parse_decimal(text: &str) -> Option<RBig> {
     let text = text.trim();
     // The float's range bounds the exponent, so that a short text cannot ask for gigabytes of digits.
     let float: f64 = text.parse().ok()?;

@@ -1,0 +1,246 @@
+//! `boolshap compile`: a network, or another compiler's file, as a circuit.
+
+use crate::encode::{MAX_CLAUSES, encode_model};
+use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
+use anyhow::{Context, anyhow, bail};
+use boolshap::circuit::{
+    Circuit, Lowering, NamedCircuit, fan_in_two, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf, smooth,
+};
+use boolshap::data::{Table, WholeFile};
+use boolshap::diagram::{CompileOptions, Compiled, SddFile, Vtree, compile_clauses};
+use boolshap::formula::{Cnf, read_dimacs};
+use boolshap::lit::{Lit, Watch};
+use boolshap::model::Model;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Compile a network (or a .cnf, .sdd, .nnf or .ddnnf file) into a deterministic decomposable circuit
+#[derive(Args)]
+pub(crate) struct Compile {
+    /// A model, a DIMACS .cnf, a .sdd with its .vtree beside it, a c2d .nnf or a d4 .ddnnf
+    source: PathBuf,
+    /// Where to write the circuit
+    #[arg(short, long, value_name = "CIRCUIT")]
+    output: PathBuf,
+    /// How to get from a network to a circuit
+    #[arg(long, value_enum, default_value = "auto")]
+    via: Via,
+    /// Compile "the answer is class K"; needed with more than two classes
+    #[arg(long, value_name = "K")]
+    class: Option<usize>,
+    /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)
+    #[arg(long, value_name = "FILE")]
+    features: Option<PathBuf>,
+    /// How many variables there are, where the file does not say (.ddnnf)
+    #[arg(long, value_name = "N")]
+    variables: Option<usize>,
+    #[command(flatten)]
+    shape: Shape,
+    /// Stop when a formula on the way has more clauses than this
+    #[arg(long, value_name = "N", default_value_t = MAX_CLAUSES)]
+    max_clauses: usize,
+    /// Stop when the diagram has more nodes than this
+    #[arg(long, value_name = "N")]
+    max_nodes: Option<usize>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to make of a circuit; both together are the paper's dDBCSFi(2).
+#[derive(Args)]
+pub(crate) struct Shape {
+    /// Make every or-gate's children mention the same variables
+    #[arg(long)]
+    smooth: bool,
+    /// Give every gate two children at most
+    #[arg(long = "fan-in-2")]
+    fan_in_2: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Via {
+    /// The best for the network
+    Auto,
+    /// The paper's path: CNF, SDD, circuit
+    Cnf,
+}
+
+impl Shape {
+    /// The paper counts elements as gates, so a circuit on its way there is not lowered into decisions first.
+    fn lowering(&self) -> Lowering {
+        if self.smooth && self.fan_in_2 { Lowering::Gates } else { Lowering::Decisions }
+    }
+
+    pub(crate) fn apply(&self, circuit: Circuit) -> anyhow::Result<Circuit> {
+        Ok(match (self.smooth, self.fan_in_2) {
+            (true, true) => paper_form(&circuit)?,
+            (true, false) => smooth(&circuit)?,
+            (false, true) => fan_in_two(&circuit)?,
+            (false, false) => circuit.compacted()?,
+        })
+    }
+}
+
+/// What a stage did, for the report.
+#[derive(Default)]
+struct Stages(Vec<(String, Value)>);
+
+impl Stages {
+    fn add(&mut self, name: &str, start: Instant, mut facts: Value) {
+        facts["seconds"] = start.elapsed().as_secs_f64().into();
+        self.0.push((name.into(), facts));
+    }
+}
+
+impl Compile {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let output = output_path(&self.output);
+        let place = || output.display().to_string();
+        let file = WholeFile::create(&output).with_context(place)?;
+        let start = Instant::now();
+        let mut stages = Stages::default();
+        let (route, named) = with_timeout("compiling", self.timeout, |watch| self.compile(&mut stages, watch))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let counts = named.circuit.counts();
+        named.write_whole(file).with_context(place)?;
+        if self.json {
+            print_json(&json!({
+                "route": route,
+                "nodes": counts.nodes,
+                "edges": counts.edges,
+                "seconds": seconds,
+                "stages": stages.0.into_iter().collect::<Map<_, _>>(),
+            }))?;
+        } else {
+            for (name, facts) in &stages.0 {
+                print(&format!("{name}: {}", facts_text(facts)))?;
+            }
+            let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
+            print(&format!("circuit of {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
+        }
+        Ok(())
+    }
+
+    fn compile(&self, stages: &mut Stages, watch: &Watch<'_>) -> anyhow::Result<(&'static str, NamedCircuit)> {
+        let extension = self.source.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        let place = || self.source.display().to_string();
+        let open = || File::open(&self.source).map(BufReader::new).with_context(place);
+        let (route, circuit) = match extension {
+            "cnf" | "dimacs" => {
+                let begin = Instant::now();
+                let cnf = read_dimacs(open()?, &place())?;
+                stages.add("cnf", begin, json!({"clauses": cnf.len()}));
+                ("cnf", self.of_cnf(&cnf, stages, watch)?)
+            }
+            "sdd" => ("sdd", self.of_sdd_file(stages)?),
+            "nnf" => ("nnf", read_nnf(open()?).with_context(place)?),
+            "ddnnf" => {
+                let variables = self
+                    .variables
+                    .context("a .ddnnf file does not say how many variables there are: pass --variables")?;
+                ("ddnnf", read_d4(open()?, variables).with_context(place)?)
+            }
+            _ => {
+                let mut model = Model::load(&self.source)?;
+                if let Some(path) = &self.features {
+                    model.features = names(path, model.network.inputs())?;
+                    model.binariser = None;
+                }
+                let begin = Instant::now();
+                let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
+                stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
+                let circuit = self.of_cnf(&cnf, stages, watch)?;
+                let mut named = NamedCircuit::of_model(circuit, &model)?;
+                if let Some(class) = self.class {
+                    named.provenance.insert("class".into(), class.into());
+                }
+                named.provenance.insert("route".into(), "cnf".into());
+                return Ok(("cnf", named));
+            }
+        };
+        if self.via != Via::Auto && route != "cnf" {
+            bail!("--via is for networks and formulas: {} is a circuit already", place());
+        }
+        let circuit = if route == "cnf" { circuit } else { self.shaped(circuit, stages, Instant::now())? };
+        let features = match &self.features {
+            Some(path) => names(path, circuit.variables())?,
+            None => Model::default_features(circuit.variables()),
+        };
+        let mut named = NamedCircuit::new(circuit, features)?;
+        let source = self.source.file_name().map(|name| name.to_string_lossy().into_owned());
+        for (name, value) in [("source", json!(source)), ("route", json!(route))] {
+            named.provenance.insert(name.into(), value);
+        }
+        Ok((route, named))
+    }
+
+    /// Steps (b) and (c) of the paper.
+    fn of_cnf(&self, cnf: &Cnf, stages: &mut Stages, watch: &Watch<'_>) -> anyhow::Result<Circuit> {
+        let begin = Instant::now();
+        let compiled = compile_cnf(cnf, self.max_nodes, watch)?;
+        let (manager, root) = (&compiled.manager, compiled.root);
+        let facts = json!({"size": manager.size(root), "decision_nodes": manager.decision_nodes(root)});
+        stages.add("sdd", begin, facts);
+        let begin = Instant::now();
+        let circuit = lower_sdd(manager, root, self.shape.lowering())?;
+        self.shaped(circuit, stages, begin)
+    }
+
+    fn of_sdd_file(&self, stages: &mut Stages) -> anyhow::Result<Circuit> {
+        let begin = Instant::now();
+        let text = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
+        let vtree_path = self.source.with_extension("vtree");
+        let vtree = Vtree::parse(&text(&vtree_path)?).with_context(|| vtree_path.display().to_string())?;
+        let file = SddFile::parse(&text(&self.source)?, &vtree).with_context(|| self.source.display().to_string())?;
+        stages.add("sdd", begin, json!({"size": file.size(), "decision_nodes": file.decision_nodes()}));
+        Ok(lower_sdd_file(&file, vtree.variables(), self.shape.lowering())?)
+    }
+
+    fn shaped(&self, circuit: Circuit, stages: &mut Stages, begin: Instant) -> anyhow::Result<Circuit> {
+        let circuit = self.shape.apply(circuit)?;
+        stages.add("circuit", begin, json!({"nodes": circuit.counts().nodes}));
+        if let Some(limit) = self.max_nodes.filter(|&limit| circuit.stored_nodes() > limit) {
+            let nodes = circuit.stored_nodes();
+            return Err(anyhow!("the circuit has {nodes} nodes, more than --max-nodes {limit}: raise the limit"));
+        }
+        Ok(circuit)
+    }
+}
+
+/// A formula as an SDD.
+pub(crate) fn compile_cnf(cnf: &Cnf, max_nodes: Option<usize>, watch: &Watch<'_>) -> anyhow::Result<Compiled> {
+    let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
+    let mut options = CompileOptions::default();
+    options.max_nodes = max_nodes.unwrap_or(options.max_nodes);
+    Ok(compile_clauses(cnf.variables(), clauses.iter().map(Vec::as_slice), &options, watch)?)
+}
+
+/// The names in a table's header, which must be as many as there are variables.
+fn names(path: &Path, variables: usize) -> anyhow::Result<Vec<String>> {
+    let names = Table::open(path)?.columns().to_vec();
+    if names.len() != variables {
+        bail!("{}: the header has {} columns for {variables} variables", path.display(), names.len());
+    }
+    Ok(names)
+}
+
+fn facts_text(facts: &Value) -> String {
+    let number = |value: &Value| match value.as_u64() {
+        Some(whole) => thousands(whole),
+        None => format!("{:.3}", value.as_f64().unwrap_or(f64::NAN)),
+    };
+    let object = facts.as_object().into_iter().flatten();
+    let texts = object.map(|(name, value)| match name.as_str() {
+        "seconds" => format!("{} s", number(value)),
+        name => format!("{} {}", number(value), name.replace('_', " ")),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,41 @@
+//! `boolshap convert`: a circuit in other programs' formats.
+
+use crate::compile::Shape;
+use crate::terminal::output_path;
+use anyhow::{Context, bail};
+use boolshap::circuit::{NamedCircuit, expand_decisions, write_d4, write_dot, write_nnf};
+use boolshap::data::WholeFile;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Write a circuit as c2d NNF, d4 d-DNNF or Graphviz
+#[derive(Args)]
+pub(crate) struct Convert {
+    /// The circuit
+    circuit: PathBuf,
+    /// Where to write it: the ending .nnf, .ddnnf or .dot says the format
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+impl Convert {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
+        let circuit = self.shape.apply(expand_decisions(&named.circuit)?)?;
+        let output = output_path(&self.output);
+        let place = || output.display().to_string();
+        let extension = self.output.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        if !["nnf", "ddnnf", "dot"].contains(&extension) {
+            bail!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display());
+        }
+        let mut file = WholeFile::create(&output).with_context(place)?;
+        match extension {
+            "nnf" => write_nnf(&circuit, &mut file).with_context(place)?,
+            "ddnnf" => write_d4(&circuit, &mut file).with_context(place)?,
+            _ => write_dot(&circuit, &named.features, &mut file).with_context(place)?,
+        }
+        file.finish().with_context(place)
+    }
+}

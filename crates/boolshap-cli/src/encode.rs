@@ -1,0 +1,86 @@
+//! `boolshap encode`: a network as a CNF, the paper's step (a).
+
+use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
+use anyhow::{Context, bail};
+use boolshap::data::WholeFile;
+use boolshap::formula::{Cnf, encode_network, tree_width_bound, write_dimacs};
+use boolshap::lit::Watch;
+use boolshap::model::{Model, Output};
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Where the matrices of a network stop growing, unless told otherwise.
+pub(crate) const MAX_CLAUSES: usize = 1_000_000;
+
+/// Encode a network of weights +-1 as a CNF over its inputs, prime and irredundant
+#[derive(Args)]
+pub(crate) struct Encode {
+    /// The model
+    model: PathBuf,
+    /// Where to write the formula, in DIMACS
+    #[arg(short, long, value_name = "FILE.cnf")]
+    output: PathBuf,
+    /// Encode "the answer is class K"; needed with more than two classes
+    #[arg(long, value_name = "K")]
+    class: Option<usize>,
+    /// Stop when a formula on the way has more clauses than this
+    #[arg(long, value_name = "N", default_value_t = MAX_CLAUSES)]
+    max_clauses: usize,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Encode {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let model = Model::load(&self.model)?;
+        let output = output_path(&self.output);
+        let place = || output.display().to_string();
+        let mut file = WholeFile::create(&output).with_context(place)?;
+        let start = Instant::now();
+        let (cnf, width) = with_timeout("encoding", self.timeout, |watch| {
+            let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
+            let width = tree_width_bound(&cnf, watch)?;
+            anyhow::Ok((cnf, width))
+        })?;
+        let seconds = start.elapsed().as_secs_f64();
+        write_dimacs(&cnf, &mut file).with_context(place)?;
+        file.finish().with_context(place)?;
+        if self.json {
+            print_json(&json!({
+                "clauses": cnf.len(),
+                "literals": cnf.literals(),
+                "variables": cnf.variables(),
+                "tree_width_bound": width,
+                "seconds": seconds,
+            }))?;
+        } else {
+            let (clauses, literals) = (thousands(cnf.len() as u64), thousands(cnf.literals() as u64));
+            print(&format!("{clauses} clauses, {literals} literals over {} variables", cnf.variables()))?;
+            print(&format!("tree-width at most {width} (min-fill), in {seconds:.2} s"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A model's formula; a network of more than two classes needs one of them named.
+pub(crate) fn encode_model(
+    model: &Model,
+    class: Option<usize>,
+    max_clauses: usize,
+    watch: &Watch<'_>,
+) -> anyhow::Result<Cnf> {
+    let class = match (class, model.network.output()) {
+        (Some(class), _) => class,
+        (None, Output::Step(_)) => 1,
+        (None, Output::Argmax(scores)) => {
+            bail!("the network has {} classes: say which one with --class", scores.len())
+        }
+    };
+    Ok(encode_network(&model.network, class, max_clauses, watch)?)
+}
