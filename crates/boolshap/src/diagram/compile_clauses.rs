@@ -136,7 +136,7 @@ fn normalised<'c>(
 const FIRST_SEARCH: usize = 400;
 
 /// So many dead nodes are not worth a collection.
-const GARBAGE_TO_KEEP: usize = 20_000;
+const GARBAGE_TO_KEEP: usize = 250_000;
 
 struct Compiler {
     manager: SddManager,
