@@ -119,10 +119,30 @@ def test_keras_zero_weights_and_missing_layers(boolshap):
     assert not (boolshap.folder / "n.json").exists()
 
 
+def test_keras_models_inside_models_and_odd_layers(boolshap):
+    rng = np.random.default_rng(6)
+    first, second = dense(rng, 5, 7).T, dense(rng, 1, 5).T
+    with h5py.File(boolshap.folder / "w.h5", "w") as file:
+        file.attrs["layer_names"] = [b"seq"]
+        group = file.create_group("seq")
+        group.attrs["weight_names"] = [b"a/kernel:0", b"b/kernel:0"]
+        group.create_dataset("a/kernel:0", data=first)
+        group.create_dataset("b/kernel:0", data=second)
+    boolshap("import", "w.h5", "-o", "m.json")
+    agree(boolshap, "m.json", 7, (sign(all_inputs(7) @ first) @ second >= 0)[:, 0].astype(int), 2)
+    with h5py.File(boolshap.folder / "w.h5", "a") as file:
+        del file["seq"].attrs["weight_names"]
+    assert "seq has no attribute weight_names" in boolshap.fails("import", "w.h5", "-o", "n.json")
+    rnn = {"kernel": np.ones((3, 3)), "recurrent_kernel": np.ones((3, 3)), "bias": np.zeros(3)}
+    keras_file(boolshap.folder / "w.h5", [("rnn", rnn)])
+    message = boolshap.fails("import", "w.h5", "-o", "n.json")
+    assert "layer rnn is neither dense nor batch normalisation (it has bias, kernel, recurrent_kernel)" in message
+
+
 def test_a_truncated_h5_is_refused(boolshap, shared_data):
     content = shared_data("paper/larq_bnn_13_13_1.h5").read_bytes()
-    for share in (0.1, 0.5, 0.9):
-        (boolshap.folder / "cut.h5").write_bytes(content[: int(len(content) * share)])
+    for length in (len(content) // 10, len(content) // 2, len(content) - 200, len(content) - 1):
+        (boolshap.folder / "cut.h5").write_bytes(content[:length])
         assert "cut.h5" in boolshap.fails("import", "cut.h5", "-o", "m.json")
     assert not (boolshap.folder / "m.json").exists()
 
@@ -162,6 +182,43 @@ def test_safetensors(boolshap, names, dtype):
     agree(boolshap, "m.json", n, scores.argmax(axis=1), outputs)
 
 
+def dense(rng, outputs, inputs):
+    return sign(rng.normal(size=(outputs, inputs)))
+
+
+def test_safetensors_whose_order_nobody_can_know(boolshap):
+    rng = np.random.default_rng(8)
+    square = {"input.weight": dense(rng, 6, 6), "hidden.weight": dense(rng, 6, 6), "output.weight": dense(rng, 3, 6)}
+    save_file(square, boolshap.folder / "w.safetensors")
+    assert "fit each other in more than one order" in boolshap.fails("import", "w.safetensors", "-o", "m.json")
+    # One order fits, though it is not that of the alphabet.
+    weights = [dense(rng, 5, 7), dense(rng, 4, 5), dense(rng, 3, 4)]
+    save_file(dict(zip(["start.weight", "middle.weight", "end.weight"], weights)), boolshap.folder / "w.safetensors")
+    boolshap("import", "w.safetensors", "-o", "m.json")
+    values = sign(sign(all_inputs(7) @ weights[0].T) @ weights[1].T) @ weights[2].T
+    agree(boolshap, "m.json", 7, values.argmax(axis=1), 3)
+
+
+@pytest.mark.parametrize(
+    "names", [("fc.0", "fc.1", "head.1", "head.3"), ("b.0.fc", "b.0.bn", "b.1.fc", "b.2.fc"), ("l1", "n1", "l2", "l3")]
+)
+def test_safetensors_normalise_the_right_layer(boolshap, names):
+    rng = np.random.default_rng(9)
+    weights = [dense(rng, 6, 6), dense(rng, 6, 6), dense(rng, 3, 6)]
+    norm = Norm(rng, 6, 0.0)
+    tensors = {f"{names[i]}.weight": w for i, w in zip((0, 2, 3), weights)}
+    # Without learned scale and shift, as affine=False leaves it.
+    tensors |= {f"{names[1]}.running_mean": norm.mean, f"{names[1]}.running_var": norm.variance}
+    norm.gamma, norm.beta = np.ones(6), np.zeros(6)
+    save_file(tensors, boolshap.folder / "w.safetensors")
+    if names[0] == "fc.0":
+        assert "more than one order" in boolshap.fails("import", "w.safetensors", "-o", "m.json", "--bn-epsilon", "0")
+        return
+    boolshap("import", "w.safetensors", "-o", "m.json", "--bn-epsilon", "0")
+    values = sign(sign(norm(all_inputs(6) @ weights[0].T)) @ weights[1].T) @ weights[2].T
+    agree(boolshap, "m.json", 6, values.argmax(axis=1), 3)
+
+
 def test_safetensors_that_do_not_fit(boolshap):
     save_file({"a.weight": np.ones((2, 3)), "b.weight": np.ones((1, 5))}, boolshap.folder / "w.safetensors")
     message = boolshap.fails("import", "w.safetensors", "-o", "m.json")
@@ -193,6 +250,8 @@ def test_folders_of_layers(boolshap, seed):
             values = sign(norm(values))
     boolshap("import", "net", "-o", "m.json")
     agree(boolshap, "m.json", 7, values.argmax(axis=1), 4)
+    (boolshap.folder / "net/blk1/bn_mean.csv").unlink()
+    assert "bn_mean.csv: No such file" in boolshap.fails("import", "net", "-o", "n.json")
 
 
 @pytest.mark.parametrize("seed", range(3))

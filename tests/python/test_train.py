@@ -122,3 +122,30 @@ def test_three_classes(boolshap):
     result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "8")
     assert result["classes"] == ["low", "middle", "top"]
     assert result["test_accuracy"] == 1.0
+
+
+def test_missing_values_do_not_change_what_a_column_is(boolshap):
+    rows = [(1, "NaN", " ", "a"), (0, "NaN", "1", "b"), (1, "NaN", "0", "a"), (0, "2.5", "1", " "), (1, "3.5", "1", "b")]
+    with open(boolshap.folder / "t.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["y", "number", "flag", "name"])
+        writer.writerows(rows * 4)
+    result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "2")
+    assert result["features"] == ["number", "flag", "name=a", "name=b"]
+    schema = json.loads((boolshap.folder / "m.json").read_text())["schema"]
+    assert [column["code"] for column in schema[:2]] == [{"above": 3.0}, "boolean"]
+    huge = pyarrow.table({"x": [1e308, 1.5e308, 1.7e308, 1.7e308], "y": [0, 1, 0, 1]})
+    pyarrow.parquet.write_table(huge, boolshap.folder / "h.parquet")
+    message = boolshap.fails("train", "h.parquet", "--target", "y", "-o", "n.json")
+    assert "column 'x' holds numbers too large to have a mean" in message
+    nested = pyarrow.table({"s": [{"a": 1}, {"a": 2}] * 4, "x": [1, 0] * 4, "y": [0, 1] * 4})
+    pyarrow.parquet.write_table(nested, boolshap.folder / "n.parquet")
+    assert "column 's' cannot be read" in boolshap.fails("train", "n.parquet", "--target", "y", "-o", "n.json")
+    boolshap("train", "n.parquet", "--target", "y", "-o", "n.json", "--column", "s=ignored", "--hidden", "2")
+
+
+def test_standard_output_holds_the_model_alone(boolshap):
+    (boolshap.folder / "t.csv").write_text("x,y\n" + "1,0\n5,1\n" * 6)
+    done = boolshap("train", "t.csv", "--target", "y", "-o", "-", "--hidden", "2")
+    assert json.loads(done.stdout)["features"] == ["x"]
+    assert "accuracy" in done.stderr

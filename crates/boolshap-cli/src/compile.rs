@@ -7,7 +7,7 @@ use boolshap::circuit::{
     Circuit, Lowering, NamedCircuit, fan_in_two, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf, smooth,
 };
 use boolshap::data::{Table, WholeFile};
-use boolshap::diagram::{CompileOptions, Compiled, SddFile, Vtree, compile_clauses};
+use boolshap::diagram::{CompileOptions, Compiled, SddFile, SddManager, Vtree, compile_clauses};
 use boolshap::formula::{Cnf, read_dimacs};
 use boolshap::lit::{Lit, Watch};
 use boolshap::model::Model;
@@ -140,7 +140,7 @@ impl Compile {
                 stages.add("cnf", begin, json!({"clauses": cnf.len()}));
                 ("cnf", self.of_cnf(&cnf, stages, watch)?)
             }
-            "sdd" => ("sdd", self.of_sdd_file(stages)?),
+            "sdd" => ("sdd", self.of_sdd_file(stages, watch)?),
             "nnf" => ("nnf", read_nnf(open()?).with_context(place)?),
             "ddnnf" => {
                 let variables = self
@@ -194,12 +194,14 @@ impl Compile {
         self.shaped(circuit, stages, begin)
     }
 
-    fn of_sdd_file(&self, stages: &mut Stages) -> anyhow::Result<Circuit> {
+    fn of_sdd_file(&self, stages: &mut Stages, watch: &Watch<'_>) -> anyhow::Result<Circuit> {
         let begin = Instant::now();
         let text = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
         let vtree_path = self.source.with_extension("vtree");
         let vtree = Vtree::parse(&text(&vtree_path)?).with_context(|| vtree_path.display().to_string())?;
         let file = SddFile::parse(&text(&self.source)?, &vtree).with_context(|| self.source.display().to_string())?;
+        // Somebody else's file: that its primes are a partition is proved by building it anew.
+        SddManager::new(vtree.clone()).load(&file, watch).with_context(|| self.source.display().to_string())?;
         stages.add("sdd", begin, json!({"size": file.size(), "decision_nodes": file.decision_nodes()}));
         Ok(lower_sdd_file(&file, vtree.variables(), self.shape.lowering())?)
     }

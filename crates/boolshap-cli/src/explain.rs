@@ -60,6 +60,8 @@ enum Engine {
 
 /// One row of the result, as texts.
 type Scores = Vec<String>;
+/// Scores some rows.
+type Explainer<'a> = dyn Fn(&[Vec<bool>]) -> Result<Vec<Scores>, ExplainError> + Sync + 'a;
 
 impl Explain {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
@@ -73,7 +75,7 @@ impl Explain {
         let (rows, distinct) = with_progress("explaining", |watch| {
             let smooth;
             let labels;
-            let engine: Box<dyn Fn(&[Vec<bool>]) -> Result<Vec<Scores>, ExplainError> + Sync> = match self.engine {
+            let engine: Box<Explainer<'_>> = match self.engine {
                 Engine::Paper => {
                     smooth = paper_form(&named.circuit)?;
                     let open_box = OpenBox::new(&smooth)?;
@@ -99,7 +101,7 @@ impl Explain {
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
             print_json(&json!({"rows": rows, "distinct_rows": distinct, "seconds": seconds}))?;
-        } else if let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") {
+        } else if let Some(path) = &self.output {
             let (rows, distinct) = (thousands(rows), thousands(distinct));
             print(&format!("{rows} rows ({distinct} distinct) explained in {seconds:.2} s: {}", path.display()))?;
         }
@@ -110,7 +112,7 @@ impl Explain {
 /// Reads, explains and writes chunk by chunk; equal rows are computed once. Returns the numbers of rows and distinct rows.
 fn stream(
     entities: Entities<'_>,
-    engine: &(dyn Fn(&[Vec<bool>]) -> Result<Vec<Scores>, ExplainError> + Sync),
+    engine: &Explainer<'_>,
     sink: &mut Sink,
     watch: &Watch<'_>,
 ) -> anyhow::Result<(u64, u64)> {

@@ -2,7 +2,7 @@
 
 use crate::info::describe;
 use crate::terminal::{note, output_path, print};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use boolshap::data::Table;
 use boolshap::model::{ImportOptions, Kernels, Model, import};
 use clap::{Args, ValueEnum};
@@ -66,9 +66,11 @@ impl Import {
             KernelChoice::Real => Kernels::Real,
         };
         let options = ImportOptions { bn_epsilon: self.bn_epsilon.clone(), kernels, zero_weight: self.zero_weight };
-        let imported = import(&self.source, &options).with_context(|| match self.source.is_dir() {
-            true => format!("import of the folder {}", self.source.display()),
-            false => format!("import of {}", self.source.display()),
+        let source = self.source.display().to_string();
+        let imported = import(&self.source, &options).map_err(|error| {
+            let names_the_file = error.to_string().starts_with(&source);
+            let error = anyhow::Error::from(error);
+            if names_the_file { error } else { error.context(source.clone()) }
         })?;
         imported.notes.iter().for_each(|text| note(text));
         let inputs = imported.network.inputs();
@@ -94,9 +96,7 @@ impl Import {
         model.save(&output_path(&self.output))?;
         print(&format!("{} from {}", imported.kind, self.source.display()))?;
         print(&describe(&model))?;
-        if self.output.as_os_str() != "-" {
-            print(&format!("model: {}", self.output.display()))?;
-        }
+        print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }
 }

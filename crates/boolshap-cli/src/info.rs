@@ -9,8 +9,8 @@ use dashu::integer::UBig;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Networks of up to this many inputs are counted over all inputs, which takes about a second at most.
-const MAX_COUNTED_INPUTS: usize = 20;
+/// Networks are counted over all inputs where that takes about a second at most.
+const MAX_STEPS: u64 = 300_000_000;
 
 /// Tell what a circuit or model file holds
 #[derive(Args)]
@@ -34,7 +34,7 @@ impl Info {
                 "shape": model.network.shape(),
                 "classes": model.classes,
                 "binary_weights": has_binary_weights(&model),
-                "class_counts": count_classes(&model.network, MAX_COUNTED_INPUTS),
+                "class_counts": count_classes(&model.network, MAX_STEPS),
                 "schema": model.binariser,
                 "marginals": model.marginals,
                 "provenance": model.provenance,
@@ -110,7 +110,7 @@ pub(crate) fn describe(model: &Model) -> String {
     if let Some(binariser) = &model.binariser {
         lines.push(format!("raw rows can be read: {} columns are binarised", binariser.columns().len()));
     }
-    if let Some(counts) = count_classes(&model.network, MAX_COUNTED_INPUTS) {
+    if let Some(counts) = count_classes(&model.network, MAX_STEPS) {
         let all = thousands(1 << model.network.inputs());
         let shares = counts.iter().enumerate().map(|(class, &count)| {
             let name = model.classes.as_ref().map_or(String::new(), |names| format!(" ({})", names[class]));

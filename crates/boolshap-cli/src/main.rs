@@ -24,7 +24,7 @@ use std::process::ExitCode;
 #[command(name = "boolshap", version, max_term_width = 110)]
 struct Arguments {
     /// Threads to use (all cores by default)
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     #[command(subcommand)]
     command: Command,
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "boolshap: {error:#}");
+            let _ = writeln!(std::io::stderr(), "boolshap: {}", terminal::message(&error));
             ExitCode::FAILURE
         }
     }

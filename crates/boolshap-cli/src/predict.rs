@@ -1,6 +1,6 @@
 //! `boolshap predict`: the class of every row.
 
-use crate::terminal::{output_path, print};
+use crate::terminal::{output_path, print, with_progress};
 use anyhow::Context;
 use boolshap::circuit::{self, NamedCircuit};
 use boolshap::data::{Binariser, Entities, Reading, WholeFile};
@@ -53,23 +53,25 @@ impl Predict {
         let entities = Entities::open(&self.data, predictor.features(), predictor.binariser(), self.input.reading())?;
         let mut file = WholeFile::create(&output).with_context(place)?;
         writeln!(file, "prediction").with_context(place)?;
-        let mut classes = predictor.evaluator();
-        let mut rows = 0;
-        for bits in entities {
-            let bits = bits?;
-            for block in 0..bits.blocks() {
-                let words = classes(&bits.block(block))?;
-                for lane in 0..(bits.rows() - block * 64).min(64) {
-                    let class = words.iter().position(|word| word >> lane & 1 == 1);
-                    writeln!(file, "{}", class.expect("every entity has a class")).with_context(place)?;
+        let rows = with_progress("predicting", |watch| {
+            let mut classes = predictor.evaluator();
+            let mut rows = 0;
+            for bits in entities {
+                watch.check()?;
+                let bits = bits?;
+                for block in 0..bits.blocks() {
+                    let words = classes(&bits.block(block))?;
+                    for lane in 0..(bits.rows() - block * 64).min(64) {
+                        let class = words.iter().position(|word| word >> lane & 1 == 1);
+                        writeln!(file, "{}", class.expect("every entity has a class")).with_context(place)?;
+                    }
                 }
+                rows += bits.rows();
             }
-            rows += bits.rows();
-        }
+            anyhow::Ok(rows)
+        })?;
         file.finish().with_context(place)?;
-        if self.output.as_os_str() != "-" {
-            print(&format!("{rows} predictions: {}", self.output.display()))?;
-        }
+        print(&format!("{rows} predictions: {}", self.output.display()))?;
         Ok(())
     }
 }

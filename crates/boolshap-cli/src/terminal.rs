@@ -1,5 +1,6 @@
 //! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C.
 
+use boolshap::data::remove_unfinished_files;
 use boolshap::lit::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Write};
@@ -8,12 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 
 /// The first Ctrl-C asks the work to stop; the second ends the program where it is.
 pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
     #[expect(clippy::exit, reason = "a second Ctrl-C must end the program from the handler's thread")]
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
+            remove_unfinished_files();
             std::process::exit(130);
         }
     })?;
@@ -57,8 +60,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
-/// Prints a result.
+/// Prints a result; where standard output is the file that is written, it goes to standard error instead.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    if STDOUT_IS_FILE.load(Ordering::Relaxed) {
+        return writeln!(io::stderr().lock(), "{text}");
+    }
     writeln!(io::stdout().lock(), "{text}")
 }
 
@@ -67,9 +73,26 @@ pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     print(&value.to_string())
 }
 
-/// `-` as the name of an output means standard output.
+/// `-` as the name of an output means standard output, which is then not used for anything else.
 pub(crate) fn output_path(path: &Path) -> PathBuf {
-    if path.as_os_str() == "-" { PathBuf::from("/dev/stdout") } else { path.to_path_buf() }
+    let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
+    if path == Path::new("/dev/stdout") {
+        STDOUT_IS_FILE.store(true, Ordering::Relaxed);
+    }
+    path.to_path_buf()
+}
+
+/// An error and its causes, without those that the message before has told already.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// A time limit in seconds.
@@ -93,6 +116,16 @@ pub(crate) fn thousands(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_cause_is_told_once() {
+        use anyhow::Context;
+        let io = || std::io::Error::other("disk on fire");
+        let error = Err::<(), _>(io()).context("m.json").unwrap_err();
+        assert_eq!(super::message(&error), "m.json: disk on fire");
+        let error = Err::<(), _>(io()).context("m.json: disk on fire").unwrap_err();
+        assert_eq!(super::message(&error), "m.json: disk on fire");
+    }
+
     #[test]
     fn digits_stand_in_threes() {
         assert_eq!([0, 999, 1000, 1234567].map(super::thousands), ["0", "999", "1,000", "1,234,567"]);

@@ -67,8 +67,8 @@ fn fraction(text: &str) -> Result<f64, String> {
 
 fn positive(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
-        Ok(value) if value > 0 => Ok(value),
-        _ => Err("a width is a whole number from 1 on".into()),
+        Ok(value @ 1..=1_000_000) => Ok(value),
+        _ => Err("a width is a whole number from 1 to 1000000".into()),
     }
 }
 
@@ -76,8 +76,12 @@ impl Train {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
         let output = output_path(&self.output);
+        let place = |path: &Path| path.display().to_string();
         // An output that cannot be written should not cost a training first.
-        drop(WholeFile::create(&output).with_context(|| output.display().to_string())?);
+        let mut model_file = WholeFile::create(&output).with_context(|| place(&output))?;
+        let tally_path = self.tally.as_deref().map(output_path);
+        let tally_file =
+            tally_path.as_ref().map(|path| WholeFile::create(path).with_context(|| place(path))).transpose()?;
         let table = Table::open(&self.data)?;
         let kinds = self.kinds()?;
         let fit = match self.fit {
@@ -97,19 +101,21 @@ impl Train {
         let tally = |keep: &dyn Fn(usize) -> bool| Tally::new(&data.bits, &data.labels, classes, keep);
         let (training, testing) = (tally(&|row| !data.test[row]), tally(&|row| data.test[row]));
         let options = TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() };
-        let network = with_progress("training", |watch| train(&training, &options, watch))?;
+        let network =
+            with_progress("training", |watch| train(&training, &options, watch)).with_context(|| place(&self.data))?;
         let rate = |rows: &Tally| (rows.total() > 0).then(|| correct(&network, rows) as f64 / rows.total() as f64);
         let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
         let (rows, distinct) = (data.bits.rows(), tally(&|_| true).rows().rows());
-        let mut model = Model::new(network, data.binariser.features())?;
+        let mut model = Model::new(network, data.binariser.features()).with_context(|| place(&self.data))?;
         model.classes = Some(data.target.classes());
         model.marginals = Some(Marginals { rows: training.total(), ones: training.ones() });
         model.provenance = self.provenance(&data, train_accuracy, test_accuracy);
         model.binariser = Some(data.binariser);
-        model.save(&output)?;
-        if let Some(path) = &self.tally {
-            write_tally(&output_path(path), &model.features, &training, &testing)?;
+        if let (Some(file), Some(path)) = (tally_file, &tally_path) {
+            write_tally(file, &model.features, &training, &testing).with_context(|| place(path))?;
         }
+        model_file.write_all(model.to_json().as_bytes()).with_context(|| place(&output))?;
+        model_file.finish().with_context(|| place(&output))?;
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
             print_json(&json!({
@@ -131,9 +137,7 @@ impl Train {
         let trained = thousands(training.total());
         print(&format!("trained {} on {trained} rows in {seconds:.1} s (seed {})", model.network.shape(), self.seed))?;
         print(&accuracy_text(train_accuracy, test_accuracy, &training, &testing))?;
-        if self.output.as_os_str() != "-" {
-            print(&format!("model: {}", self.output.display()))?;
-        }
+        print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }
 
@@ -205,8 +209,7 @@ pub(crate) fn accuracy_text(train: Option<f64>, test: Option<f64>, training: &Ta
 }
 
 /// Distinct rows as bits, then `train:K` and `test:K`: how often class K occurs.
-fn write_tally(path: &Path, features: &[String], training: &Tally, testing: &Tally) -> anyhow::Result<()> {
-    let place = || path.display().to_string();
+fn write_tally(mut file: WholeFile, features: &[String], training: &Tally, testing: &Tally) -> std::io::Result<()> {
     let classes = training.counts().first().map_or(0, Vec::len);
     let mut rows: std::collections::BTreeMap<Vec<bool>, [Vec<u64>; 2]> = Default::default();
     for (side, tally) in [training, testing].into_iter().enumerate() {
@@ -215,14 +218,13 @@ fn write_tally(path: &Path, features: &[String], training: &Tally, testing: &Tal
             slot[side].clone_from(counts);
         }
     }
-    let mut file = WholeFile::create(path).with_context(place)?;
     let quoted = features.iter().map(|name| quote_csv(name).into_owned());
     let sides = ["train", "test"].into_iter().flat_map(|side| (0..classes).map(move |class| format!("{side}:{class}")));
-    writeln!(file, "{}", quoted.chain(sides).collect::<Vec<_>>().join(",")).with_context(place)?;
+    writeln!(file, "{}", quoted.chain(sides).collect::<Vec<_>>().join(","))?;
     for (row, counts) in rows {
         let bits = row.iter().map(|&bit| u64::from(bit).to_string());
         let cells = bits.chain(counts.iter().flatten().map(u64::to_string)).collect::<Vec<_>>();
-        writeln!(file, "{}", cells.join(",")).with_context(place)?;
+        writeln!(file, "{}", cells.join(","))?;
     }
-    file.finish().with_context(place)
+    file.finish()
 }

@@ -36,7 +36,12 @@ fn listing(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Twelve rows in which `x` above its mean decides, with every kind of column.
+/// Twelve rows in which `x` above its mean decides, with every kind of column, four times over.
+fn table() -> String {
+    let (header, rows) = TABLE.split_once('\n').unwrap();
+    format!("{header}\n{}", rows.repeat(4))
+}
+
 const TABLE: &str = "x,flag,place,blank,price\n\
     1,0,north,,10\n9,1,south,,90\n2,0,east,,10\n8,0,north,,90\n1,1,south,,10\n9,1,east,,90\n\
     2,0,north,,10\n8,1,south,,90\n1,1,east,,10\n9,0,north,,90\n,0,south,,10\n8,1,east,,90\n";
@@ -54,25 +59,25 @@ fn model(folder: &Path) -> serde_json::Value {
 fn train_learns_and_describes_the_columns() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     let text = train(folder, &["--json"]);
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(result["test_accuracy"], 1.0);
-    assert_eq!((&result["rows"], &result["train_rows"], &result["test_rows"]), (&12.into(), &6.into(), &6.into()));
+    assert_eq!((&result["rows"], &result["train_rows"], &result["test_rows"]), (&48.into(), &24.into(), &24.into()));
     let names = ["x", "flag", "place=east", "place=north", "place=south"];
     assert_eq!(model(folder)["features"], serde_json::json!(names));
-    // The mean of eleven values: the missing one does not count, and it becomes 0.
+    // The mean of eleven values of twelve: the missing one does not count, and it becomes 0.
     assert_eq!(model(folder)["schema"][0]["code"]["above"], 58.0 / 11.0);
-    assert_eq!(done(folder, &["predict", "m.json", "t.csv", "-o", "p.csv"]), "12 predictions: p.csv\n");
+    assert_eq!(done(folder, &["predict", "m.json", "t.csv", "-o", "p.csv"]), "48 predictions: p.csv\n");
     let predictions = fs::read_to_string(folder.join("p.csv")).unwrap();
-    assert_eq!(predictions, "prediction\n0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n0\n1\n");
+    assert_eq!(predictions, format!("prediction\n{}", "0\n1\n".repeat(24)));
 }
 
 #[test]
 fn one_seed_gives_one_file_and_another_seed_another_split() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     train(folder, &[]);
     let first = fs::read(folder.join("m.json")).unwrap();
     train(folder, &["--threads", "2"]);
@@ -85,7 +90,7 @@ fn one_seed_gives_one_file_and_another_seed_another_split() {
 fn columns_can_be_described() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     fs::write(folder.join("s.json"), r#"{"x": "numeric:median", "flag": "ignored"}"#).unwrap();
     train(folder, &["--schema", "s.json", "--column", "x=numeric:at=1.5,8", "--column", "place=ignored"]);
     assert_eq!(model(folder)["features"], serde_json::json!(["x=..1.5", "x=1.5..8", "x=8.."]));
@@ -102,7 +107,7 @@ fn columns_can_be_described() {
 fn fitting_on_the_training_rows_moves_the_thresholds() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     train(folder, &[]);
     let all = model(folder)["schema"].clone();
     train(folder, &["--fit", "train"]);
@@ -157,7 +162,7 @@ fn nan_counts_as_missing_and_missing_as_zero() {
 fn rows_to_predict_are_matched_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     train(folder, &[]);
     let predict = |table: &str| {
         fs::write(folder.join("rows.csv"), table).unwrap();
@@ -184,7 +189,7 @@ fn rows_to_predict_are_matched_by_name() {
 fn bad_models_and_outputs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::write(folder.join("t.csv"), TABLE).unwrap();
+    fs::write(folder.join("t.csv"), table()).unwrap();
     train(folder, &[]);
     let text = fs::read_to_string(folder.join("m.json")).unwrap();
     fs::write(folder.join("cut.json"), &text[..text.len() / 2]).unwrap();
@@ -297,6 +302,7 @@ fn the_demo_needs_no_other_file() {
     let text = done(folder, &["demo"]);
     assert!(text.contains("20,640 blocks of houses on 13 binary features"), "{text}");
     assert_eq!(listing(folder), ["boolshap-demo"]);
+    assert_eq!(listing(&folder.join("boolshap-demo")), ["circuit.bsc", "model.json", "scores.csv", "timing.svg"]);
     let info = done(folder, &["info", "boolshap-demo/model.json", "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!(info["shape"], "13-13-1");
@@ -318,7 +324,7 @@ fn the_demo_carries_what_the_raw_file_gives() {
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&result["rows"], &result["distinct_rows"]), (&20640.into(), &454.into()));
     let embedded = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/rows.csv");
-    assert_eq!(fs::read(folder.join("rows.csv")).unwrap(), fs::read(embedded).unwrap());
+    assert!(fs::read(folder.join("rows.csv")).unwrap() == fs::read(embedded).unwrap(), "other rows are embedded");
     // The demo's own training, from the embedded rows, is the training from the raw file.
     done(folder, &["demo", "--retrain", "--out", "demo"]);
     let network = |path: &str| {

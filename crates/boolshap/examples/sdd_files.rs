@@ -10,9 +10,11 @@
 #![allow(clippy::print_stdout)]
 
 use boolshap::diagram::{CompileOptions, Sdd, SddFile, SddManager, StartVtree, Vtree, compile_clauses};
+use boolshap::formula::read_dimacs;
 use boolshap::lit::{Lit, Watch};
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn compile(cnf: &str, stem: &str, vtree: &str) -> Result<(), Box<dyn Error>> {
-    let (variables, clauses) = read_cnf(&fs::read_to_string(cnf)?)?;
+    let formula = read_dimacs(BufReader::new(File::open(cnf)?), cnf)?;
+    let variables = formula.variables();
+    let clauses: Vec<Vec<Lit>> = formula.clauses().map(|clause| clause.lits().collect()).collect();
     let vtree = match vtree {
         "balanced" => StartVtree::Balanced,
         "left" => StartVtree::LeftLinear,
@@ -61,22 +65,4 @@ fn describe(manager: &SddManager, root: Sdd, size: usize, decision_nodes: usize)
         println!("truth_table {table}");
     }
     Ok(())
-}
-
-fn read_cnf(text: &str) -> Result<(usize, Vec<Vec<Lit>>), Box<dyn Error>> {
-    let mut variables = 0;
-    let (mut clauses, mut clause) = (Vec::new(), Vec::new());
-    for line in text.lines().filter(|line| !line.starts_with('c')) {
-        if let Some(header) = line.strip_prefix("p cnf ") {
-            variables = header.split_whitespace().next().ok_or("no number of variables")?.parse()?;
-            continue;
-        }
-        for word in line.split_whitespace() {
-            match Lit::from_dimacs(word.parse()?) {
-                Some(literal) => clause.push(literal),
-                None => clauses.push(std::mem::take(&mut clause)),
-            }
-        }
-    }
-    Ok((variables, clauses))
 }

@@ -13,3 +13,7 @@ pub mod lit;
 pub mod model;
 pub mod report;
 pub mod tutorial;
+
+#[cfg(test)]
+#[path = "../tests/shared_data/mod.rs"]
+mod shared_data;

@@ -2,7 +2,8 @@
 
 #![cfg(feature = "sat")]
 
-use std::path::PathBuf;
+mod shared_data;
+
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use boolshap::formula::{Clause, Cnf, FormulaError, GateSpec, Place, encode, read_dimacs, simplify};
 use boolshap::lit::{Stopped, Var, Watch};
 use proptest::prelude::*;
+use shared_data::shared_data;
 
 const NO_LIMIT: usize = usize::MAX;
 
@@ -309,25 +311,9 @@ fn gates_without_inputs_are_constant() {
     }
 }
 
-/// The data folder beside the checkout, or none: then the test is skipped, unless the folder was asked for.
-fn data(file: &str) -> Option<PathBuf> {
-    let asked = std::env::var_os("BOOLSHAP_DATA").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = asked.clone().unwrap_or(beside).join(file);
-    if path.is_file() {
-        return Some(path);
-    }
-    assert!(asked.is_none(), "BOOLSHAP_DATA is set, but {} is missing", path.display());
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    {
-        eprintln!("skipped: {} is missing", path.display());
-    }
-    None
-}
-
 #[test]
 fn the_papers_formula_simplifies() {
-    let Some(path) = data("paper/paper_bnn_9047.cnf") else { return };
+    let Some(path) = shared_data("paper/paper_bnn_9047.cnf") else { return };
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
     let cnf = read_dimacs(file, "paper_bnn_9047.cnf").unwrap();
     assert_eq!((cnf.variables(), cnf.len()), (13, 9047));

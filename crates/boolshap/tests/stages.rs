@@ -22,14 +22,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The stages that a line of code names by `crate::STAGE`, alone or inside braces.
-fn stages_named(line: &str) -> Vec<&'static str> {
-    let line = line.split("//").next().unwrap_or("");
+/// The stages that code names by `crate::STAGE`, alone or inside braces, which may span lines.
+fn stages_named(text: &str) -> Vec<&'static str> {
+    let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect();
+    let code = code.join(" ");
     let mut named = Vec::new();
-    for (at, _) in line.match_indices("crate::") {
-        let rest = &line[at + "crate::".len()..];
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
         let words = match rest.strip_prefix('{') {
-            Some(list) => list.split('}').next().unwrap_or(list).split(',').collect(),
+            Some(list) => list.split(';').next().unwrap_or(list).split(',').collect(),
             None => vec![rest],
         };
         for word in words {
@@ -40,9 +41,8 @@ fn stages_named(line: &str) -> Vec<&'static str> {
     named
 }
 
-fn steps_to_the_right(stage: usize, text: &str) -> Vec<String> {
-    let wrong = |line: &&str| stages_named(line).iter().any(|name| STAGES[stage + 1..].contains(name));
-    text.lines().filter(wrong).map(str::to_string).collect()
+fn steps_to_the_right(stage: usize, text: &str) -> Vec<&'static str> {
+    stages_named(text).into_iter().filter(|name| STAGES[stage + 1..].contains(name)).collect()
 }
 
 #[test]
@@ -75,6 +75,7 @@ fn every_file_belongs_to_a_stage_and_opens_with_its_purpose() {
 fn the_check_itself_bites() {
     assert_eq!(steps_to_the_right(1, "use crate::lit::Watch;\nuse crate::model::Network;").len(), 1);
     assert_eq!(steps_to_the_right(0, "use crate::{lit::Var, circuit::Node};").len(), 1);
+    assert_eq!(steps_to_the_right(1, "use crate::{\n    lit::Var, // crate::report\n    model::Gate,\n};").len(), 1);
     assert_eq!(steps_to_the_right(2, "    let x = crate::explain::score();").len(), 1);
     assert_eq!(steps_to_the_right(2, "// crate::explain comes later\nuse crate::data::Bits;").len(), 0);
 }

@@ -7,7 +7,7 @@
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 use crate::data::{Binariser, WholeFile};
-use crate::lit::{Lit, Var};
+use crate::lit::Var;
 use crate::model::{Marginals, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,14 +124,14 @@ impl NamedCircuit {
     pub fn read(source: impl Read) -> Result<Self, CircuitError> {
         let damaged = |problem: &str| CircuitError::Damaged { problem: problem.into() };
         let mut input = Summed { inner: source, sum: crc32fast::Hasher::new() };
-        if input.bytes::<17>().map_err(|_| damaged("this is no circuit file"))? != *MAGIC {
+        if input.take_bytes::<17>().map_err(|_| damaged("this is no circuit file"))? != *MAGIC {
             return Err(damaged("this is no circuit file"));
         }
         let version = input.read_number()?;
         if version != VERSION {
             return Err(damaged(&format!("version {version} of the circuit format is not known (known: {VERSION})")));
         }
-        let length = u64::from_le_bytes(input.bytes()?);
+        let length = u64::from_le_bytes(input.take_bytes()?);
         if length > MAX_HEADER {
             return Err(damaged("the header is longer than any header can be"));
         }
@@ -143,10 +143,10 @@ impl NamedCircuit {
         let header: Header = serde_json::from_slice(&header).map_err(|e| damaged(&format!("the header: {e}")))?;
         let circuit = read_nodes(&mut input, &header)?;
         let expected = input.sum.clone().finalize();
-        if u32::from_le_bytes(input.bytes()?) != expected {
+        if u32::from_le_bytes(input.take_bytes()?) != expected {
             return Err(damaged("the checksum does not fit: the file has been changed"));
         }
-        if !matches!(input.inner.by_ref().bytes().next(), None | Some(Err(_))) {
+        if input.inner.read(&mut [0])? > 0 {
             return Err(damaged("something follows the end of the circuit"));
         }
         let mut named = Self::new(circuit, header.features)?;
@@ -173,7 +173,7 @@ fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit
             .ok_or_else(|| CircuitError::Damaged { problem: "a variable is unknown".into() })
     };
     for _ in 0..header.nodes {
-        let [tag] = input.bytes::<1>()?;
+        let [tag] = input.take_bytes::<1>()?;
         let node = match tag {
             0 | 1 => Node::Constant(tag == 1),
             2 => {
@@ -218,7 +218,7 @@ impl<T: Write> Summed<T> {
 }
 
 impl<T: Read> Summed<T> {
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], CircuitError> {
+    fn take_bytes<const N: usize>(&mut self) -> Result<[u8; N], CircuitError> {
         let mut bytes = [0; N];
         match self.read_exact(&mut bytes) {
             Ok(()) => Ok(bytes),
@@ -230,7 +230,7 @@ impl<T: Read> Summed<T> {
     }
 
     fn read_number(&mut self) -> Result<u32, CircuitError> {
-        self.bytes().map(u32::from_le_bytes)
+        self.take_bytes().map(u32::from_le_bytes)
     }
 
     fn child(&mut self) -> Result<NodeId, CircuitError> {
@@ -249,6 +249,7 @@ impl<T: Read> Read for Summed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lit::Lit;
 
     fn sample() -> NamedCircuit {
         let mut builder = CircuitBuilder::new(4).unwrap();

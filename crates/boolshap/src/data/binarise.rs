@@ -62,12 +62,12 @@ impl Code {
 
     /// For one bit its value, for one-hot codes the index of the bit that is 1, `None` for a missing category.
     fn index(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
-        let number = || cells.number(row).map_err(|()| Cow::from("is not a finite number"));
+        let number = || cells.number(row).map_err(|_| Cow::from("is not a finite number"));
         Ok(match self {
             Code::Above(threshold) => Some(usize::from(number()?.is_some_and(|value| value > *threshold))),
             Code::Bins(edges) => Some(number()?.map_or(0, |value| edges.partition_point(|edge| value > *edge))),
             Code::Boolean => {
-                let truth = cells.truth(row).map_err(|()| Cow::from("is none of 0, 1, true, false"))?;
+                let truth = cells.truth(row).map_err(|_| Cow::from("is none of 0, 1, true, false"))?;
                 Some(usize::from(truth.unwrap_or(false)))
             }
             Code::Categories(values) => {

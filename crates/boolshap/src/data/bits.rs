@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn appending_equals_pushing_row_by_row() {
-        let row = |i: usize| [i % 2 == 0, i % 3 == 0, i % 7 == 0];
+        let row = |i: usize| [2, 3, 7].map(|n| i.is_multiple_of(n));
         for (first, second) in [(0, 5), (5, 0), (64, 64), (63, 2), (70, 130), (1, 64)] {
             let mut all = Bits::new(3);
             (0..first + second).for_each(|i| all.push(&row(i)));

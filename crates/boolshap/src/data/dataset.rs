@@ -73,7 +73,7 @@ impl Dataset {
         let test = split(&labels, how.test_fraction, how.seed);
         let cuts = match how.fit {
             FitOn::All => None,
-            FitOn::Train => Some(Profile::read(table, how.kinds, |row| !test[row], watch)?),
+            FitOn::Train => Some(Profile::read(table, how.kinds, |row| test.get(row) == Some(&false), watch)?),
         };
         let mut notes = Vec::new();
         let mut columns = Vec::new();
@@ -99,6 +99,9 @@ impl Dataset {
         let flawed = |message| DataError::Format { path: table.path().into(), message };
         let binariser = Binariser::new(columns).map_err(flawed)?;
         let bits = read_bits(table, &binariser, watch)?;
+        if bits.rows() != labels.len() {
+            return Err(flawed("the file has changed while it was read".into()));
+        }
         Ok(Dataset { binariser, target, bits, labels, test, notes })
     }
 }

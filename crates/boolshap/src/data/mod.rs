@@ -22,6 +22,6 @@ pub use profile::MAX_CATEGORIES;
 pub use schema::{Cut, Kind, Kinds};
 pub use seeded::Seeded;
 pub use split::split;
-pub use table::{CHUNK_ROWS, Cells, Chunk, Chunks, Table, quote_csv};
+pub use table::{CHUNK_ROWS, Cells, Chunk, Chunks, Misfit, Table, quote_csv};
 pub use tally::Tally;
-pub use whole_file::WholeFile;
+pub use whole_file::{WholeFile, remove_unfinished_files};

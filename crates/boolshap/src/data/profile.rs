@@ -7,7 +7,7 @@
 //! The mean is the compensated sum (Neumaier 1974) divided by the count, so that a column of equal numbers has exactly
 //! that number as its mean.
 
-use super::table::Cells;
+use super::table::{Cells, Misfit};
 use super::{Code, Cut, DataError, Kind, Kinds, Table};
 use crate::lit::Watch;
 use std::collections::BTreeSet;
@@ -39,8 +39,10 @@ struct Seen {
 impl Seen {
     fn add(&mut self, cells: &Cells, row: usize, number: u64) {
         let Some(text) = cells.text(row) else { return };
+        self.present += 1;
         match cells.number(row) {
-            Ok(None) => {}
+            // The text NaN is missing among numbers, but it may be a name among names.
+            Ok(None) => self.present -= 1,
             Ok(Some(value)) => {
                 self.numbers += 1;
                 let sum = self.sum + value;
@@ -52,12 +54,10 @@ impl Seen {
                     values.push(value);
                 }
             }
-            Err(()) if self.first_misfit.is_none() => self.first_misfit = Some((number, text.to_string())),
-            Err(()) => {}
+            Err(Misfit) if self.first_misfit.is_none() => self.first_misfit = Some((number, text.to_string())),
+            Err(Misfit) => {}
         }
         self.truths += u64::from(matches!(cells.truth(row), Ok(Some(_))));
-        // NaN counts as missing among numbers, but it may be a name among names.
-        self.present += 1;
         if self.texts.len() <= MAX_DECLARED_CATEGORIES && !self.texts.contains(text.as_ref()) {
             self.texts.insert(text.into_owned());
         }
@@ -82,11 +82,14 @@ impl Profile {
                 seen.values = Some(Vec::new());
             }
         }
-        let all: Vec<usize> = (0..columns.len()).collect();
-        for chunk in table.chunks(&all)? {
+        // What is ignored need not even be readable.
+        let is_wanted = |name: &String| kinds.get(name) != Some(&Kind::Ignored);
+        let wanted: Vec<usize> = (0..columns.len()).filter(|&index| is_wanted(&table.columns()[index])).collect();
+        for chunk in table.chunks(&wanted)? {
             let chunk = chunk?;
             watch.check()?;
-            for (seen, cells) in columns.iter_mut().zip(&chunk.columns) {
+            for (&index, cells) in wanted.iter().zip(&chunk.columns) {
+                let seen = &mut columns[index];
                 for row in 0..chunk.rows {
                     let number = chunk.first_row + row as u64;
                     if keep(number as usize - 1) {
@@ -153,6 +156,9 @@ impl Profile {
                 return Err(wrong(format!("has more than {MAX_DECLARED_CATEGORIES} categories")));
             }
             Kind::Categorical => Code::Categories(seen.texts.iter().cloned().collect()),
+            Kind::Numeric(Cut::Mean) if !seen.mean().is_finite() => {
+                return Err(wrong("holds numbers too large to have a mean".into()));
+            }
             Kind::Numeric(Cut::Mean) => Code::Above(seen.mean()),
             Kind::Numeric(Cut::Median) => Code::Above(quantile(&self.sorted(column), 0.5)),
             Kind::Numeric(Cut::At(edges)) if edges.len() == 1 => Code::Above(edges[0]),
@@ -182,5 +188,6 @@ impl Profile {
 fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let position = fraction * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
-    below + (above - below) * position.fract()
+    // Equal neighbours give themselves, and no difference of huge numbers can overflow.
+    if below == above { below } else { below * (1.0 - position.fract()) + above * position.fract() }
 }

@@ -40,12 +40,13 @@ mod tests {
         for (zeros, ones, twos) in [(5, 3, 0), (10, 1, 1), (1, 1, 1), (0, 7, 2), (100, 50, 25)] {
             let labels: Vec<u32> = [vec![0; zeros], vec![1; ones], vec![2; twos]].concat();
             for percent in 0..100 {
-                let test = split(&labels, percent as f64 / 100.0, percent);
-                let share = labels.len() as f64 * percent as f64 / 100.0;
+                let fraction = percent as f64 / 100.0;
+                let test = split(&labels, fraction, percent);
+                let share = labels.len() as f64 * fraction;
                 assert_eq!(test.iter().filter(|&&t| t).count(), share.round() as usize);
                 for (class, size) in [zeros, ones, twos].into_iter().enumerate() {
                     let chosen = (0..labels.len()).filter(|&row| test[row] && labels[row] == class as u32).count();
-                    assert!((chosen as f64 - size as f64 * percent as f64 / 100.0).abs() < 1.0);
+                    assert!((chosen as f64 - size as f64 * fraction).abs() < 1.0);
                 }
             }
         }

@@ -6,7 +6,8 @@
 use super::DataError;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
-use arrow_cast::cast;
+use arrow_cast::display::FormatOptions;
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -138,49 +139,69 @@ impl Iterator for Chunks {
         };
         let first_row = self.next_row;
         self.next_row += batch.num_rows() as u64;
-        let columns = self.ranks.iter().map(|&rank| Cells::new(batch.column(rank))).collect::<Result<_, _>>();
-        let chunk = columns.map(|columns| Chunk { first_row, rows: batch.num_rows(), columns });
-        Some(chunk.map_err(|e| self.table.wrong(e)))
+        let cells = |&rank: &usize| {
+            Cells::new(batch.column(rank)).map_err(|error| DataError::Column {
+                path: self.table.path.clone(),
+                column: batch.schema().field(rank).name().clone(),
+                problem: format!("cannot be read: {error}"),
+            })
+        };
+        let columns = self.ranks.iter().map(cells).collect::<Result<_, _>>();
+        Some(columns.map(|columns| Chunk { first_row, rows: batch.num_rows(), columns }))
     }
 }
+
+/// A cell that is not what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Misfit;
+
+/// What cannot be cast is an error, not a missing value.
+const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 impl Cells {
     fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),
-            numeric if numeric.is_numeric() => Cells::Number(cast(array, &DataType::Float64)?.as_primitive().clone()),
-            _ => Cells::Text(cast(array, &DataType::Utf8)?.as_string::<i32>().clone()),
+            numeric if numeric.is_numeric() => {
+                Cells::Number(cast_with_options(array, &DataType::Float64, &STRICT)?.as_primitive().clone())
+            }
+            _ => Cells::Text(cast_with_options(array, &DataType::Utf8, &STRICT)?.as_string::<i32>().clone()),
         })
     }
 
-    /// The cell as a text; `None` if it is missing.
+    /// The cell as a text; `None` if it is missing: null, blank, or NaN in a column of numbers.
     pub fn text(&self, row: usize) -> Option<Cow<'_, str>> {
         match self {
-            Cells::Text(cells) => cells.is_valid(row).then(|| cells.value(row).into()),
-            Cells::Number(cells) => cells.is_valid(row).then(|| cells.value(row).to_string().into()),
-            Cells::Truth(cells) => cells.is_valid(row).then(|| cells.value(row).to_string().into()),
+            Cells::Text(cells) if cells.is_valid(row) => {
+                Some(cells.value(row).into()).filter(|text: &Cow<'_, str>| !text.trim().is_empty())
+            }
+            Cells::Number(cells) if cells.is_valid(row) => {
+                Some(cells.value(row)).filter(|value| !value.is_nan()).map(|value| value.to_string().into())
+            }
+            Cells::Truth(cells) if cells.is_valid(row) => Some(cells.value(row).to_string().into()),
+            _ => None,
         }
     }
 
-    /// The cell as a finite number; `Ok(None)` if it is missing or NaN, `Err(())` if it is anything else.
-    pub fn number(&self, row: usize) -> Result<Option<f64>, ()> {
+    /// The cell as a finite number; `Ok(None)` if it is missing or NaN, [`Misfit`] if it is anything else.
+    pub fn number(&self, row: usize) -> Result<Option<f64>, Misfit> {
         let value = match self {
             Cells::Text(cells) if cells.is_valid(row) => {
                 let text = cells.value(row).trim();
                 if text.is_empty() {
                     return Ok(None);
                 }
-                text.parse().map_err(|_| ())?
+                text.parse().map_err(|_| Misfit)?
             }
             Cells::Number(cells) if cells.is_valid(row) => cells.value(row),
             Cells::Truth(cells) if cells.is_valid(row) => f64::from(u8::from(cells.value(row))),
             _ => return Ok(None),
         };
-        if value.is_infinite() { Err(()) } else { Ok((!value.is_nan()).then_some(value)) }
+        if value.is_infinite() { Err(Misfit) } else { Ok((!value.is_nan()).then_some(value)) }
     }
 
     /// The cell as a truth value, from 0, 1, 0.0, 1.0, true or false in any case; as in [`Cells::number`] otherwise.
-    pub fn truth(&self, row: usize) -> Result<Option<bool>, ()> {
+    pub fn truth(&self, row: usize) -> Result<Option<bool>, Misfit> {
         if let Cells::Text(cells) = self
             && cells.is_valid(row)
         {
@@ -196,7 +217,7 @@ impl Cells {
             None => Ok(None),
             Some(0.0) => Ok(Some(false)),
             Some(1.0) => Ok(Some(true)),
-            Some(_) => Err(()),
+            Some(_) => Err(Misfit),
         }
     }
 }

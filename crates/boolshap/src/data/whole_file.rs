@@ -1,13 +1,15 @@
 //! Files that are there whole or not at all.
 //!
 //! A regular file is written beside its final name and moved there when complete and flushed, so that an error, a full
-//! disk or an interruption leaves what was there before. A link keeps pointing to its file, which is replaced. What is
-//! not a regular file (a terminal, a pipe, `/dev/null`) and the system's names for open files (`/dev/stdout`) are written
-//! directly.
+//! disk or an interruption leaves what was there before. A link keeps pointing to its file, which is replaced, and a
+//! replaced file keeps its permissions. What is not a regular file (a terminal, a pipe, `/dev/null`) and the system's names
+//! for files that are open already (`/dev/stdout`) are written directly.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use tempfile::NamedTempFile;
 
 /// A file being written. Dropping it without [`WholeFile::finish`] leaves no trace.
@@ -19,23 +21,46 @@ enum Target {
     /// The file so far, and the name it will get.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
+    StandardOutput(io::Stdout),
+}
+
+/// The files that are being written beside their final names.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Removes what an end of the program would leave behind: for a handler of signals, since nothing is dropped then.
+pub fn remove_unfinished_files() {
+    if let Ok(files) = UNFINISHED.lock() {
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+    }
 }
 
 impl WholeFile {
     /// Starts a file; fails at once if its folder does not exist or cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let is_open_file = path.starts_with("/dev") || path.starts_with("/proc");
+        if path == Path::new("/dev/stdout") {
+            return Ok(WholeFile { writer: BufWriter::new(Target::StandardOutput(io::stdout())) });
+        }
+        let is_open_already = ["/dev/stderr", "/dev/fd", "/proc"].iter().any(|name| path.starts_with(name));
         let target = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")),
-            Ok(meta) if is_open_file || !meta.is_file() => Target::Direct(OpenOptions::new().write(true).open(path)?),
+            Ok(meta) if is_open_already || !meta.is_file() => {
+                Target::Direct(OpenOptions::new().append(true).open(path)?)
+            }
             found => {
-                let path = if found.is_ok() { std::fs::canonicalize(path)? } else { path.to_path_buf() };
+                let path = link_target(path);
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                if !folder.is_dir() {
+                if path.file_name().is_none() || !folder.is_dir() {
                     let message = format!("the folder {} does not exist", folder.display());
                     return Err(io::Error::new(io::ErrorKind::NotFound, message));
                 }
-                Target::Beside(new_file(folder)?, path)
+                let file = new_file(folder)?;
+                if let Ok(meta) = found {
+                    file.as_file().set_permissions(meta.permissions())?;
+                }
+                if let Ok(mut files) = UNFINISHED.lock() {
+                    files.insert(file.path().to_path_buf());
+                }
+                Target::Beside(file, path)
             }
         };
         Ok(WholeFile { writer: BufWriter::new(target) })
@@ -52,12 +77,27 @@ impl WholeFile {
     pub fn finish(self) -> io::Result<()> {
         match self.writer.into_inner().map_err(|error| error.into_error())? {
             Target::Direct(_) => Ok(()),
+            Target::StandardOutput(mut out) => out.flush(),
             Target::Beside(file, path) => {
                 file.as_file().sync_all()?;
+                if let Ok(mut files) = UNFINISHED.lock() {
+                    files.remove(file.path());
+                }
                 file.persist(path).map(drop).map_err(|error| error.error)
             }
         }
     }
+}
+
+/// Where a link leads in the end, even if there is no file yet.
+fn link_target(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    // As many steps as systems allow before they call it a loop.
+    for _ in 0..40 {
+        let Ok(next) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
 }
 
 /// A temporary file with the permissions that an ordinary new file has.
@@ -85,15 +125,18 @@ impl Write for WholeFile {
 impl Write for Target {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Beside(file, _) => file.write(buffer),
+            // Not the temporary file's own writer: its errors would name a file that nobody knows.
+            Target::Beside(file, _) => file.as_file_mut().write(buffer),
             Target::Direct(file) => file.write(buffer),
+            Target::StandardOutput(out) => out.write(buffer),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Beside(file, _) => file.flush(),
+            Target::Beside(file, _) => file.as_file_mut().flush(),
             Target::Direct(file) => file.flush(),
+            Target::StandardOutput(out) => out.flush(),
         }
     }
 }
@@ -126,7 +169,23 @@ mod tests {
         WholeFile::write(&link, b"new").unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        // Also where there is no file yet, and with the permissions that the old file had.
+        std::fs::remove_file(&file).unwrap();
+        WholeFile::write(&link, b"again").unwrap();
+        assert!(link.is_symlink() && file.is_file());
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        WholeFile::write(&file, b"private").unwrap();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777, 0o600);
         WholeFile::write(Path::new("/dev/null"), b"gone").unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_from_outside_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = WholeFile::create(&folder.path().join("a.txt")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let Target::Beside(temporary, _) = file.writer.get_ref() else { panic!("a regular file") };
+        assert!(UNFINISHED.lock().unwrap().contains(temporary.path()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::rotate::{ElementLimit, Move};
 use super::vtree::SplitMix;
 use super::*;
 use crate::lit::{Lit, Var, Watch};
+use crate::shared_data::shared_data;
 use dashu::integer::UBig;
 use dashu::rational::RBig;
 use proptest::prelude::*;
@@ -349,7 +350,7 @@ fn exchanging_variables_agrees_with_permuting_rows() {
         let mut root = build(&mut sdds, f);
         let (i, j) = (random.below(n), random.below(n));
         let source = |row: u64| row & !(1 << i | 1 << j) | (row >> i & 1) << j | (row >> j & 1) << i;
-        let permuted = (0..1 << n).filter(|&row| f >> source(row) & 1 == 1).map(|row| 1_u64 << row).sum();
+        let permuted: u64 = (0..1 << n).filter(|&row| f >> source(row) & 1 == 1).map(|row| 1_u64 << row).sum();
         let exchanged = sdds.exchange(root, Var::new(i), Var::new(j), &Watch::unlimited()).unwrap();
         assert_eq!(table(&sdds, exchanged), permuted);
         let size = sdds.size(root);
@@ -421,25 +422,10 @@ fn limits_say_which_and_how_far() {
     assert!(manager.size(root) < 60, "the search finds that the pairs belong together: {}", manager.size(root));
 }
 
-/// A file of the shared data, or `None` where there is none.
-fn data(path: &str) -> Option<String> {
-    let chosen = std::env::var_os("BOOLSHAP_DATA").map(std::path::PathBuf::from);
-    let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let file = chosen.clone().unwrap_or_else(beside).join(path);
-    match std::fs::read_to_string(&file) {
-        Ok(text) => Some(text),
-        Err(error) if chosen.is_some() => panic!("{}: {error}", file.display()),
-        Err(_) => None,
-    }
-}
-
 #[test]
-#[allow(clippy::print_stderr)]
 fn the_network_of_the_paper_compiles_small() {
-    let Some(text) = data("paper/paper_bnn_2391.cnf") else {
-        eprintln!("skipped: paper/paper_bnn_2391.cnf is missing");
-        return;
-    };
+    let Some(path) = shared_data("paper/paper_bnn_2391.cnf") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
     let numbers = |line: &str| line.split_whitespace().map(|word| word.parse().unwrap()).collect::<Vec<i32>>();
     let clauses: Vec<Vec<Lit>> = text
         .lines()

@@ -4,6 +4,7 @@ use super::{BruteForce, Distribution, ExplainError, Explanation, Labels, OpenBox
 use crate::circuit::samples::{assignment, from_table, random_circuit, shaped, table_bit};
 use crate::circuit::{Circuit, CircuitBuilder, check, fan_in_two, paper_form, smooth};
 use crate::lit::{Var, Watch};
+use crate::shared_data::shared_data;
 use dashu::rational::RBig;
 use proptest::prelude::*;
 
@@ -226,22 +227,6 @@ fn hundreds_of_features() {
     assert_eq!(rows[0].scores[n], 0.0);
 }
 
-/// The shared data folder's file, or nothing if it is not there.
-#[allow(clippy::print_stderr)]
-fn data(name: &str) -> Option<String> {
-    let given = std::env::var_os("BOOLSHAP_DATA").map(std::path::PathBuf::from);
-    let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = given.clone().unwrap_or_else(beside).join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(text),
-        Err(error) if given.is_some() => panic!("{}: {error}", path.display()),
-        Err(_) => {
-            eprintln!("skipped: {} is not there", path.display());
-            None
-        }
-    }
-}
-
 fn rows<T>(csv: &str, parse: impl Fn(&str) -> T) -> Vec<Vec<T>> {
     csv.lines().skip(1).map(|line| line.trim().split(',').map(&parse).collect()).collect()
 }
@@ -249,7 +234,10 @@ fn rows<T>(csv: &str, parse: impl Fn(&str) -> T) -> Vec<Vec<T>> {
 #[test]
 fn the_authors_scores_on_the_authors_network() {
     let names = ["paper_bnn_2391.cnf", "entities_100.csv", "authors_open_box_shap_100.csv"];
-    let [Some(cnf), Some(entities), Some(scores)] = names.map(|name| data(&format!("paper/{name}"))) else { return };
+    let [Some(cnf), Some(entities), Some(scores)] = names.map(|name| shared_data(&format!("paper/{name}"))) else {
+        return;
+    };
+    let [cnf, entities, scores] = [cnf, entities, scores].map(|path| std::fs::read_to_string(path).unwrap());
     let clauses: Vec<Vec<i32>> = cnf
         .lines()
         .filter(|line| !line.starts_with(['p', 'c']))

@@ -84,6 +84,9 @@ pub enum Problem {
         /// The neuron.
         neuron: usize,
     },
+    /// Scores whose common denominator makes them too large.
+    #[error("the weights and biases of the scores span too many sizes to be scaled to integers")]
+    ScoresTooWide,
     /// Batch normalisation would divide by zero or take the root of a negative number.
     #[error("neuron {neuron} has a variance plus epsilon that is not positive")]
     Variance {

@@ -120,9 +120,16 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// How many of all `2^inputs` assignments fall into each class, by enumeration; `None` beyond `max_inputs`.
-pub fn count_classes(network: &Network, max_inputs: usize) -> Option<Vec<u64>> {
-    if network.inputs() > max_inputs.min(63) {
+/// How many of all `2^inputs` assignments fall into each class, by enumeration; `None` if that would take more than
+/// `max_steps` steps, of a nanosecond or two each: weights times blocks of 64 assignments.
+pub fn count_classes(network: &Network, max_steps: u64) -> Option<Vec<u64>> {
+    let blocks = 1u64.checked_shl(network.inputs().saturating_sub(6).try_into().ok()?)?;
+    let outputs = match network.output() {
+        Output::Step(gate) => gate.weights().len(),
+        Output::Argmax(scores) => scores.iter().map(|score| score.weights().len()).sum(),
+    };
+    let weights = network.hidden().iter().flatten().map(|gate| gate.weights().len()).sum::<usize>() + outputs;
+    if blocks.checked_mul(weights as u64).is_none_or(|steps| steps > max_steps) {
         return None;
     }
     let lanes = if network.inputs() < 6 { (1u64 << (1 << network.inputs())) - 1 } else { !0 };
@@ -218,8 +225,8 @@ mod tests {
                 }
             });
             prop_assert_eq!(checked, 1u64 << n);
-            prop_assert_eq!(count_classes(&network, 9), Some(counts));
-            prop_assert_eq!(count_classes(&network, n - 1), None);
+            prop_assert_eq!(count_classes(&network, u64::MAX), Some(counts));
+            prop_assert_eq!(count_classes(&network, 0), None);
         }
     }
 }

@@ -62,8 +62,7 @@ impl Model {
 
     /// Writes the model whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
-        let io = |source| ModelError::Io { path: path.into(), source };
-        WholeFile::write(path, self.to_json().as_bytes()).map_err(io)
+        WholeFile::write(path, self.to_json().as_bytes()).map_err(|source| ModelError::Io { path: path.into(), source })
     }
 
     /// The content of a model file.

@@ -106,7 +106,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     if let Some(norm) = &layer.norm {
         let (gamma, beta) = (&norm.gamma[neuron], &norm.beta[neuron]);
         let variance = &norm.variance[neuron] + &norm.epsilon;
-        if !variance.is_positive() {
+        if variance <= RBig::ZERO {
             return Err(wrong(Problem::Variance { neuron: neuron + 1 }));
         }
         let centre = bias - &norm.mean[neuron];
@@ -122,7 +122,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     }
     let total: IBig = weights.iter().map(|w| IBig::from(w.unsigned_abs())).sum();
     let never: i128 = (&total + 1u8).try_into().map_err(|_| too_wide())?;
-    let sum_at = |convenient: i128| RBig::from(IBig::from(2 * IBig::from(convenient) - &total)) * &unit;
+    let sum_at = |convenient: i128| RBig::from(2 * IBig::from(convenient) - &total) * &unit;
     // Invariant: every weight below `low` fails, and `high` holds or is the impossible total + 1.
     let (mut low, mut high) = (0, never);
     while low < high {
@@ -137,7 +137,7 @@ fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
     if layer.norm.is_some() {
         return Err(wrong(Problem::NormalisedScores));
     }
-    let too_wide = || wrong(Problem::TooWide { neuron: 1 });
+    let too_wide = || wrong(Problem::ScoresTooWide);
     let (unit, weights) = scale(layer.weights.iter().flatten()).ok_or_else(too_wide)?;
     let parts: Vec<(IBig, RBig)> = layer
         .bias
@@ -177,7 +177,12 @@ fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Option<(RBig, V
     let nonzero = whole.iter().filter(|w| !w.is_zero());
     let factor = nonzero.fold(None, |g: Option<UBig>, w| Some(g.map_or_else(|| w.unsigned_abs(), |g| g.gcd(w))));
     let factor = factor.unwrap_or(UBig::ONE);
-    let integers = whole.iter().map(|w| i128::try_from(w / IBig::from(factor.clone())).ok()).collect::<Option<_>>()?;
+    // The smallest i128 has no negative, and a later step may flip signs.
+    let fits = |w: i128| (w != i128::MIN).then_some(w);
+    let integers = whole
+        .iter()
+        .map(|w| i128::try_from(w / IBig::from(factor.clone())).ok().and_then(fits))
+        .collect::<Option<_>>()?;
     Some((RBig::from_parts(factor.into(), denominator), integers))
 }
 

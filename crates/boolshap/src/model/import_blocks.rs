@@ -11,6 +11,8 @@ use super::number::parse_decimal;
 use dashu::rational::RBig;
 use std::path::{Path, PathBuf};
 
+const NORM_FILES: [&str; 4] = ["bn_weight.csv", "bn_bias.csv", "bn_mean.csv", "bn_var.csv"];
+
 pub(crate) fn read(folder: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
     let wrong = |message: String| ModelError::Format { path: folder.into(), message };
     let entries = std::fs::read_dir(folder).map_err(|source| ModelError::Io { path: folder.into(), source })?;
@@ -35,20 +37,22 @@ pub(crate) fn read(folder: &Path, options: &ImportOptions) -> Result<Stack, Mode
             file if file.exists() => read_vector(&file)?,
             _ => vec![RBig::ZERO; weights.len()],
         };
-        let norm = block.join("bn_mean.csv").exists().then(|| read_norm(&block, &name, options)).transpose()?;
+        let has_norm = NORM_FILES.iter().any(|file| block.join(file).exists());
+        let norm = has_norm.then(|| read_norm(&block, &name, options)).transpose()?;
         stack.layers.push(DenseLayer { name, weights, bias, norm });
     }
     Ok(stack)
 }
 
 fn read_norm(block: &Path, name: &str, options: &ImportOptions) -> Result<BatchNorm, ModelError> {
-    let vector = |file: &str| read_vector(&block.join(file));
+    // One of the files means all of them: a missing one is an error, not a layer without normalisation.
+    let [gamma, beta, mean, variance] = NORM_FILES.map(|file| read_vector(&block.join(file)));
     Ok(BatchNorm {
         name: name.into(),
-        gamma: vector("bn_weight.csv")?,
-        beta: vector("bn_bias.csv")?,
-        mean: vector("bn_mean.csv")?,
-        variance: vector("bn_var.csv")?,
+        gamma: gamma?,
+        beta: beta?,
+        mean: mean?,
+        variance: variance?,
         epsilon: options.bn_epsilon.clone().unwrap_or(RBig::ZERO),
     })
 }
@@ -66,6 +70,7 @@ fn read_vector(path: &Path) -> Result<Vec<RBig>, ModelError> {
 fn read_matrix(path: &Path) -> Result<Vec<Vec<RBig>>, ModelError> {
     let text = std::fs::read_to_string(path).map_err(|source| ModelError::Io { path: PathBuf::from(path), source })?;
     let mut rows = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
         let cells = row.split(',').enumerate().map(|(column, cell)| {
             parse_decimal(cell).ok_or_else(|| ModelError::Format {

@@ -25,16 +25,21 @@ struct Reader<'a> {
 /// A layer's datasets by the last part of their name: `kernel`, `bias`, `gamma`, ...
 struct Layer {
     name: String,
+    path: String,
     tensors: HashMap<String, (Vec<u64>, Vec<f64>)>,
 }
 
 impl Reader<'_> {
     fn stack(&self) -> Result<Stack, ModelError> {
+        self.check_length()?;
         let file = File::open(self.path).map_err(|e| self.wrong(format!("not readable as HDF5: {e}")))?;
         let root = file.root();
         let attributes = self.attributes(&root, "/")?;
         let epsilons = attributes.get("model_config").map(|config| self.epsilons(config)).transpose()?;
-        let (group, attributes) = if attributes.contains_key("layer_names") {
+        let lists_layers = |attributes: &HashMap<String, AttrValue>| {
+            attributes.contains_key("layer_names") || attributes.contains_key("layer_names0")
+        };
+        let (group, attributes) = if lists_layers(&attributes) {
             (root, attributes)
         } else {
             let no_layers = "holds no Keras weights: neither it nor a group model_weights has layer_names";
@@ -44,17 +49,19 @@ impl Reader<'_> {
         };
         let mut stack = Stack { layers: Vec::new(), notes: Vec::new() };
         for name in self.names(&attributes, "layer_names", "/")? {
-            let layer = self.layer(&group, &name)?;
-            if layer.tensors.contains_key("kernel") {
-                stack.layers.push(self.dense(&layer, &mut stack.notes)?);
-            } else if layer.tensors.contains_key("moving_mean") {
-                self.normalise(&mut stack.layers, &layer, epsilons.as_ref())?;
-            } else if !layer.tensors.is_empty() {
-                let mut known: Vec<_> = layer.tensors.keys().cloned().collect();
-                known.sort();
-                return Err(
-                    self.wrong(format!("layer {name} is neither dense nor batch normalisation (it has {known:?})"))
-                );
+            for layer in self.layers(&group, &name)? {
+                let mut held: Vec<&str> = layer.tensors.keys().map(String::as_str).collect();
+                held.sort_unstable();
+                let only = |known: &[&str]| held.iter().all(|name| known.contains(name));
+                if held.contains(&"kernel") && only(&["bias", "kernel"]) {
+                    stack.layers.push(self.dense(&layer, &mut stack.notes)?);
+                } else if held.contains(&"moving_mean") && only(&["beta", "gamma", "moving_mean", "moving_variance"]) {
+                    self.normalise(&mut stack.layers, &layer, epsilons.as_ref())?;
+                } else {
+                    let (name, held) = (&layer.name, held.join(", "));
+                    let message = format!("layer {name} is neither dense nor batch normalisation (it has {held})");
+                    return Err(self.wrong(message));
+                }
             }
         }
         if stack.layers.is_empty() {
@@ -63,22 +70,35 @@ impl Reader<'_> {
         Ok(stack)
     }
 
-    fn layer(&self, group: &Group, name: &str) -> Result<Layer, ModelError> {
+    /// The layers below a name: none if it has no weights, several if it is a model inside the model.
+    fn layers(&self, group: &Group, name: &str) -> Result<Vec<Layer>, ModelError> {
         let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
         let attributes = self.attributes(&folder, name)?;
-        let mut tensors = HashMap::new();
+        let mut layers: Vec<Layer> = Vec::new();
         for weight in self.names(&attributes, "weight_names", name)? {
             let wrong = |e| self.wrong(format!("{name}/{weight}: {e}"));
             let dataset = folder.dataset(&weight).map_err(wrong)?;
             let shape = dataset.shape().map_err(wrong)?;
             let values = dataset.read_f64().map_err(wrong)?;
             if shape.iter().product::<u64>() != values.len() as u64 {
-                return Err(self.wrong(format!("{name}/{weight} has {} values for shape {shape:?}", values.len())));
+                let count = values.len();
+                return Err(
+                    self.wrong(format!("{name}/{weight}: {count} numbers could be read for the shape {shape:?}"))
+                );
             }
-            let last = weight.rsplit('/').next().unwrap_or(&weight);
-            tensors.insert(last.split(':').next().unwrap_or(last).to_string(), (shape, values));
+            let (owner, last) = weight.rsplit_once('/').unwrap_or((name, &weight));
+            let last = last.split(':').next().unwrap_or(last);
+            if layers.last().is_none_or(|layer| layer.path != owner) {
+                let inner = owner.rsplit('/').next().unwrap_or(owner);
+                let name = if inner == name { name.to_string() } else { format!("{name}/{inner}") };
+                layers.push(Layer { name, path: owner.to_string(), tensors: HashMap::new() });
+            }
+            let layer = layers.last_mut().expect("one was pushed");
+            if layer.tensors.insert(last.to_string(), (shape, values)).is_some() {
+                return Err(self.wrong(format!("layer {name} has {last} twice")));
+            }
         }
-        Ok(Layer { name: name.into(), tensors })
+        Ok(layers)
     }
 
     fn dense(&self, layer: &Layer, notes: &mut Vec<String>) -> Result<DenseLayer, ModelError> {
@@ -127,6 +147,28 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Refuses a file that ends before the end that its superblock tells: the rest may hold what is read last or never.
+    fn check_length(&self) -> Result<(), ModelError> {
+        let io = |source| ModelError::Io { path: self.path.into(), source };
+        let mut head = Vec::new();
+        let mut file = std::fs::File::open(self.path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 64), &mut head).map_err(io)?;
+        // The width of addresses and the place of the end address depend on the superblock's version.
+        let place = match (head.get(8), head.get(13), head.get(9)) {
+            (Some(0), Some(8), _) => Some(24 + 16),
+            (Some(1), Some(8), _) => Some(28 + 16),
+            (Some(2 | 3), _, Some(8)) => Some(12 + 16),
+            _ => None,
+        };
+        let Some(end) = place.and_then(|at| head.get(at..at + 8)) else { return Ok(()) };
+        let end = u64::from_le_bytes(end.try_into().expect("eight bytes were taken"));
+        if length < end {
+            return Err(self.wrong(format!("the file is cut off: it has {length} of its {end} bytes")));
+        }
+        Ok(())
+    }
+
     /// Each layer's epsilon, from the configuration that a whole saved model carries.
     fn epsilons(&self, config: &AttrValue) -> Result<HashMap<String, RBig>, ModelError> {
         let text = config.as_str().ok_or_else(|| self.wrong("model_config is not a text".into()))?;
@@ -165,6 +207,10 @@ impl Reader<'_> {
         for part in 0.. {
             let Some(value) = attributes.get(&format!("{key}{part}")) else { break };
             names.extend(list(value).ok_or_else(not_names)?);
+        }
+        // An empty list is written as an empty array; no attribute at all is a damaged file.
+        if !attributes.contains_key(&format!("{key}0")) {
+            return Err(self.wrong(format!("{of} has no attribute {key}")));
         }
         Ok(names)
     }

@@ -1,10 +1,11 @@
 //! Dense layers in safetensors, as PyTorch modules are saved: `NAME.weight` of shape (outputs, inputs) with `NAME.bias`,
 //! and batch normalisation as `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`.
 //!
-//! The file keeps no order of layers, so it is found from the names and the widths: dense layers in the natural order of
-//! their names (`fc2` before `fc10`) must fit each other, else there must be exactly one order that fits. A batch
-//! normalisation belongs to the dense layer before it if all names are numbers of one sequence (`net.0`, `net.1`, ...),
-//! else to the one with the same number in its name (`bn1`, `fc1`).
+//! The file keeps no order of layers, so it is found from the names and the widths: names that differ by their numbers
+//! alone say the order themselves (`fc2` before `fc10`); otherwise there must be exactly one order in which the widths fit.
+//! A batch normalisation belongs to the nearest dense layer before it in the same numbered sequence (`net.0`, `net.1`), to
+//! the dense layer beside it in the same numbered block (`block.2.fc`, `block.2.bn`), or to the one of its number among
+//! plain names (`fc1`, `bn1`). Where no rule speaks, or two disagree in width, the file is refused.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
@@ -58,16 +59,14 @@ impl Modules {
             modules.entry(module.into()).or_default().insert(last.into(), (view.shape().to_vec(), values));
         }
         for (name, module) in &modules {
-            let Some((shape, _)) = module.get("weight") else {
-                return Err(format!("module {name} has no weight"));
-            };
-            let dense = shape.len() == 2 && !module.contains_key("running_mean");
-            let norm = shape.len() == 1 && module.contains_key("running_mean") && module.contains_key("running_var");
-            if !dense && !norm {
-                return Err(format!("module {name} with a weight of shape {shape:?} is no dense layer"));
+            let norm = module.contains_key("running_mean") && module.contains_key("running_var");
+            let shape = module.get("weight").map(|(shape, _)| shape.as_slice());
+            if !norm && shape.is_none_or(|shape| shape.len() != 2) {
+                let shape = shape.map_or("no weight".into(), |shape| format!("a weight of shape {shape:?}"));
+                return Err(format!("module {name} with {shape} is no dense layer"));
             }
         }
-        if !modules.values().any(|module| is_dense(module)) {
+        if !modules.values().any(is_dense) {
             return Err("holds no dense layer".into());
         }
         Ok(Modules(modules))
@@ -86,7 +85,8 @@ impl Modules {
             let shape = &self.0[name]["weight"].0;
             (shape[0], shape[1])
         };
-        if names.windows(2).all(|pair| shape(pair[0]).0 == shape(pair[1]).1) {
+        let fits = names.windows(2).all(|pair| shape(pair[0]).0 == shape(pair[1]).1);
+        if fits && names.windows(2).all(|pair| without_numbers(pair[0]) == without_numbers(pair[1])) {
             return Ok(names);
         }
         // Depth-first over all orders that fit; two of them are one too many.
@@ -114,15 +114,20 @@ impl Modules {
         let mut owners: Vec<(&str, &str)> = Vec::new();
         for norm in self.names(false) {
             let (prefix, number) = split_number(norm);
-            let sequence = order.iter().all(|name| split_number(name).0 == prefix);
-            let owner = if sequence && number.is_some() {
-                order.iter().copied().filter(|name| split_number(name).1 < number).next_back()
-            } else if order.len() == 1 {
-                Some(order[0])
-            } else {
-                order.iter().copied().find(|name| number.is_some() && split_number(name).1 == number)
-            };
-            let owner = owner.ok_or_else(|| format!("batch normalisation {norm}: no dense layer has its number"))?;
+            let before =
+                |name: &&str| number.is_some() && split_number(name).0 == prefix && split_number(name).1 < number;
+            let (block, _) = norm.rsplit_once('.').unwrap_or(("", norm));
+            let beside =
+                |name: &&str| name.rsplit_once('.').is_some_and(|(other, _)| other == block && ends_in_number(block));
+            let plain = |name: &&str| number.is_some() && !name.contains('.') && split_number(name).1 == number;
+            let in_sequence = order.iter().copied().rfind(before);
+            let owner = in_sequence
+                .or_else(|| only(order.iter().copied().filter(beside)))
+                .or_else(|| only(order.iter().copied().filter(plain)).filter(|_| !norm.contains('.')))
+                .or_else(|| only(order.iter().copied()));
+            let owner = owner.ok_or_else(|| {
+                format!("batch normalisation {norm}: its name does not say which dense layer it follows")
+            })?;
             if owners.iter().any(|&(_, taken)| taken == owner) {
                 return Err(format!("dense layer {owner} would have two batch normalisations"));
             }
@@ -134,24 +139,30 @@ impl Modules {
     fn norm(&self, name: &str, options: &ImportOptions) -> Result<BatchNorm, ModelError> {
         let unknown = || ModelError::Parameter { layer: name.into(), problem: Problem::EpsilonUnknown };
         let module = &self.0[name];
-        let width = module["weight"].1.len();
-        let vector = |key: &str, what| match module.get(key) {
+        let width = module["running_mean"].1.len();
+        // Without learned scale and shift (affine=False) they are 1 and 0.
+        let vector = |key: &str, what, default| match module.get(key) {
             Some((_, values)) => exact_vector(name, what, values),
-            None => Ok(vec![RBig::ZERO; width]),
+            None => Ok(vec![default; width]),
         };
         Ok(BatchNorm {
             name: name.into(),
-            gamma: vector("weight", "gamma")?,
-            beta: vector("bias", "beta")?,
-            mean: vector("running_mean", "the mean")?,
-            variance: vector("running_var", "the variance")?,
+            gamma: vector("weight", "gamma", RBig::ONE)?,
+            beta: vector("bias", "beta", RBig::ZERO)?,
+            mean: vector("running_mean", "the mean", RBig::ZERO)?,
+            variance: vector("running_var", "the variance", RBig::ONE)?,
             epsilon: options.bn_epsilon.clone().ok_or_else(unknown)?,
         })
     }
 }
 
+/// The item of a list of one.
+fn only<'a>(mut items: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    items.next().filter(|_| items.next().is_none())
+}
+
 fn is_dense(module: &BTreeMap<String, Tensor>) -> bool {
-    module["weight"].0.len() == 2
+    !module.contains_key("running_mean")
 }
 
 /// The values as f64, which holds every one of these types exactly.
@@ -199,6 +210,14 @@ fn natural_key(name: &str) -> Vec<(String, u64)> {
     key
 }
 
+fn without_numbers(name: &str) -> String {
+    name.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+fn ends_in_number(name: &str) -> bool {
+    name.ends_with(|c: char| c.is_ascii_digit())
+}
+
 /// What stands before the last number of a name, and that number.
 fn split_number(name: &str) -> (&str, Option<u64>) {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -216,6 +235,7 @@ mod tests {
         assert_eq!(names, ["a.2.b", "a.10.b", "fc1", "fc2", "fc10"]);
         assert_eq!(split_number("net.12"), ("net.", Some(12)));
         assert_eq!(split_number("out"), ("out", None));
+        assert_eq!(without_numbers("a.10.b2"), "a..b");
     }
 
     #[test]

@@ -34,13 +34,14 @@ impl Gate {
     /// A gate in lowest terms: a common factor of the weights is divided out and `need` is brought into `0..=W+1`.
     /// `None` if the weights are too large for their sum to be computed safely.
     pub fn new(mut weights: Vec<i128>, need: i128) -> Option<Self> {
+        let mut total = total_weight(&weights)?;
         let factor = weights.iter().fold(0, |g, w| gcd(g, w.unsigned_abs()));
         let mut need = need.max(0) as u128;
         if factor > 1 {
             weights.iter_mut().for_each(|w| *w /= factor as i128);
             need = need.div_ceil(factor);
+            total /= factor;
         }
-        let total = total_weight(&weights)?;
         Some(Gate { weights, need: need.min(total + 1) })
     }
 
@@ -278,6 +279,7 @@ mod tests {
         assert_eq!(Gate::new(vec![1, 1], -5).unwrap().need(), 0);
         assert_eq!(Gate::new(vec![1, 1], 99).unwrap().need(), 3);
         assert_eq!(Gate::new(vec![i128::MAX, i128::MAX - 1], 0), None);
+        assert_eq!(Gate::new(vec![i128::MIN], 1), None);
     }
 
     #[test]

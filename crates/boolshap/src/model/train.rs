@@ -42,6 +42,8 @@ impl Default for TrainOptions {
     }
 }
 
+/// More weights than this are refused before memory runs out.
+const MAX_WEIGHTS: usize = 100_000_000;
 /// The share of the training rows that judges the epochs.
 const HELD_BACK: f64 = 0.1;
 
@@ -53,6 +55,11 @@ pub fn train(rows: &Tally, options: &TrainOptions, watch: &Watch<'_>) -> Result<
     }
     if options.batch == 0 || options.hidden.contains(&0) {
         return Err(ModelError::Training("the batch size and every hidden layer must be at least 1".into()));
+    }
+    let widths: Vec<usize> = [rows.rows().features()].into_iter().chain(options.hidden.iter().copied()).collect();
+    let weights = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(pair[0].checked_mul(pair[1])?));
+    if weights.is_none_or(|weights| weights > MAX_WEIGHTS) {
+        return Err(ModelError::Training(format!("the hidden layers have more than {MAX_WEIGHTS} weights")));
     }
     // One thread: the matrices are small, and the result cannot depend on how many cores there are.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();

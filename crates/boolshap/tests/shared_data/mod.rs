@@ -3,13 +3,13 @@
 //! `BOOLSHAP_DATA` names the folder; without it, `shared/data` beside the repository is tried. A test whose file is not
 //! there passes, after adding a line to the file that `BOOLSHAP_SKIPPED` names, which `make test` counts and shows; if
 //! `BOOLSHAP_DATA` is set, a missing file is a failure.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, clippy::print_stderr, reason = "each test file uses its part, and a skipped test says so")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The file or folder, or `None` after saying that the test is skipped.
-pub fn shared_data(relative: &str) -> Option<PathBuf> {
+pub(crate) fn shared_data(relative: &str) -> Option<PathBuf> {
     let variable = std::env::var_os("BOOLSHAP_DATA");
     let folder = variable
         .clone()
