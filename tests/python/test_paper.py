@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from pysdd.sdd import SddManager
+from pysdd.sdd import SddManager, Vtree
 
 TREE_NODES = 18_671
 
@@ -89,6 +89,24 @@ def test_encode_the_larq_network(boolshap, shared_data):
     info = boolshap.json("info", "c.bsc")
     assert info["models"] == "4096" and info["fan_in"] == 2
     assert info["deterministic"] and info["decomposable"] and info["smooth"]
+
+
+def test_simplify_the_authors_formula(boolshap, shared_data):
+    before = shared_data("paper/paper_bnn_9047.cnf")
+    result = boolshap.json("encode", before, "-o", "f.cnf")
+    variables, clauses = read_cnf(boolshap.folder / "f.cnf")
+    assert result["clauses"] == len(clauses) <= 1600
+    assert_prime_and_irredundant(variables, clauses)
+    np.testing.assert_array_equal(table(variables, clauses), table(*read_cnf(before)))
+
+
+def test_our_diagram_is_read_by_pysdd(boolshap, shared_data):
+    result = boolshap.json("compile", shared_data("paper/paper_bnn_2391.cnf"), "-o", "p.sdd")
+    manager = SddManager.from_vtree(Vtree.from_file(str(boolshap.folder / "p.vtree").encode()))
+    root = manager.read_sdd_file(str(boolshap.folder / "p.sdd").encode())
+    assert manager.global_model_count(root) == 4096
+    assert (root.size(), root.count()) == (result["size"], result["decision_nodes"])
+    assert result["size"] <= 1150
 
 
 def test_pysdds_diagram_has_the_papers_tree(boolshap, shared_data):

@@ -14,11 +14,13 @@ use boolshap::model::Model;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Compile a network (or a .cnf, .sdd, .nnf or .ddnnf file) into a deterministic decomposable circuit
+///
+/// With an output that ends in .sdd, the SDD of a network or formula is written instead, with its .vtree beside it.
 #[derive(Args)]
 pub(crate) struct Compile {
     /// A model, a DIMACS .cnf, a .sdd with its .vtree beside it, a c2d .nnf or a d4 .ddnnf
@@ -107,6 +109,9 @@ impl Compile {
         let file = WholeFile::create(&output).with_context(place)?;
         let start = Instant::now();
         let mut stages = Stages::default();
+        if self.output.extension().is_some_and(|extension| extension == "sdd") {
+            return self.write_sdd(file, &output);
+        }
         let (route, named) = with_timeout("compiling", self.timeout, |watch| self.compile(&mut stages, watch))?;
         let seconds = start.elapsed().as_secs_f64();
         let counts = named.circuit.counts();
@@ -180,6 +185,35 @@ impl Compile {
             named.provenance.insert(name.into(), value);
         }
         Ok((route, named))
+    }
+
+    /// Steps (a) and (b) alone: an SDD and its vtree in libsdd's formats.
+    fn write_sdd(&self, mut file: WholeFile, output: &Path) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let vtree_path = output.with_extension("vtree");
+        let mut vtree_file = WholeFile::create(&vtree_path).with_context(|| vtree_path.display().to_string())?;
+        let Compiled { manager, root } = with_timeout("compiling", self.timeout, |watch| {
+            let cnf = match self.source.extension().and_then(|extension| extension.to_str()) {
+                Some("cnf" | "dimacs") => {
+                    let name = self.source.display().to_string();
+                    read_dimacs(BufReader::new(File::open(&self.source).context(name.clone())?), &name)?
+                }
+                Some("sdd" | "nnf" | "ddnnf") => bail!("an SDD is made of a network or a formula, not of a circuit"),
+                _ => encode_model(&Model::load(&self.source)?, self.class, self.max_clauses, watch)?,
+            };
+            compile_cnf(&cnf, self.max_nodes, watch)
+        })?;
+        vtree_file.write_all(manager.vtree().to_file_text()?.as_bytes())?;
+        file.write_all(manager.to_file(root).to_file_text(manager.vtree()).as_bytes())?;
+        vtree_file.finish()?;
+        file.finish()?;
+        let (size, nodes, seconds) = (manager.size(root), manager.decision_nodes(root), start.elapsed().as_secs_f64());
+        if self.json {
+            print_json(&json!({"route": "cnf", "size": size, "decision_nodes": nodes, "seconds": seconds}))?;
+        } else {
+            print(&format!("SDD of size {size} with {nodes} decision nodes in {seconds:.2} s"))?;
+        }
+        Ok(())
     }
 
     /// Steps (b) and (c) of the paper.

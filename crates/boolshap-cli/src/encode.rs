@@ -1,24 +1,28 @@
-//! `boolshap encode`: a network as a CNF, the paper's step (a).
+//! `boolshap encode`: a network as a CNF, the paper's step (a); or a CNF as a smaller one.
 
 use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
 use anyhow::{Context, bail};
 use boolshap::data::WholeFile;
-use boolshap::formula::{Cnf, encode_network, tree_width_bound, write_dimacs};
+use boolshap::formula::{Cnf, encode_network, read_dimacs, simplify, tree_width_bound, write_dimacs};
 use boolshap::lit::Watch;
 use boolshap::model::{Model, Output};
 use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where the matrices of a network stop growing, unless told otherwise.
 pub(crate) const MAX_CLAUSES: usize = 1_000_000;
 
 /// Encode a network of weights +-1 as a CNF over its inputs, prime and irredundant
+///
+/// A DIMACS file (.cnf) instead of a model is simplified in the same way.
 #[derive(Args)]
 pub(crate) struct Encode {
-    /// The model
-    model: PathBuf,
+    /// The model, or a formula to simplify
+    source: PathBuf,
     /// Where to write the formula, in DIMACS
     #[arg(short, long, value_name = "FILE.cnf")]
     output: PathBuf,
@@ -38,13 +42,16 @@ pub(crate) struct Encode {
 
 impl Encode {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let model = Model::load(&self.model)?;
+        let source = Source::load(&self.source)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
         let start = Instant::now();
         let (cnf, width) = with_timeout("encoding", self.timeout, |watch| {
-            let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
+            let cnf = match &source {
+                Source::Model(model) => encode_model(model, self.class, self.max_clauses, watch)?,
+                Source::Formula(cnf) => simplify(cnf, watch)?,
+            };
             let width = tree_width_bound(&cnf, watch)?;
             anyhow::Ok((cnf, width))
         })?;
@@ -65,6 +72,22 @@ impl Encode {
             print(&format!("tree-width at most {width} (min-fill), in {seconds:.2} s"))?;
         }
         Ok(())
+    }
+}
+
+enum Source {
+    Model(Model),
+    Formula(Cnf),
+}
+
+impl Source {
+    fn load(path: &Path) -> anyhow::Result<Self> {
+        if !path.extension().is_some_and(|extension| extension == "cnf" || extension == "dimacs") {
+            return Ok(Source::Model(Model::load(path)?));
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| name.clone())?;
+        Ok(Source::Formula(read_dimacs(BufReader::new(file), &name)?))
     }
 }
 

@@ -5,16 +5,7 @@
 //! variables are then constants, and those of the others are all ones or all zeros.
 
 use super::{Circuit, CircuitError, Node, NodeId};
-
-/// The words of the first six variables in a truth table.
-const LOW: [u64; 6] = [
-    0xAAAA_AAAA_AAAA_AAAA,
-    0xCCCC_CCCC_CCCC_CCCC,
-    0xF0F0_F0F0_F0F0_F0F0,
-    0xFF00_FF00_FF00_FF00,
-    0xFFFF_0000_FFFF_0000,
-    0xFFFF_FFFF_0000_0000,
-];
+use crate::lit::LOW_VARIABLES;
 
 /// Evaluates one circuit many times, 64 assignments at once.
 ///
@@ -103,7 +94,7 @@ impl Circuit {
             return Err(CircuitError::TableTooLarge { variables, limit: Self::TABLE_VARIABLES });
         }
         let mut evaluator = Evaluator::new(self);
-        let mut inputs: Vec<u64> = LOW.into_iter().chain(std::iter::repeat(0)).take(variables).collect();
+        let mut inputs: Vec<u64> = LOW_VARIABLES.into_iter().chain(std::iter::repeat(0)).take(variables).collect();
         let used = if variables < 6 { (1u64 << (1 << variables)) - 1 } else { !0 };
         let mut table = Vec::with_capacity(1 << variables.saturating_sub(6));
         for word in 0..1usize << variables.saturating_sub(6) {

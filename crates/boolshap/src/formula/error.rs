@@ -37,8 +37,7 @@ pub enum FormulaError {
     },
     /// A CNF grew past the limit.
     #[error(
-        "more than {limit} clauses (max-clauses) {place}: raise the limit, or compile without a CNF \
-         (routes truth-table, partial-sums, apply)"
+        "more than {limit} clauses (max-clauses) {place}: raise the limit, or take a network of fewer inputs or neurons"
     )]
     TooManyClauses {
         /// The limit that was set.
@@ -133,9 +132,7 @@ fn gate_suffix(gate: Option<usize>) -> String {
 
 fn advice(why: &Stopped) -> &'static str {
     match why {
-        Stopped::OutOfTime { .. } => {
-            ": allow more time, or compile without a CNF (routes truth-table, partial-sums, apply)"
-        }
+        Stopped::OutOfTime { .. } => ": allow more time, or take a network of fewer inputs or neurons",
         Stopped::Interrupted => "",
     }
 }

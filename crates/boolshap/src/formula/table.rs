@@ -7,20 +7,10 @@
 
 use super::clause::Clause;
 use super::cnf::Cnf;
-use crate::lit::{Lit, Var};
+use crate::lit::{LOW_VARIABLES, Lit, Var};
 
 /// The largest number of variables for which tables are built: 128 kB of bits.
 pub(super) const TABLE_VARIABLES: usize = 20;
-
-/// The words of the six low variables: bit a is set where the variable is 1 in a.
-const ONES: [u64; 6] = [
-    0xAAAA_AAAA_AAAA_AAAA,
-    0xCCCC_CCCC_CCCC_CCCC,
-    0xF0F0_F0F0_F0F0_F0F0,
-    0xFF00_FF00_FF00_FF00,
-    0xFFFF_0000_FFFF_0000,
-    0xFFFF_FFFF_0000_0000,
-];
 
 /// A clause over the variables of a table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -133,7 +123,7 @@ impl Table {
     /// The words of a clause's cube, and the mask of the cube that is the same in each.
     fn cube(&self, clause: TableClause) -> (impl Iterator<Item = usize> + use<>, u64) {
         let mut mask = if self.variables >= 6 { u64::MAX } else { (1 << (1 << self.variables)) - 1 };
-        for (place, ones) in ONES.iter().enumerate() {
+        for (place, ones) in LOW_VARIABLES.iter().enumerate() {
             if clause.negative >> place & 1 == 1 {
                 mask &= ones;
             } else if clause.positive >> place & 1 == 1 {

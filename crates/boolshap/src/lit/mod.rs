@@ -1,7 +1,9 @@
-//! The words that every stage speaks: variables, literals, and the watch over a long computation.
+//! The words that every stage speaks: variables, literals, words of assignments, and the watch over a long computation.
 
 mod literal;
 mod watch;
+mod words;
 
 pub use literal::{Lit, Var};
 pub use watch::{Stopped, Watch};
+pub use words::LOW_VARIABLES;

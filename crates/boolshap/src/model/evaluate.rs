@@ -7,19 +7,10 @@
 //! sum is negative.
 
 use super::network::{Gate, Network, Output, Score};
+use crate::lit::LOW_VARIABLES;
 
 /// How many entities one word holds.
 pub const LANES: usize = 64;
-
-/// The six words whose bits count from 0 to 63: the lowest variables of 64 consecutive assignments.
-pub const LOW_VARIABLES: [u64; 6] = [
-    0xAAAA_AAAA_AAAA_AAAA,
-    0xCCCC_CCCC_CCCC_CCCC,
-    0xF0F0_F0F0_F0F0_F0F0,
-    0xFF00_FF00_FF00_FF00,
-    0xFFFF_0000_FFFF_0000,
-    0xFFFF_FFFF_0000_0000,
-];
 
 /// A network made ready to be evaluated, with its scratch memory.
 ///

@@ -20,7 +20,7 @@ pub(crate) mod random;
 mod train;
 
 pub use error::{ModelError, Problem};
-pub use evaluate::{Evaluator, LANES, LOW_VARIABLES, count_classes};
+pub use evaluate::{Evaluator, LANES, count_classes};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};

@@ -9,6 +9,7 @@
 
 use super::evaluate::gate_word;
 use super::network::{Gate, Network, Output, Score};
+use super::train::right_in_block;
 use super::{Evaluator, ModelError};
 use crate::data::{Seeded, Tally};
 use crate::lit::Watch;
@@ -113,12 +114,9 @@ impl<'a> Search<'a> {
         let last = Network::new(inputs.len(), Vec::new(), output.clone())?;
         let mut evaluator = Evaluator::new(&last);
         let mut right = 0;
-        for (block, counts) in self.rows.counts().chunks(64).enumerate() {
+        for block in 0..self.rows.rows().blocks() {
             let words: Vec<u64> = inputs.iter().map(|words| words[block]).collect();
-            let classes = evaluator.classes(&words);
-            for (lane, counts) in counts.iter().enumerate() {
-                right += counts.iter().zip(classes).map(|(count, word)| count * (word >> lane & 1)).sum::<u64>();
-            }
+            right += right_in_block(self.rows, block, evaluator.classes(&words));
         }
         Ok(right)
     }

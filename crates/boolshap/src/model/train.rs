@@ -73,12 +73,18 @@ pub fn correct(network: &Network, rows: &Tally) -> u64 {
     let mut evaluator = Evaluator::new(network);
     let mut right = 0;
     for block in 0..rows.rows().blocks() {
-        let classes = evaluator.classes(&rows.rows().block(block));
-        for (lane, counts) in rows.counts()[block * 64..].iter().take(64).enumerate() {
-            right += counts.iter().zip(classes).map(|(count, word)| count * (word >> lane & 1)).sum::<u64>();
-        }
+        right += right_in_block(rows, block, evaluator.classes(&rows.rows().block(block)));
     }
     right
+}
+
+/// How many rows of a block of 64 distinct ones are of the class that their lane has.
+pub(super) fn right_in_block(rows: &Tally, block: usize, classes: &[u64]) -> u64 {
+    let counts = rows.counts()[block * 64..].iter().take(64).enumerate();
+    let right = |(lane, counts): (usize, &Vec<u64>)| {
+        counts.iter().zip(classes).map(|(count, word)| count * (word >> lane & 1)).sum::<u64>()
+    };
+    counts.map(right).sum()
 }
 
 fn descend(rows: &Tally, classes: usize, options: &TrainOptions, watch: &Watch<'_>) -> Result<Network, ModelError> {

@@ -11,10 +11,10 @@ pub struct Series {
     pub points: Vec<(u64, f64)>,
 }
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 460.0;
 const LEFT: f64 = 90.0;
-const RIGHT: f64 = 250.0;
+const RIGHT: f64 = 170.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 60.0;
 /// Told apart by people who do not see all colours, and by their markers in print.
