@@ -105,8 +105,9 @@ def test_our_diagram_is_read_by_pysdd(boolshap, shared_data):
     manager = SddManager.from_vtree(Vtree.from_file(str(boolshap.folder / "p.vtree").encode()))
     root = manager.read_sdd_file(str(boolshap.folder / "p.sdd").encode())
     assert manager.global_model_count(root) == 4096
-    assert (root.size(), root.count()) == (result["size"], result["decision_nodes"])
-    assert result["size"] <= 1150
+    sdd = result["stages"]["sdd"]
+    assert (root.size(), root.count()) == (sdd["size"], sdd["decision_nodes"])
+    assert sdd["size"] <= 1150
 
 
 def test_pysdds_diagram_has_the_papers_tree(boolshap, shared_data):
@@ -208,7 +209,26 @@ def test_converted_circuits_read_back(boolshap, name):
         for options in ([], ["--smooth"], ["--fan-in-2"], ["--smooth", "--fan-in-2"]):
             boolshap("convert", "c.bsc", "-o", f"c.{name}", *options)
             boolshap("compile", f"c.{name}", "-o", "d.bsc", "--variables", n)
+            assert boolshap.json("info", "d.bsc")["deterministic"]
             assert boolshap.json("info", "d.bsc")["models"] == models
+
+
+def test_unsound_circuits_are_refused(boolshap):
+    (boolshap.folder / "or.nnf").write_text("nnf 3 2 2\nL 1\nL 2\nO 0 2 0 1\n")
+    assert "or-gate 2 is not deterministic" in boolshap.fails("compile", "or.nnf", "-o", "c.bsc")
+    (boolshap.folder / "and.nnf").write_text("nnf 3 2 1\nL 1\nL -1\nA 2 0 1\n")
+    assert "node 2 is not decomposable" in boolshap.fails("compile", "and.nnf", "-o", "c.bsc")
+    (boolshap.folder / "wide.nnf").write_text("nnf 1 0 2000000000\nL 1\n")
+    assert "2000000000 variables are more than" in boolshap.fails("compile", "wide.nnf", "-o", "c.bsc")
+    (boolshap.folder / "f.cnf").write_text("p cnf 2 1\n1 2 0\n")
+    (boolshap.folder / "x.ddnnf").write_text("t 1 0\n")
+    (boolshap.folder / "x.nnf").write_text("nnf 1 0 2\nL 1\n")
+    for wrong in (["f.cnf", "--class", "1"], ["f.cnf", "--variables", "9"], ["x.nnf", "--via", "cnf"], ["x.ddnnf"]):
+        boolshap("compile", *wrong, "-o", "c.bsc", code=2)
+    boolshap("compile", "f.cnf", "-o", "c.bsc")
+    assert "is a circuit already" in boolshap.fails("compile", "c.bsc", "-o", "d.bsc")
+    (boolshap.folder / "e.csv").write_text("x1,x2\n1,0\n0,0\n")
+    assert boolshap.json("explain", "c.bsc", "e.csv") | {"seconds": 0} == {"rows": 2, "distinct_rows": 2, "seconds": 0}
 
 
 def test_class_counts_through_the_formula(boolshap):

@@ -1,8 +1,9 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
-use crate::encode::{MAX_CLAUSES, encode_model};
-use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
+use crate::encode::{MAX_CLAUSES, check_variables, encode_model};
+use crate::terminal::{note, output_path, print, print_json, seconds, thousands, usage, with_timeout};
 use anyhow::{Context, anyhow, bail};
+use boolshap::circuit::check::{self, Determinism};
 use boolshap::circuit::{
     Circuit, Lowering, NamedCircuit, fan_in_two, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf, smooth,
 };
@@ -142,16 +143,21 @@ impl Compile {
             "cnf" | "dimacs" => {
                 let begin = Instant::now();
                 let cnf = read_dimacs(open()?, &place())?;
+                check_variables(&self.source, cnf.variables())?;
                 stages.add("cnf", begin, json!({"clauses": cnf.len()}));
                 ("cnf", self.of_cnf(&cnf, stages, watch)?)
             }
             "sdd" => ("sdd", self.of_sdd_file(stages, watch)?),
-            "nnf" => ("nnf", read_nnf(open()?).with_context(place)?),
+            "nnf" => ("nnf", self.proved(read_nnf(open()?).with_context(place)?, watch)?),
             "ddnnf" => {
-                let variables = self
-                    .variables
-                    .context("a .ddnnf file does not say how many variables there are: pass --variables")?;
-                ("ddnnf", read_d4(open()?, variables).with_context(place)?)
+                let Some(variables) = self.variables else {
+                    return usage("a .ddnnf file does not say how many variables there are: pass --variables");
+                };
+                check_variables(&self.source, variables)?;
+                ("ddnnf", self.proved(read_d4(open()?, variables).with_context(place)?, watch)?)
+            }
+            _ if NamedCircuit::recognises(&self.source).with_context(place)? => {
+                bail!("{} is a circuit already: boolshap convert changes its form", place());
             }
             _ => {
                 let mut model = Model::load(&self.source)?;
@@ -172,7 +178,14 @@ impl Compile {
             }
         };
         if self.via != Via::Auto && route != "cnf" {
-            bail!("--via is for networks and formulas: {} is a circuit already", place());
+            return usage(format!("--via is for networks and formulas: {} is a circuit already", place()));
+        }
+        if self.class.is_some() {
+            return usage("--class is for networks");
+        }
+        if let Some(asked) = self.variables.filter(|&asked| asked != circuit.variables()) {
+            let told = circuit.variables();
+            return usage(format!("--variables {asked}, but {} itself says that there are {told}", place()));
         }
         let circuit = if route == "cnf" { circuit } else { self.shaped(circuit, stages, Instant::now())? };
         let features = match &self.features {
@@ -189,31 +202,69 @@ impl Compile {
 
     /// Steps (a) and (b) alone: an SDD and its vtree in libsdd's formats.
     fn write_sdd(&self, mut file: WholeFile, output: &Path) -> anyhow::Result<()> {
+        if self.shape.smooth || self.shape.fan_in_2 || self.features.is_some() || self.variables.is_some() {
+            return usage("an SDD file has no room for --smooth, --fan-in-2, --features or --variables");
+        }
         let start = Instant::now();
         let vtree_path = output.with_extension("vtree");
-        let mut vtree_file = WholeFile::create(&vtree_path).with_context(|| vtree_path.display().to_string())?;
+        let (place, vtree_place) = (|| output.display().to_string(), || vtree_path.display().to_string());
+        let mut vtree_file = WholeFile::create(&vtree_path).with_context(vtree_place)?;
+        let mut stages = Stages::default();
         let Compiled { manager, root } = with_timeout("compiling", self.timeout, |watch| {
+            let begin = Instant::now();
             let cnf = match self.source.extension().and_then(|extension| extension.to_str()) {
                 Some("cnf" | "dimacs") => {
                     let name = self.source.display().to_string();
-                    read_dimacs(BufReader::new(File::open(&self.source).context(name.clone())?), &name)?
+                    let cnf = read_dimacs(BufReader::new(File::open(&self.source).context(name.clone())?), &name)?;
+                    check_variables(&self.source, cnf.variables())?;
+                    cnf
                 }
-                Some("sdd" | "nnf" | "ddnnf") => bail!("an SDD is made of a network or a formula, not of a circuit"),
+                Some("sdd" | "nnf" | "ddnnf") => {
+                    return usage("an SDD is made of a network or a formula, not of a circuit");
+                }
                 _ => encode_model(&Model::load(&self.source)?, self.class, self.max_clauses, watch)?,
             };
-            compile_cnf(&cnf, self.max_nodes, watch)
+            stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
+            let begin = Instant::now();
+            let compiled = compile_cnf(&cnf, self.max_nodes, watch)?;
+            let (size, nodes) = (compiled.manager.size(compiled.root), compiled.manager.decision_nodes(compiled.root));
+            stages.add("sdd", begin, json!({"size": size, "decision_nodes": nodes}));
+            anyhow::Ok(compiled)
         })?;
-        vtree_file.write_all(manager.vtree().to_file_text()?.as_bytes())?;
-        file.write_all(manager.to_file(root).to_file_text(manager.vtree()).as_bytes())?;
-        vtree_file.finish()?;
-        file.finish()?;
-        let (size, nodes, seconds) = (manager.size(root), manager.decision_nodes(root), start.elapsed().as_secs_f64());
+        vtree_file.write_all(manager.vtree().to_file_text()?.as_bytes()).with_context(vtree_place)?;
+        file.write_all(manager.to_file(root).to_file_text(manager.vtree()).as_bytes()).with_context(place)?;
+        // Both are written before either gets its name.
+        vtree_file.flush().with_context(vtree_place)?;
+        file.flush().with_context(place)?;
+        vtree_file.finish().with_context(vtree_place)?;
+        file.finish().with_context(place)?;
+        let seconds = start.elapsed().as_secs_f64();
         if self.json {
-            print_json(&json!({"route": "cnf", "size": size, "decision_nodes": nodes, "seconds": seconds}))?;
+            let stages = stages.0.into_iter().collect::<Map<_, _>>();
+            print_json(&json!({"route": "cnf", "seconds": seconds, "stages": stages}))?;
         } else {
-            print(&format!("SDD of size {size} with {nodes} decision nodes in {seconds:.2} s"))?;
+            for (name, facts) in &stages.0 {
+                print(&format!("{name}: {}", facts_text(facts)))?;
+            }
         }
         Ok(())
+    }
+
+    /// A circuit of another program, after checking what every count and score relies on.
+    fn proved(&self, circuit: Circuit, watch: &Watch<'_>) -> anyhow::Result<Circuit> {
+        let place = || self.source.display().to_string();
+        check_variables(&self.source, circuit.variables())?;
+        check::decomposability(&circuit).with_context(place)?;
+        match check::determinism(&circuit, check::Effort::default(), watch)? {
+            Determinism::Holds => {}
+            Determinism::Fails(violation) => return Err(violation).with_context(place),
+            Determinism::Undecided { node, variables } => note(&format!(
+                "{}: whether or-gate {node} over {variables} variables is deterministic was not decided; if it is not, \
+                 counts and scores are wrong",
+                place()
+            )),
+        }
+        Ok(circuit)
     }
 
     /// Steps (b) and (c) of the paper.
@@ -235,7 +286,9 @@ impl Compile {
         let vtree = Vtree::parse(&text(&vtree_path)?).with_context(|| vtree_path.display().to_string())?;
         let file = SddFile::parse(&text(&self.source)?, &vtree).with_context(|| self.source.display().to_string())?;
         // Somebody else's file: that its primes are a partition is proved by building it anew.
-        SddManager::new(vtree.clone()).load(&file, watch).with_context(|| self.source.display().to_string())?;
+        let mut manager = SddManager::new(vtree.clone());
+        self.max_nodes.into_iter().for_each(|limit| manager.set_max_nodes(limit));
+        manager.load(&file, watch).with_context(|| self.source.display().to_string())?;
         stages.add("sdd", begin, json!({"size": file.size(), "decision_nodes": file.decision_nodes()}));
         Ok(lower_sdd_file(&file, vtree.variables(), self.shape.lowering())?)
     }

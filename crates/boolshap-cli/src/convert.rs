@@ -1,8 +1,8 @@
 //! `boolshap convert`: a circuit in other programs' formats.
 
 use crate::compile::Shape;
-use crate::terminal::output_path;
-use anyhow::{Context, bail};
+use crate::terminal::{output_path, usage};
+use anyhow::Context;
 use boolshap::circuit::{NamedCircuit, expand_decisions, write_d4, write_dot, write_nnf};
 use boolshap::data::WholeFile;
 use clap::Args;
@@ -22,14 +22,14 @@ pub(crate) struct Convert {
 
 impl Convert {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let extension = self.output.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        if !["nnf", "ddnnf", "dot"].contains(&extension) {
+            return usage(format!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display()));
+        }
         let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
         let circuit = self.shape.apply(expand_decisions(&named.circuit)?)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();
-        let extension = self.output.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-        if !["nnf", "ddnnf", "dot"].contains(&extension) {
-            bail!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display());
-        }
         let mut file = WholeFile::create(&output).with_context(place)?;
         match extension {
             "nnf" => write_nnf(&circuit, &mut file).with_context(place)?,

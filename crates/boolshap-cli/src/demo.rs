@@ -73,12 +73,18 @@ impl Demo {
         ))?;
         let file = |name: &str| self.out.join(name);
         let place = |name: &str| file(name).display().to_string();
-        let named = NamedCircuit::of_model(experiment.circuit.clone(), model)?;
+        let mut named = NamedCircuit::of_model(experiment.circuit.clone(), model)?;
+        named.provenance.insert("route".into(), "cnf".into());
         named.save(&file("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
         WholeFile::write(&file("timing.svg"), experiment.figure().as_bytes()).with_context(|| place("timing.svg"))?;
+        let entities = entities_csv(model, &experiment);
+        WholeFile::write(&file("entities.csv"), entities.as_bytes()).with_context(|| place("entities.csv"))?;
         let scores = scores_csv(model, &experiment);
         WholeFile::write(&file("scores.csv"), scores.as_bytes()).with_context(|| place("scores.csv"))?;
-        print(&format!("\nmodel.json, circuit.bsc, scores.csv and timing.svg are in {}", self.out.display()))?;
+        print(&format!(
+            "\nmodel.json, circuit.bsc, entities.csv, scores.csv and timing.svg are in {}",
+            self.out.display()
+        ))?;
         Ok(())
     }
 }
@@ -118,7 +124,15 @@ fn ranking(model: &Model, experiment: &Experiment) -> String {
     lines.join("\n")
 }
 
-/// The entities as bits with their scores, in the layout of `boolshap explain`.
+/// The entities as bits, for `boolshap explain` to read.
+fn entities_csv(model: &Model, experiment: &Experiment) -> String {
+    let names: Vec<String> = model.features.iter().map(|name| quote_csv(name).into_owned()).collect();
+    let bits = |row: &Vec<bool>| row.iter().map(|&bit| u8::from(bit).to_string()).collect::<Vec<_>>().join(",");
+    let rows = experiment.entities.iter().map(bits);
+    [names.join(",")].into_iter().chain(rows).map(|line| line + "\n").collect()
+}
+
+/// The entities' scores, in the layout of `boolshap explain`.
 fn scores_csv(model: &Model, experiment: &Experiment) -> String {
     let names = model.features.iter().map(|name| quote_csv(name).into_owned());
     let mut lines =

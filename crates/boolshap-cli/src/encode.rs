@@ -1,6 +1,6 @@
 //! `boolshap encode`: a network as a CNF, the paper's step (a); or a CNF as a smaller one.
 
-use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
+use crate::terminal::{output_path, print, print_json, seconds, thousands, usage, with_timeout};
 use anyhow::{Context, bail};
 use boolshap::data::WholeFile;
 use boolshap::formula::{Cnf, encode_network, read_dimacs, simplify, tree_width_bound, write_dimacs};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Where the matrices of a network stop growing, unless told otherwise.
 pub(crate) const MAX_CLAUSES: usize = 1_000_000;
+/// How many variables a file may announce.
+const MAX_VARIABLES: usize = 10_000_000;
 
 /// Encode a network of weights +-1 as a CNF over its inputs, prime and irredundant
 ///
@@ -43,6 +45,9 @@ pub(crate) struct Encode {
 impl Encode {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let source = Source::load(&self.source)?;
+        if self.class.is_some() && matches!(source, Source::Formula(_)) {
+            return usage("--class is for networks, not for formulas");
+        }
         let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
@@ -87,8 +92,18 @@ impl Source {
         }
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| name.clone())?;
-        Ok(Source::Formula(read_dimacs(BufReader::new(file), &name)?))
+        let cnf = read_dimacs(BufReader::new(file), &name)?;
+        check_variables(path, cnf.variables())?;
+        Ok(Source::Formula(cnf))
     }
+}
+
+/// Refuses a file that would take all memory for variables that it only announces.
+pub(crate) fn check_variables(path: &Path, variables: usize) -> anyhow::Result<()> {
+    if variables > MAX_VARIABLES {
+        bail!("{}: {variables} variables are more than the {MAX_VARIABLES} that are taken", path.display());
+    }
+    Ok(())
 }
 
 /// A model's formula; a network of more than two classes needs one of them named.

@@ -1,7 +1,7 @@
 //! `boolshap explain`: the scores of every row.
 
 use crate::predict::Input;
-use crate::terminal::{output_path, print, print_json, thousands, with_progress};
+use crate::terminal::{output_path, print, print_json, thousands, usage, with_progress};
 use anyhow::{Context, bail};
 use boolshap::circuit::{NamedCircuit, paper_form};
 use boolshap::data::{Bits, Entities, Reading, Table, WholeFile, quote_csv};
@@ -71,6 +71,9 @@ impl Explain {
         let entities = Entities::open(&self.data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         let header: Vec<String> =
             ["prediction", "base_value"].into_iter().map(String::from).chain(named.features.iter().cloned()).collect();
+        if let Some(name) = header[2..].iter().find(|name| header[..2].contains(name)) {
+            bail!("{}: a feature is called '{name}', as a column of the result is", self.circuit.display());
+        }
         let mut sink = Sink::open(self.output.as_deref(), &header)?;
         let (rows, distinct) = with_progress("explaining", |watch| {
             let smooth;
@@ -97,7 +100,11 @@ impl Explain {
             };
             stream(entities, &*engine, &mut sink, watch)
         })?;
-        sink.finish(&header)?;
+        match (self.json, sink) {
+            // Without a file there is only the summary to tell.
+            (true, Sink::Terminal(..)) => {}
+            (_, sink) => sink.finish(&header, self.exact)?,
+        }
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
             print_json(&json!({"rows": rows, "distinct_rows": distinct, "seconds": seconds}))?;
@@ -147,7 +154,9 @@ fn stream(
 fn texts<T: ToString>(explanations: Vec<Explanation<T>>) -> Vec<Scores> {
     let text = |e: Explanation<T>| {
         let start = [u8::from(e.prediction).to_string(), e.base_value.to_string()];
-        start.into_iter().chain(e.scores.iter().map(ToString::to_string)).collect()
+        // A score of nothing has no sign.
+        let score = |score: &T| Some(score.to_string()).filter(|text| text != "-0").unwrap_or_else(|| "0".into());
+        start.into_iter().chain(e.scores.iter().map(score)).collect()
     };
     explanations.into_iter().map(text).collect()
 }
@@ -187,7 +196,7 @@ impl Sink {
         Ok(())
     }
 
-    fn finish(self, header: &[String]) -> anyhow::Result<()> {
+    fn finish(self, header: &[String], exact: bool) -> anyhow::Result<()> {
         match self {
             Sink::File(file, path) => file.finish().with_context(|| path.display().to_string()),
             Sink::Terminal(rows, total) => {
@@ -197,7 +206,7 @@ impl Sink {
                 print(&format!("{:widest$}{}", "", titles.collect::<String>()))?;
                 for (index, name) in header.iter().enumerate() {
                     let cells = rows.iter().map(|row| match row[index].parse::<f64>() {
-                        Ok(value) if index > 0 => format!("{value:>12.6}"),
+                        Ok(value) if index > 0 && !exact => format!("{value:>12.6}"),
                         _ => format!("{:>12}", row[index]),
                     });
                     print(&format!("{name:widest$}{}", cells.collect::<String>()))?;
@@ -244,7 +253,7 @@ fn read_distribution(text: &str, named: &NamedCircuit) -> anyhow::Result<Distrib
                 ones.into_iter().map(|ones| fraction(ones, rows)).collect()
             }
         }
-        _ => bail!("--distribution '{text}' is none of uniform, product, product:FILE"),
+        _ => return usage(format!("--distribution '{text}' is none of uniform, product, product:FILE")),
     };
     Ok(Distribution::product(probabilities)?)
 }

@@ -49,11 +49,12 @@ impl Info {
         let named = NamedCircuit::load(&self.file).with_context(|| self.file.display().to_string())?;
         let circuit = &named.circuit;
         let counts = circuit.counts();
-        let models = circuit.model_count();
         let decomposable = check::decomposability(circuit).is_ok();
         let smooth = check::smoothness(circuit).is_ok();
         let deterministic =
             with_progress("checking", |watch| check::determinism(circuit, check::Effort::default(), watch))?.verdict();
+        // Counting multiplies and adds, which is only right on a sound circuit.
+        let models = (decomposable && deterministic != Some(false)).then(|| circuit.model_count().to_string());
         // A tree may have more nodes than any number type of JSON readers.
         let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
         if self.json {
@@ -62,7 +63,7 @@ impl Info {
                 "nodes": counts.nodes,
                 "edges": counts.edges,
                 "tree_nodes": tree_nodes,
-                "models": models.to_string(),
+                "models": models,
                 "deterministic": deterministic,
                 "decomposable": decomposable,
                 "smooth": smooth,
@@ -82,8 +83,10 @@ impl Info {
             None => "determinism not decided within the limit".into(),
         };
         print(&format!("{determinism}, {}decomposable, {}smooth", yes(decomposable), yes(smooth)))?;
-        let all = UBig::ONE << circuit.variables();
-        print(&format!("true on {models} of {all} inputs"))?;
+        match models {
+            Some(models) => print(&format!("true on {models} of {} inputs", UBig::ONE << circuit.variables()))?,
+            None => print("not a sound circuit, so its models are not counted")?,
+        }
         print(&format!("features: {}", shorten(&named.features)))?;
         Ok(())
     }

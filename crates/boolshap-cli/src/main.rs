@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "boolshap: {}", terminal::message(&error));
-            ExitCode::FAILURE
+            if error.is::<terminal::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

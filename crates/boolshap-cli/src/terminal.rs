@@ -82,6 +82,23 @@ pub(crate) fn output_path(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
+/// A command line that asks for something that cannot be: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Ends a command with [`Usage`].
+pub(crate) fn usage<T>(message: impl Into<String>) -> anyhow::Result<T> {
+    Err(Usage(message.into()).into())
+}
+
 /// An error and its causes, without those that the message before has told already.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! `boolshap train`: a table in, a network out.
 
-use crate::terminal::{note, output_path, print, print_json, thousands, with_progress};
-use anyhow::{Context, bail};
+use crate::terminal::{note, output_path, print, print_json, thousands, usage, with_progress};
+use anyhow::Context;
 use boolshap::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, WholeFile, quote_csv};
 use boolshap::model::{Marginals, Model, TrainOptions, correct, train};
 use clap::{Args, ValueEnum};
@@ -161,7 +161,8 @@ impl Train {
             let cut = text.match_indices('=').find(|(at, _)| text[at + 1..].parse::<Kind>().is_ok());
             let Some((at, _)) = cut else {
                 let kind = text.split_once('=').map_or(text.as_str(), |(_, kind)| kind);
-                bail!("--column '{text}': {}", kind.parse::<Kind>().err().unwrap_or("NAME=KIND is expected".into()));
+                let problem = kind.parse::<Kind>().err().unwrap_or("NAME=KIND is expected".into());
+                return usage(format!("--column '{text}': {problem}"));
             };
             kinds.insert(text[..at].to_string(), text[at + 1..].parse().map_err(anyhow::Error::msg)?);
         }

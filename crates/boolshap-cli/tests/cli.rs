@@ -99,7 +99,7 @@ fn columns_can_be_described() {
     train(folder, &["--column", "x=numeric:bins=3", "--column", "price=numeric:at=5,50"]);
     assert_eq!(model(folder)["classes"], serde_json::json!(["..5", "5..50", "50.."]));
     assert_eq!(model(folder)["output"]["argmax"].as_array().unwrap().len(), 3);
-    let message = fails(folder, 1, &["train", "t.csv", "--target", "price", "-o", "n.json", "--column", "x=number"]);
+    let message = fails(folder, 2, &["train", "t.csv", "--target", "price", "-o", "n.json", "--column", "x=number"]);
     assert!(message.starts_with("boolshap: --column 'x=number': 'number' is none of numeric"), "{message}");
 }
 
@@ -302,7 +302,10 @@ fn the_demo_needs_no_other_file() {
     let text = done(folder, &["demo"]);
     assert!(text.contains("20,640 blocks of houses on 13 binary features"), "{text}");
     assert_eq!(listing(folder), ["boolshap-demo"]);
-    assert_eq!(listing(&folder.join("boolshap-demo")), ["circuit.bsc", "model.json", "scores.csv", "timing.svg"]);
+    assert_eq!(
+        listing(&folder.join("boolshap-demo")),
+        ["circuit.bsc", "entities.csv", "model.json", "scores.csv", "timing.svg"]
+    );
     let info = done(folder, &["info", "boolshap-demo/model.json", "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!(info["shape"], "13-13-1");

@@ -57,12 +57,17 @@ impl Determinism {
 /// That no two children of an or-gate are ever true together; undecided where that would take more than `effort`.
 pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Result<Determinism, Stopped> {
     let below = Below::of(circuit);
+    let mut steps_left = effort.max_steps;
     let mut undecided: Option<(NodeId, usize)> = None;
     // Gates over the same variables are evaluated together.
     let mut groups: HashMap<&[u64], Vec<NodeId>> = HashMap::new();
     for node in below.reached() {
         let Node::Or(children) = circuit.node(node) else { continue };
-        if exclude_each_other(circuit, children) {
+        if children.len() < 2 {
+            continue;
+        }
+        watch.check()?;
+        if exclude_each_other(circuit, children, &mut steps_left) {
             continue;
         }
         let variables = below.set(node).iter().map(|word| word.count_ones() as usize).sum();
@@ -74,7 +79,6 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
     }
     let mut groups: Vec<(&[u64], Vec<NodeId>)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, gates)| gates[0]);
-    let mut steps_left = effort.max_steps;
     for (set, gates) in groups {
         let variables = members(set);
         let order = subcircuit(circuit, &gates);
@@ -96,9 +100,9 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
     })
 }
 
-/// Whether every two of these nodes imply contradicting literals.
-fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId]) -> bool {
-    let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node)).collect();
+/// Whether every two of these nodes imply contradicting literals, as far as the steps that are left show.
+fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId], steps_left: &mut u64) -> bool {
+    let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node, steps_left)).collect();
     (1..implied.len()).all(|one| {
         implied[..one].iter().all(|other| {
             let (few, many) =
@@ -109,11 +113,16 @@ fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId]) -> bool {
 }
 
 /// Codes of literals that hold whenever the node does: those met going down through and-gates.
-fn implied_literals(circuit: &Circuit, node: NodeId) -> HashSet<usize> {
+fn implied_literals(circuit: &Circuit, node: NodeId, steps_left: &mut u64) -> HashSet<usize> {
     let (mut stack, mut seen, mut literals) = (vec![node], HashSet::new(), HashSet::new());
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
             continue;
+        }
+        // A step through hash sets takes about as long as 64 evaluations; what is not seen implies nothing.
+        match steps_left.checked_sub(64) {
+            Some(left) => *steps_left = left,
+            None => break,
         }
         match circuit.node(id) {
             Node::Literal(lit) => {
