@@ -257,7 +257,7 @@ fn too_many_clauses_say_where() {
     // Row k, column t has C(k, k-t+1) clauses: the first cell above 100 is C(9, 5) = 126, in row 9, after C(8, 4) = 70.
     assert_eq!((row, clauses), (9, 70));
     let text = error.to_string();
-    assert!(text.contains("100 clauses") && text.contains("row 9 of 12") && text.contains("truth-table"), "{text}");
+    assert!(text.contains("100 clauses") && text.contains("row 9 of 12") && text.contains("raise the limit"), "{text}");
     assert!(encode(12, &majority(12), 924, &Watch::unlimited()).is_ok(), "924 = C(12, 6) is the largest cell");
 }
 

@@ -11,6 +11,9 @@ use super::{Circuit, Node, NodeId};
 use crate::lit::{Stopped, Var, Watch};
 use std::collections::{HashMap, HashSet};
 
+/// How many nodes are looked at for literals in all, a few seconds' worth: chains of gates would take quadratic time.
+const MAX_LOOKS: u64 = 1 << 26;
+
 /// What a [determinism](determinism) check may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
@@ -58,6 +61,7 @@ impl Determinism {
 pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Result<Determinism, Stopped> {
     let below = Below::of(circuit);
     let mut steps_left = effort.max_steps;
+    let mut looks_left = MAX_LOOKS;
     let mut undecided: Option<(NodeId, usize)> = None;
     // Gates over the same variables are evaluated together.
     let mut groups: HashMap<&[u64], Vec<NodeId>> = HashMap::new();
@@ -67,7 +71,7 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
             continue;
         }
         watch.check()?;
-        if exclude_each_other(circuit, children, &mut steps_left) {
+        if exclude_each_other(circuit, children, &mut looks_left) {
             continue;
         }
         let variables = below.set(node).iter().map(|word| word.count_ones() as usize).sum();
@@ -100,9 +104,9 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
     })
 }
 
-/// Whether every two of these nodes imply contradicting literals, as far as the steps that are left show.
-fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId], steps_left: &mut u64) -> bool {
-    let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node, steps_left)).collect();
+/// Whether every two of these nodes imply contradicting literals, as far as the looks that are left show.
+fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId], looks_left: &mut u64) -> bool {
+    let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node, looks_left)).collect();
     (1..implied.len()).all(|one| {
         implied[..one].iter().all(|other| {
             let (few, many) =
@@ -113,15 +117,15 @@ fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId], steps_left: &mut u64)
 }
 
 /// Codes of literals that hold whenever the node does: those met going down through and-gates.
-fn implied_literals(circuit: &Circuit, node: NodeId, steps_left: &mut u64) -> HashSet<usize> {
+fn implied_literals(circuit: &Circuit, node: NodeId, looks_left: &mut u64) -> HashSet<usize> {
     let (mut stack, mut seen, mut literals) = (vec![node], HashSet::new(), HashSet::new());
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
             continue;
         }
-        // A step through hash sets takes about as long as 64 evaluations; what is not seen implies nothing.
-        match steps_left.checked_sub(64) {
-            Some(left) => *steps_left = left,
+        // What is not looked at implies nothing.
+        match looks_left.checked_sub(1) {
+            Some(left) => *looks_left = left,
             None => break,
         }
         match circuit.node(id) {
