@@ -36,4 +36,4 @@ python:
 
 skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
-	@echo "$$(sort -u $(BOOLSHAP_SKIPPED) | wc -l) tests were skipped for want of data"
+	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
