@@ -327,8 +327,11 @@ fn facts_text(facts: &Value) -> String {
         None => format!("{:.3}", value.as_f64().unwrap_or(f64::NAN)),
     };
     let object = facts.as_object().into_iter().flatten();
-    let texts = object.map(|(name, value)| match name.as_str() {
+    // The time comes last, whatever the alphabet says.
+    let (time, rest): (Vec<_>, Vec<_>) = object.partition(|(name, _)| *name == "seconds");
+    let texts = rest.into_iter().chain(time).map(|(name, value)| match name.as_str() {
         "seconds" => format!("{} s", number(value)),
+        "size" => format!("size {}", number(value)),
         name => format!("{} {}", number(value), name.replace('_', " ")),
     });
     texts.collect::<Vec<_>>().join(", ")

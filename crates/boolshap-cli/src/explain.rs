@@ -202,13 +202,18 @@ impl Sink {
             Sink::Terminal(rows, total) => {
                 // Rows stand side by side, since there are more features than fit a line.
                 let widest = header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
-                let titles = (1..=rows.len()).map(|row| format!("{:>12}", format!("row {row}")));
+                let cell = |row: &Scores, index: usize| match row[index].parse::<f64>() {
+                    Ok(value) if index > 0 && !exact => format!("{value:.6}"),
+                    _ => row[index].clone(),
+                };
+                // Fractions can be long: every row is as wide as its longest cell asks for.
+                let longest = |row: &Scores| (0..header.len()).map(|index| cell(row, index).len()).max().unwrap_or(0);
+                let widths: Vec<usize> = rows.iter().map(|row| longest(row).max("row 1".len()) + 3).collect();
+                let titles =
+                    widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
                 print(&format!("{:widest$}{}", "", titles.collect::<String>()))?;
                 for (index, name) in header.iter().enumerate() {
-                    let cells = rows.iter().map(|row| match row[index].parse::<f64>() {
-                        Ok(value) if index > 0 && !exact => format!("{value:>12.6}"),
-                        _ => format!("{:>12}", row[index]),
-                    });
+                    let cells = rows.iter().zip(&widths).map(|(row, width)| format!("{:>width$}", cell(row, index)));
                     print(&format!("{name:widest$}{}", cells.collect::<String>()))?;
                 }
                 if total > rows.len() as u64 {

@@ -159,6 +159,20 @@ fn nan_counts_as_missing_and_missing_as_zero() {
 }
 
 #[test]
+fn a_value_at_a_threshold_is_not_above_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("t.csv"), format!("x,price\n{}", "5,0\n6,1\n4,0\n".repeat(4))).unwrap();
+    // The mean is 5 itself.
+    train(folder, &["--tally", "rows.csv", "--test-fraction", "0"]);
+    let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+    assert_eq!(rows, "x,train:0,train:1,test:0,test:1\n0,8,0,0,0\n1,0,4,0,0\n");
+    train(folder, &["--tally", "rows.csv", "--test-fraction", "0", "--column", "x=numeric:at=4,5"]);
+    let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+    assert_eq!(rows, "x=..4,x=4..5,x=5..,train:0,train:1,test:0,test:1\n0,0,1,0,4,0,0\n0,1,0,4,0,0,0\n1,0,0,4,0,0,0\n");
+}
+
+#[test]
 fn rows_to_predict_are_matched_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

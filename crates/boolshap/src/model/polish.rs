@@ -1,7 +1,7 @@
 //! A discrete search around a trained network: flip a sign or move a threshold by one, and see how many training rows are
 //! right.
 //!
-//! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983) with steepest care at the end. Rows are collapsed and
+//! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983), cooled until hardly a loss is accepted. Rows are collapsed and
 //! evaluated 64 to a word, and only the touched gate and the layers behind it are computed again, so that a small network
 //! tries hundreds of thousands of moves a second. The number of moves is fixed by the size of the work, never by a clock:
 //! the result depends on the seed alone. The best network seen is returned, which is never worse on the training rows than
