@@ -5,6 +5,7 @@
 //! number of variables is not in the file. The certified variant writes more numbers after a node's id: it is refused,
 //! because what it says is not only a circuit.
 
+use super::error::syntax;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 use crate::lit::Lit;
 use std::collections::HashMap;
@@ -217,10 +218,6 @@ fn number<T: std::str::FromStr>(word: &str, what: &str, line: usize) -> Result<T
 
 fn unknown(id: u64, line: usize) -> CircuitError {
     syntax(line, format!("there is no node {id}"))
-}
-
-fn syntax(line: usize, problem: String) -> CircuitError {
-    CircuitError::Syntax { line, problem }
 }
 
 #[cfg(test)]

@@ -92,3 +92,8 @@ pub enum CircuitError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
+
+/// A line that does not follow its format.
+pub(super) fn syntax(line: usize, problem: String) -> CircuitError {
+    CircuitError::Syntax { line, problem }
+}

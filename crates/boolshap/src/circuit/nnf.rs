@@ -4,6 +4,7 @@
 //! `O j k id...` with j the variable that the or-gate decides on, 0 if none. `A 0` is true and `O 0 0` false. Lines that
 //! start with `c` are comments. The format has no decision nodes: they are written as gates.
 
+use super::error::syntax;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, expand_decisions};
 use crate::lit::Lit;
 use std::io::{BufRead, Write};
@@ -173,10 +174,6 @@ fn number<T: std::str::FromStr>(word: Option<&str>, what: &str, line: usize) -> 
 
 fn end<'t>(mut numbers: impl Iterator<Item = &'t str>, line: usize) -> Result<(), CircuitError> {
     numbers.next().map_or(Ok(()), |word| Err(syntax(line, format!("nothing was expected after this, found `{word}`"))))
-}
-
-fn syntax(line: usize, problem: String) -> CircuitError {
-    CircuitError::Syntax { line, problem }
 }
 
 #[cfg(test)]
