@@ -10,6 +10,7 @@ mod import_blocks;
 mod import_hdf5;
 mod import_neuron;
 mod import_safetensors;
+mod label;
 mod network;
 mod number;
 #[cfg(feature = "train")]
@@ -24,6 +25,7 @@ pub use evaluate::{Evaluator, LANES, count_classes};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
+pub use label::Label;
 pub use network::{Gate, Network, Output, Score};
 pub use number::parse_decimal;
 #[cfg(feature = "train")]

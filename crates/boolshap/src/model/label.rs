@@ -1,0 +1,222 @@
+//! "The answer is this class" as layers of gates and nothing else: what the direct compilers start from.
+//!
+//! The label is true when every gate of the last layer is: one gate for a step output, one for each rival class of an
+//! argmax. On the way four things go, each without touching the function: gates that are constant, gates that no later
+//! gate looks at, gates that equal another of their layer or its negation, and last gates that always hold. What is
+//! left is often much smaller than the network, and a constant label has no gate at all.
+
+use super::{Gate, ModelError, Network};
+use std::collections::HashMap;
+
+/// A Boolean function of the inputs as layers of gates, simplified.
+///
+/// ```
+/// use boolshap::model::{Gate, Label, Network, Output};
+/// let gate = |weights: &[i128], need| Gate::new(weights.to_vec(), need).unwrap();
+/// // The second hidden gate is the negation of the first, so the output sees one gate twice.
+/// let hidden = vec![gate(&[1, 1], 1), gate(&[-1, -1], 2)];
+/// let network = Network::new(2, vec![hidden], Output::Step(gate(&[1, -1], 2))).unwrap();
+/// let label = Label::of_class(&network, 1).unwrap();
+/// assert_eq!(label.layers()[0].len(), 1);
+/// assert!(label.evaluate(&[true, false]) && !label.evaluate(&[false, false]));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    inputs: usize,
+    layers: Vec<Vec<Gate>>,
+}
+
+impl Label {
+    /// "The network answers this class"; for a step output class 1 is the gate itself.
+    pub fn of_class(network: &Network, class: usize) -> Result<Self, ModelError> {
+        let mut layers = network.hidden().to_vec();
+        layers.push(network.class_gates(class)?);
+        let mut label = Label { inputs: network.inputs(), layers };
+        while label.fold_constants() | label.merge_equal() | label.drop_unused() {}
+        Ok(label)
+    }
+
+    /// How many inputs there are, looked at or not.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The layers, at least one; the last is empty exactly when the label is always true.
+    pub fn layers(&self) -> &[Vec<Gate>] {
+        &self.layers
+    }
+
+    /// The label if it is known to be the same for all inputs.
+    pub fn constant(&self) -> Option<bool> {
+        match self.layers.last().expect("there is a layer").as_slice() {
+            [] => Some(true),
+            [gate] => constant(gate),
+            _ => None,
+        }
+    }
+
+    /// The label of one entity, by the definition.
+    pub fn evaluate(&self, entity: &[bool]) -> bool {
+        let mut values = entity.to_vec();
+        for gates in &self.layers {
+            values = gates.iter().map(|gate| gate.evaluate(&values)).collect();
+        }
+        values.into_iter().all(|value| value)
+    }
+
+    fn become_constant(&mut self, value: bool) {
+        let never = Gate::new(vec![0; self.inputs], 1).expect("no weight");
+        self.layers = vec![if value { vec![] } else { vec![never] }];
+    }
+
+    /// A hidden gate that is constant becomes part of the next gates' needs; the last layer loses what always holds.
+    fn fold_constants(&mut self) -> bool {
+        let mut changed = false;
+        for layer in 1..self.layers.len() {
+            let known: Vec<Option<bool>> = self.layers[layer - 1].iter().map(constant).collect();
+            if known.iter().any(Option::is_some) {
+                changed = true;
+                self.layers[layer - 1].retain(|gate| constant(gate).is_none());
+                for gate in &mut self.layers[layer] {
+                    let given = |w: i128, value: bool| if (w > 0) == value { w.abs() } else { 0 };
+                    let fixed: i128 =
+                        gate.weights().iter().zip(&known).filter_map(|(&w, k)| Some(given(w, (*k)?))).sum();
+                    let rest =
+                        gate.weights().iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(&w, _)| w).collect();
+                    *gate = Gate::new(rest, gate.need() as i128 - fixed).expect("smaller than it was");
+                }
+            }
+        }
+        let last = self.layers.last_mut().expect("there is a layer");
+        let before = last.len();
+        last.retain(|gate| constant(gate) != Some(true));
+        changed |= last.len() != before;
+        let value = match last.as_slice() {
+            [] => Some(true),
+            gates => gates.iter().any(|gate| constant(gate) == Some(false)).then_some(false),
+        };
+        if let Some(value) = value.filter(|_| before > 1 || self.layers.len() > 1) {
+            self.become_constant(value);
+            return true;
+        }
+        changed
+    }
+
+    /// Equal gates of a hidden layer become one that carries the sum of their weights; so do a gate and its negation.
+    fn merge_equal(&mut self) -> bool {
+        let mut changed = false;
+        for layer in 1..self.layers.len() {
+            let mut kept: Vec<Gate> = Vec::new();
+            let mut place: HashMap<Vec<i128>, Vec<usize>> = HashMap::new();
+            // For each old gate: which one it became, and whether turned round.
+            let mut became = Vec::with_capacity(self.layers[layer - 1].len());
+            for gate in &self.layers[layer - 1] {
+                let negated = gate.negated();
+                let turned = gate.weights().iter().find(|&&w| w != 0).is_some_and(|&w| w < 0);
+                let upright = if turned { &negated } else { gate };
+                let alike = place.entry(upright.weights().to_vec()).or_default();
+                let found = alike.iter().copied().find(|&index| {
+                    let other: &Gate = &kept[index];
+                    other == gate || *other == negated
+                });
+                let index = found.unwrap_or_else(|| {
+                    kept.push(gate.clone());
+                    alike.push(kept.len() - 1);
+                    kept.len() - 1
+                });
+                became.push((index, kept[index] != *gate));
+            }
+            if kept.len() == self.layers[layer - 1].len() {
+                continue;
+            }
+            changed = true;
+            for gate in &mut self.layers[layer] {
+                // 2 C - W >= 2 need - W is kept as the sum of signed weights.
+                let mut weights = vec![0i128; kept.len()];
+                for (&w, &(index, turned)) in gate.weights().iter().zip(&became) {
+                    weights[index] += if turned { -w } else { w };
+                }
+                let total: i128 = weights.iter().map(|w| w.abs()).sum();
+                let threshold = 2 * gate.need() as i128 - gate.total() as i128;
+                // Old and new totals are both of the parity of the sum of signed weights.
+                *gate = Gate::new(weights, (threshold + total) / 2).expect("no larger than it was");
+            }
+            self.layers[layer - 1] = kept;
+        }
+        changed
+    }
+
+    /// Hidden gates that no gate of the next layer looks at go.
+    fn drop_unused(&mut self) -> bool {
+        let mut changed = false;
+        for layer in (1..self.layers.len()).rev() {
+            let width = self.layers[layer - 1].len();
+            let used: Vec<bool> =
+                (0..width).map(|index| self.layers[layer].iter().any(|gate| gate.weights()[index] != 0)).collect();
+            if used.iter().all(|&used| used) {
+                continue;
+            }
+            changed = true;
+            let mut keep = used.iter();
+            self.layers[layer - 1].retain(|_| *keep.next().expect("one a gate"));
+            for gate in &mut self.layers[layer] {
+                let rest = gate.weights().iter().zip(&used).filter(|(_, used)| **used).map(|(&w, _)| w).collect();
+                *gate = Gate::new(rest, gate.need() as i128).expect("no larger than it was");
+            }
+        }
+        changed
+    }
+}
+
+fn constant(gate: &Gate) -> Option<bool> {
+    match gate.need() {
+        0 => Some(true),
+        need if need > gate.total() => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::random::network_strategy;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn simplifying_keeps_every_label(network in network_strategy(6)) {
+            let n = network.inputs();
+            for class in 0..network.classes() {
+                let label = Label::of_class(&network, class).unwrap();
+                let mut seen = [false; 2];
+                for number in 0..1usize << n {
+                    let entity: Vec<bool> = (0..n).map(|j| number >> j & 1 == 1).collect();
+                    let expected = network.classify(&entity) == class;
+                    seen[usize::from(expected)] = true;
+                    prop_assert_eq!(label.evaluate(&entity), expected);
+                }
+                if let Some(value) = label.constant() {
+                    prop_assert!(!seen[usize::from(!value)]);
+                }
+                // Nothing is left to simplify: every hidden gate is looked at and none is constant.
+                for layer in 1..label.layers().len() {
+                    let width = label.layers()[layer - 1].len();
+                    prop_assert!(label.layers()[layer].iter().all(|gate| gate.weights().len() == width));
+                    prop_assert!(label.layers()[layer - 1].iter().all(|gate| constant(gate).is_none()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn constants_leave_no_layer_behind() {
+        let gate = |weights: &[i128], need| Gate::new(weights.to_vec(), need).unwrap();
+        let hidden = vec![gate(&[1, 1], 0), gate(&[1, -1], 3)];
+        for (need, value) in [(1, true), (2, true), (3, false)] {
+            let network = Network::new(2, vec![hidden.clone()], super::super::Output::Step(gate(&[1, -1], need)));
+            let label = Label::of_class(&network.unwrap(), 1).unwrap();
+            assert_eq!((label.constant(), label.layers().len()), (Some(value), 1), "need {need}");
+        }
+    }
+}
