@@ -1,17 +1,20 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
-use crate::encode::{MAX_CLAUSES, check_variables, encode_model};
+use crate::encode::{MAX_CLAUSES, check_variables, encode_model, the_class};
 use crate::terminal::{note, output_path, print, print_json, seconds, thousands, usage, with_timeout};
 use anyhow::{Context, anyhow, bail};
 use boolshap::circuit::check::{self, Determinism};
 use boolshap::circuit::{
-    Circuit, Lowering, NamedCircuit, fan_in_two, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf, smooth,
+    Circuit, Lowering, NamedCircuit, fan_in_two, lower_obdd, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf,
+    smooth,
 };
 use boolshap::data::{Table, WholeFile};
-use boolshap::diagram::{CompileOptions, Compiled, SddFile, SddManager, Vtree, compile_clauses};
+use boolshap::diagram::{
+    CompileOptions, Compiled, Direct, DirectOptions, Route, SddFile, SddManager, Vtree, compile_clauses, compile_direct,
+};
 use boolshap::formula::{Cnf, read_dimacs};
 use boolshap::lit::{Lit, Watch};
-use boolshap::model::Model;
+use boolshap::model::{Label, Model};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -70,10 +73,28 @@ pub(crate) struct Shape {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Via {
-    /// The best for the network
+    /// The direct route that fits the network's shape, and the next one when it meets a limit
     Auto,
     /// The paper's path: CNF, SDD, circuit
     Cnf,
+    /// All inputs, evaluated and reduced: any network of up to about 30 inputs
+    TruthTable,
+    /// The states of the first layer's sums: many inputs, few neurons in the first layer
+    PartialSums,
+    /// Diagrams of the gates, combined one by one: whatever is left
+    Apply,
+}
+
+impl Via {
+    /// The direct route to force, if it is one.
+    fn route(self) -> Option<Route> {
+        match self {
+            Via::TruthTable => Some(Route::TruthTable),
+            Via::PartialSums => Some(Route::PartialSums),
+            Via::Apply => Some(Route::Apply),
+            Via::Auto | Via::Cnf => None,
+        }
+    }
 }
 
 impl Shape {
@@ -165,20 +186,28 @@ impl Compile {
                     model.features = names(path, model.network.inputs())?;
                     model.binariser = None;
                 }
-                let begin = Instant::now();
-                let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
-                stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
-                let circuit = self.of_cnf(&cnf, stages, watch)?;
+                let (route, circuit) = match self.via {
+                    Via::Cnf => {
+                        let begin = Instant::now();
+                        let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
+                        stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
+                        ("cnf", self.of_cnf(&cnf, stages, watch)?)
+                    }
+                    _ => self.directly(&model, stages, watch)?,
+                };
                 let mut named = NamedCircuit::of_model(circuit, &model)?;
                 if let Some(class) = self.class {
                     named.provenance.insert("class".into(), class.into());
                 }
-                named.provenance.insert("route".into(), "cnf".into());
-                return Ok(("cnf", named));
+                named.provenance.insert("route".into(), route.into());
+                return Ok((route, named));
             }
         };
         if self.via != Via::Auto && route != "cnf" {
             return usage(format!("--via is for networks and formulas: {} is a circuit already", place()));
+        }
+        if let Some(direct) = self.via.route() {
+            return usage(format!("--via {direct} is for networks: {} is a formula", place()));
         }
         if self.class.is_some() {
             return usage("--class is for networks");
@@ -265,6 +294,36 @@ impl Compile {
             )),
         }
         Ok(circuit)
+    }
+
+    /// A network without a formula on the way.
+    fn directly(
+        &self,
+        model: &Model,
+        stages: &mut Stages,
+        watch: &Watch<'_>,
+    ) -> anyhow::Result<(&'static str, Circuit)> {
+        let begin = Instant::now();
+        let label = Label::of_class(&model.network, the_class(model, self.class)?)?;
+        let mut options = DirectOptions { route: self.via.route(), ..DirectOptions::default() };
+        options.max_nodes = self.max_nodes.unwrap_or(options.max_nodes);
+        let Direct { diagram, route, reason, orders, abandoned } = compile_direct(&label, &options, watch)?;
+        for (route, error) in &abandoned {
+            note(&format!("route {route} was given up: {error}"));
+        }
+        if self.via == Via::Auto {
+            note(&format!("route {route}: {reason}"));
+        }
+        let mut facts = json!({"nodes": diagram.len(), "orders": orders});
+        if self.json {
+            facts["reason"] = reason.into();
+            facts["abandoned"] = abandoned.iter().map(|(route, error)| format!("{route}: {error}")).collect();
+        }
+        stages.add("diagram", begin, facts);
+        let begin = Instant::now();
+        let circuit = lower_obdd(&diagram)?;
+        drop(diagram);
+        Ok((route.name(), self.shaped(circuit, stages, begin)?))
     }
 
     /// Steps (b) and (c) of the paper.

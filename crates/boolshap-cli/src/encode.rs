@@ -106,19 +106,23 @@ pub(crate) fn check_variables(path: &Path, variables: usize) -> anyhow::Result<(
     Ok(())
 }
 
-/// A model's formula; a network of more than two classes needs one of them named.
+/// A model's formula.
 pub(crate) fn encode_model(
     model: &Model,
     class: Option<usize>,
     max_clauses: usize,
     watch: &Watch<'_>,
 ) -> anyhow::Result<Cnf> {
-    let class = match (class, model.network.output()) {
-        (Some(class), _) => class,
-        (None, Output::Step(_)) => 1,
+    Ok(encode_network(&model.network, the_class(model, class)?, max_clauses, watch)?)
+}
+
+/// The class to speak of: 1 for a network of two classes, else one must be named.
+pub(crate) fn the_class(model: &Model, class: Option<usize>) -> anyhow::Result<usize> {
+    match (class, model.network.output()) {
+        (Some(class), _) => Ok(class),
+        (None, Output::Step(_)) => Ok(1),
         (None, Output::Argmax(scores)) => {
             bail!("the network has {} classes: say which one with --class", scores.len())
         }
-    };
-    Ok(encode_network(&model.network, class, max_clauses, watch)?)
+    }
 }

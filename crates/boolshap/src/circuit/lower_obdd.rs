@@ -20,7 +20,7 @@ pub fn lower_obdd(diagram: &Obdd) -> Result<Circuit, CircuitError> {
     builder.push(Node::Constant(false))?;
     builder.push(Node::Constant(true))?;
     for (var, nodes) in diagram.levels() {
-        for &[lo, hi] in &diagram.nodes()[nodes] {
+        for &[lo, hi] in nodes {
             builder.push(match [lo, hi] {
                 [0, 1] => Node::Literal(var.positive()),
                 [1, 0] => Node::Literal(var.negative()),

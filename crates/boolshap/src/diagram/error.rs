@@ -1,5 +1,6 @@
 //! What can go wrong in this stage.
 
+use super::Route;
 use crate::lit::{Lit, Stopped};
 
 /// Why a diagram could not be built, read or written.
@@ -58,6 +59,66 @@ pub enum DiagramError {
         /// How many variables there are.
         variables: usize,
     },
+    /// A route cannot take so many inputs.
+    #[error("the {route} route takes up to {limit} inputs, and there are {inputs}")]
+    TooManyInputs {
+        /// Which route.
+        route: &'static str,
+        /// How many inputs there are.
+        inputs: usize,
+        /// How many it takes.
+        limit: usize,
+    },
+    /// This build of the library does not have the route.
+    #[error("the {route} route was not built in")]
+    NotBuilt {
+        /// Which route.
+        route: &'static str,
+    },
+    /// Every route ended at a limit.
+    #[error("no route led to a diagram; {}", attempts_text(.attempts))]
+    NoRoute {
+        /// The routes in the order in which they were tried, and where each ended.
+        attempts: Vec<(Route, DiagramError)>,
+    },
+    /// A route cannot take so large weights.
+    #[error("the {route} route takes gates whose weights sum to less than {limit}, and here they sum to {total}")]
+    TooHeavy {
+        /// Which route.
+        route: &'static str,
+        /// The largest sum of a gate's weights.
+        total: u128,
+        /// What it must stay below.
+        limit: u128,
+    },
+    /// A route cannot take so wide a layer.
+    #[error("the {route} route takes layers of up to {limit} gates, and one has {width}")]
+    TooWide {
+        /// Which route.
+        route: &'static str,
+        /// How many gates the widest layer has.
+        width: usize,
+        /// How many it takes.
+        limit: usize,
+    },
+    /// Listing the states of partial sums came to no end.
+    #[error("{cause} with {states} states listed, after {level} of {levels} levels")]
+    Sums {
+        /// Which limit it was.
+        cause: Box<DiagramError>,
+        /// How many levels were done.
+        level: usize,
+        /// How many there are.
+        levels: usize,
+        /// How many states were listed by then.
+        states: usize,
+    },
+    /// More states than allowed.
+    #[error("the limit of {limit} states is reached")]
+    TooManyStates {
+        /// The limit.
+        limit: usize,
+    },
     /// The diagram outgrew its limit.
     #[error("the limit of {limit} diagram nodes is reached")]
     TooManyNodes {
@@ -81,6 +142,11 @@ pub enum DiagramError {
         /// What to try instead.
         advice: &'static str,
     },
+}
+
+fn attempts_text(attempts: &[(Route, DiagramError)]) -> String {
+    let texts: Vec<String> = attempts.iter().map(|(route, error)| format!("{route}: {error}")).collect();
+    texts.join("; ")
 }
 
 /// The two reasons for which an operation stops half way, small enough for the inner loops.

@@ -1,28 +1,40 @@
-//! Sentential decision diagrams: a package of its own for vtrees and SDDs, and the compiler from clauses to them.
+//! Decision diagrams: a package of its own for sentential ones, and direct compilers to ordered ones.
 //!
 //! [`Vtree`] says how the variables are split, [`SddManager`] holds the diagrams over one vtree and all that can be
 //! done with them, [`SddFile`] and [`Vtree::parse`] speak libsdd's file formats, and [`compile_clauses`] is step (b) of
-//! the paper: from a CNF to an SDD.
+//! the paper: from a CNF to an SDD. The direct compilers leave the CNF out: [`compile_direct`] makes an [`Obdd`] of a
+//! network's label by the truth table, by partial sums, or by applying gates on OxiDD, whichever fits.
 
 mod apply;
 mod compile_clauses;
+mod compile_direct;
+mod compile_sums;
+mod compile_table;
 mod count;
+mod distinct;
 mod error;
 mod exchange;
 mod manager;
 mod minimise;
 mod obdd;
+mod reduce;
 mod rotate;
 mod sdd_file;
+mod sum_state;
 mod transform;
 mod view;
 mod vtree;
 mod vtree_file;
 
 #[cfg(test)]
+mod direct_tests;
+#[cfg(test)]
 mod tests;
 
 pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses};
+pub use compile_direct::{Direct, DirectOptions, Route, compile_direct};
+pub use compile_sums::{SumsLimits, compile_sums};
+pub use compile_table::{MAX_TABLE_INPUTS, compile_table};
 pub use count::Weight;
 pub use error::DiagramError;
 pub use manager::{Element, Sdd, SddManager};

@@ -1,12 +1,11 @@
 //! Reduced ordered binary decision diagrams, as the direct compilers deliver them.
 //!
 //! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986
-//! (doi 10.1109/TC.1986.1676819). A diagram here is finished: one flat array of pairs of children, grouped by level with
+//! (doi 10.1109/TC.1986.1676819). A diagram here is finished: an array of pairs of children for each level,
 //! the deepest level first, so that children stand before parents and no node needs to name its variable. A node takes
 //! eight bytes. The diagrams that are still being worked on live in the compilers, or in OxiDD.
 
 use crate::lit::Var;
-use std::ops::Range;
 
 /// A reduced ordered diagram of one function.
 ///
@@ -24,9 +23,8 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obdd {
     order: Vec<Var>,
-    /// Where the nodes of each level end, deepest level first.
-    ends: Vec<u32>,
-    nodes: Vec<[u32; 2]>,
+    /// The nodes of each level, deepest level first, and the number of its first.
+    levels: Vec<(u32, Vec<[u32; 2]>)>,
     root: u32,
 }
 
@@ -37,16 +35,48 @@ impl Obdd {
     /// If there are not as many levels as variables, or a child or the root does not stand before.
     pub fn from_levels(order: Vec<Var>, levels: Vec<Vec<[u32; 2]>>, root: u32) -> Self {
         assert_eq!(order.len(), levels.len(), "one level a variable");
-        let mut nodes = Vec::with_capacity(levels.iter().map(Vec::len).sum());
-        let mut ends = Vec::with_capacity(levels.len());
+        let mut next = 2;
+        let mut numbered = Vec::with_capacity(levels.len());
         for level in levels {
-            let known = nodes.len() as u32 + 2;
-            assert!(level.iter().flatten().all(|&child| child < known), "children stand before parents");
-            nodes.extend_from_slice(&level);
-            ends.push(nodes.len() as u32);
+            assert!(level.iter().flatten().all(|&child| child < next), "children stand before parents");
+            let first = next;
+            next += u32::try_from(level.len()).expect("nodes have 32-bit numbers");
+            numbered.push((first, level));
         }
-        assert!((root as usize) < nodes.len() + 2, "the root is a node");
-        Obdd { order, ends, nodes, root }
+        assert!(root < next, "the root is a node");
+        Obdd { order, levels: numbered, root }
+    }
+
+    /// The same without the nodes that the root does not reach.
+    pub(super) fn reached(self) -> Self {
+        let count = self.len() + 2;
+        let mut reached = vec![false; count];
+        reached[self.root as usize] = true;
+        for (first, nodes) in self.levels.iter().rev() {
+            for (at, pair) in nodes.iter().enumerate() {
+                if reached[*first as usize + at] {
+                    pair.iter().for_each(|&child| reached[child as usize] = true);
+                }
+            }
+        }
+        if reached[2..].iter().all(|&reached| reached) {
+            return self;
+        }
+        let mut numbers = vec![0, 1];
+        let mut next = 2;
+        let mut levels = Vec::with_capacity(self.levels.len());
+        for (first, nodes) in self.levels {
+            let mut level = Vec::new();
+            for (at, pair) in nodes.into_iter().enumerate() {
+                numbers.push(next);
+                if reached[first as usize + at] {
+                    level.push(pair.map(|child| numbers[child as usize]));
+                    next += 1;
+                }
+            }
+            levels.push(level);
+        }
+        Obdd::from_levels(self.order, levels, numbers[self.root as usize])
     }
 
     /// The variables from the root on; deeper levels come later.
@@ -56,39 +86,32 @@ impl Obdd {
 
     /// How many inner nodes there are.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.levels.iter().map(|(_, nodes)| nodes.len()).sum()
     }
 
     /// Whether the function is constant.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.len() == 0
     }
 
-    /// The root: 0 and 1 are the constants, `k + 2` is node `k`.
+    /// The root: 0 and 1 are the constants, inner nodes are numbered from 2 in the order of the levels.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// The inner nodes as `[lo, hi]`, children before parents.
-    pub fn nodes(&self) -> &[[u32; 2]] {
-        &self.nodes
-    }
-
-    /// The levels, deepest first: the variable, and which of the inner nodes test it.
-    pub fn levels(&self) -> impl ExactSizeIterator<Item = (Var, Range<usize>)> + '_ {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let ranges = starts.zip(&self.ends).map(|(start, &end)| start as usize..end as usize);
-        self.order.iter().rev().copied().zip(ranges.collect::<Vec<_>>())
+    /// The levels, deepest first: the variable and the nodes that test it, as `[lo, hi]`.
+    pub fn levels(&self) -> impl ExactSizeIterator<Item = (Var, &[[u32; 2]])> {
+        self.order.iter().rev().copied().zip(self.levels.iter().map(|(_, nodes)| nodes.as_slice()))
     }
 
     /// The value on one assignment, indexed by variable.
     pub fn evaluate(&self, assignment: &[bool]) -> bool {
         let mut at = self.root;
         while at >= 2 {
-            let index = at - 2;
-            let level = self.ends.partition_point(|&end| end <= index);
+            let level = self.levels.partition_point(|&(first, _)| first <= at) - 1;
+            let (first, nodes) = &self.levels[level];
             let var = self.order[self.order.len() - 1 - level];
-            at = self.nodes[index as usize][usize::from(assignment[var.index()])];
+            at = nodes[(at - first) as usize][usize::from(assignment[var.index()])];
         }
         at == 1
     }

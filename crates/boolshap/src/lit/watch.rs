@@ -45,6 +45,14 @@ impl<'a> Watch<'a> {
         Self { limit: Some((Instant::now(), limit)), ..self }
     }
 
+    /// The same watch with an equal share of the time that is left, for the next of `parts` attempts.
+    pub fn share(self, parts: u32) -> Self {
+        match self.limit {
+            Some((start, limit)) if parts > 1 => self.timeout(limit.saturating_sub(start.elapsed()) / parts),
+            _ => self,
+        }
+    }
+
     /// Stop soon after the flag becomes true.
     pub fn stop_flag(self, flag: &'a AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
@@ -79,6 +87,17 @@ impl<'a> Watch<'a> {
 mod tests {
     use super::*;
     use std::sync::Mutex;
+
+    #[test]
+    fn attempts_share_the_time_that_is_left() {
+        let watch = Watch::unlimited().timeout(Duration::from_secs(3600));
+        let limit = |watch: Watch<'_>| watch.limit.unwrap().1;
+        assert!(
+            limit(watch.share(2)) <= Duration::from_secs(1800) && limit(watch.share(2)) > Duration::from_secs(1790)
+        );
+        assert_eq!(limit(watch.share(1)), Duration::from_secs(3600));
+        assert!(Watch::unlimited().share(3).limit.is_none());
+    }
 
     #[test]
     fn the_flag_stops_and_progress_is_told() {

@@ -1,5 +1,6 @@
 //! Networks: what they compute, where they come from, and the file that keeps them.
 
+mod all_inputs;
 mod error;
 mod evaluate;
 mod file;
@@ -17,9 +18,11 @@ mod number;
 mod polish;
 #[cfg(test)]
 pub(crate) mod random;
+mod slice_program;
 #[cfg(feature = "train")]
 mod train;
 
+pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
 pub use evaluate::{Evaluator, LANES, count_classes};
 pub use file::{Marginals, Model};

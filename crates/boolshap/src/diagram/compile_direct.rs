@@ -1,0 +1,262 @@
+//! From a label to an ordered diagram by whichever direct route fits: the choice, and what to do when it fails.
+//!
+//! The truth table takes any network of few inputs, in time that depends on nothing else. Partial sums take many inputs
+//! if the first layer is narrow. Apply takes the rest, and has nothing to promise. The choice looks at the number of
+//! inputs that the label depends on, and at a bound on the number of partial sums; when a route ends at a limit the
+//! next one is tried. Where a diagram is cheap, several orders of the variables are, and the smallest result is kept.
+
+#[cfg(feature = "apply")]
+use super::compile_apply::{ApplyOptions, compile_apply};
+use super::order::candidate_orders;
+use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
+use crate::lit::{Stopped, Var, Watch};
+use crate::model::Label;
+use std::fmt;
+
+/// Tables of up to this many inputs are made in several orders.
+const CHEAP_INPUTS: usize = 20;
+/// Up to this many inputs the table is the best route whatever the network is.
+const FEW_INPUTS: usize = 24;
+/// A first attempt at partial sums stops at so many states; each further round allows so many times more.
+const FIRST_STATES: usize = 1 << 12;
+const MORE_STATES: usize = 16;
+
+/// A direct way from a network to a diagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Evaluate all inputs, then reduce.
+    TruthTable,
+    /// List the states of the first layer's sums, level by level.
+    PartialSums,
+    /// Combine the gates' diagrams one by one.
+    Apply,
+}
+
+impl Route {
+    /// The name that people and command lines use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::TruthTable => "truth-table",
+            Route::PartialSums => "partial-sums",
+            Route::Apply => "apply",
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a compilation may use.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectOptions {
+    /// The one route to take; without it they are tried in the order of their promise.
+    pub route: Option<Route>,
+    /// The most nodes of the diagram.
+    pub max_nodes: usize,
+    /// The most states of the partial-sums route.
+    pub max_states: usize,
+}
+
+impl Default for DirectOptions {
+    fn default() -> Self {
+        DirectOptions { route: None, max_nodes: usize::MAX, max_states: SumsLimits::default().max_states }
+    }
+}
+
+/// A diagram, and how it was made.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    /// The diagram.
+    pub diagram: Obdd,
+    /// The route that led to it.
+    pub route: Route,
+    /// Why this route.
+    pub reason: String,
+    /// How many orders of the variables were compiled to the end.
+    pub orders: usize,
+    /// Routes that were tried before, and where they ended.
+    pub abandoned: Vec<(Route, DiagramError)>,
+}
+
+/// Compiles a label by the route that fits it best.
+///
+/// ```
+/// use boolshap::diagram::{DirectOptions, Route, compile_direct};
+/// use boolshap::lit::Watch;
+/// use boolshap::model::{Gate, Label, Network, Output};
+/// let half = Network::new(50, vec![], Output::Step(Gate::new(vec![1; 50], 25).unwrap())).unwrap();
+/// let label = Label::of_class(&half, 1).unwrap();
+/// let direct = compile_direct(&label, &DirectOptions::default(), &Watch::unlimited()).unwrap();
+/// assert_eq!((direct.route, direct.diagram.len()), (Route::PartialSums, 25 * 26));
+/// ```
+pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<Direct, DiagramError> {
+    let used = used_inputs(label);
+    let routes = match options.route {
+        Some(route) => vec![(route, "it was asked for".to_string())],
+        None => by_promise(label, used),
+    };
+    let mut abandoned = Vec::new();
+    for (place, (route, reason)) in routes.iter().enumerate() {
+        let share = watch.share((routes.len() - place) as u32);
+        match along(*route, label, options, &share) {
+            Ok((diagram, orders)) => {
+                return Ok(Direct { diagram, route: *route, reason: reason.clone(), orders, abandoned });
+            }
+            Err(error) if is_interrupt(&error) => return Err(error),
+            Err(error) => abandoned.push((*route, error)),
+        }
+    }
+    match abandoned.len() {
+        1 => Err(abandoned.remove(0).1),
+        _ => Err(DiagramError::NoRoute { attempts: abandoned }),
+    }
+}
+
+fn is_interrupt(error: &DiagramError) -> bool {
+    match error {
+        DiagramError::Stopped(Stopped::Interrupted) => true,
+        DiagramError::Sums { cause, .. } => is_interrupt(cause),
+        _ => false,
+    }
+}
+
+/// How many inputs the label depends on, or may.
+fn used_inputs(label: &Label) -> usize {
+    let first = &label.layers()[0];
+    (0..label.inputs()).filter(|&input| first.iter().any(|gate| gate.weights()[input] != 0)).count()
+}
+
+/// The routes, best first, each with the reason for its place.
+fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
+    let first = label.layers()[0].len();
+    let states = log_states(label, used);
+    let table = (Route::TruthTable, format!("{used} inputs: a table of 2^{used} labels is cheap"));
+    let sums =
+        (Route::PartialSums, format!("{used} inputs, but only {first} first gates: at most 2^{states:.0} states"));
+    let apply = (Route::Apply, format!("{used} inputs and {first} first gates: too many for tables and sums"));
+    let last = cfg!(feature = "apply").then_some(apply);
+    let chain = if used <= FEW_INPUTS {
+        vec![table, sums]
+    } else if used <= MAX_TABLE_INPUTS {
+        // A state costs as much as some thousand entries of a table.
+        if states + 10.0 < used as f64 { vec![sums, table] } else { vec![table, sums] }
+    } else {
+        vec![sums]
+    };
+    chain.into_iter().chain(last).collect()
+}
+
+/// A bound on the number of states of the widest level, as a power of two: no more than assignments above it, and no
+/// more than combinations of the gates' needs there.
+fn log_states(label: &Label, used: usize) -> f64 {
+    let bound = |level: usize| {
+        let share = level as f64 / used.max(1) as f64;
+        let seen = |total: f64| total * share.min(1.0 - share) + 1.0;
+        let combinations: f64 = label.layers()[0].iter().map(|gate| seen(gate.total() as f64).log2()).sum();
+        combinations.min(level as f64)
+    };
+    (0..=used).map(bound).fold(0.0, f64::max)
+}
+
+fn along(
+    route: Route,
+    label: &Label,
+    options: &DirectOptions,
+    watch: &Watch<'_>,
+) -> Result<(Obdd, usize), DiagramError> {
+    match route {
+        Route::TruthTable => {
+            let mut orders = candidate_orders(label);
+            if used_inputs(label) > CHEAP_INPUTS {
+                orders.truncate(1);
+            }
+            smallest(&orders, |order| compile_table(label, order, options.max_nodes, watch))
+        }
+        Route::PartialSums => sums(label, options, watch),
+        #[cfg(feature = "apply")]
+        Route::Apply => {
+            let mut apply = ApplyOptions::default();
+            apply.max_nodes = apply.max_nodes.min(options.max_nodes);
+            let orders = candidate_orders(label);
+            let mut last = None;
+            for order in &orders {
+                match compile_apply(label, order, &apply, watch) {
+                    Ok(diagram) => return Ok((diagram, 1)),
+                    Err(error) if matches!(error, DiagramError::Stopped(_)) => return Err(error),
+                    Err(error) => last = Some(error),
+                }
+            }
+            Err(last.expect("there is an order"))
+        }
+        #[cfg(not(feature = "apply"))]
+        Route::Apply => Err(DiagramError::NotBuilt { route: "apply" }),
+    }
+}
+
+/// The smallest of the diagrams in these orders; fails only if all do.
+fn smallest(
+    orders: &[Vec<Var>],
+    mut compile: impl FnMut(&[Var]) -> Result<Obdd, DiagramError>,
+) -> Result<(Obdd, usize), DiagramError> {
+    let mut best: Option<Obdd> = None;
+    let (mut done, mut failed) = (0, None);
+    for order in orders {
+        match compile(order) {
+            Ok(diagram) => {
+                done += 1;
+                if best.as_ref().is_none_or(|best| diagram.len() < best.len()) {
+                    best = Some(diagram);
+                }
+            }
+            Err(error @ (DiagramError::Stopped(_) | DiagramError::TooManyInputs { .. })) => return Err(error),
+            Err(error) => failed = Some(error),
+        }
+    }
+    best.map(|best| (best, done)).ok_or_else(|| failed.expect("there is an order"))
+}
+
+/// Partial sums in rounds: all orders with few states allowed, then with more. The first round in which an order comes
+/// to its end decides; an order that got further in one round goes first in the next.
+fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
+    let mut orders: Vec<(usize, Vec<Var>)> = candidate_orders(label).into_iter().map(|order| (0, order)).collect();
+    let mut allowed = FIRST_STATES.min(options.max_states);
+    loop {
+        let limits = SumsLimits { max_nodes: options.max_nodes, max_states: allowed };
+        let mut best: Option<Obdd> = None;
+        let (mut done, mut failed) = (0, None);
+        for (reached, order) in &mut orders {
+            match compile_sums(label, order, limits, watch) {
+                Ok(diagram) => {
+                    done += 1;
+                    if best.as_ref().is_none_or(|best| diagram.len() < best.len()) {
+                        best = Some(diagram);
+                    }
+                }
+                Err(DiagramError::Sums { cause, level, levels, states })
+                    if matches!(*cause, DiagramError::TooManyStates { .. }) =>
+                {
+                    *reached = level;
+                    failed = Some(DiagramError::Sums { cause, level, levels, states });
+                }
+                Err(error) => return best.map(|best| (best, done)).ok_or(error),
+            }
+            // In the dear rounds one result is enough.
+            if done > 0 && allowed > FIRST_STATES * MORE_STATES {
+                break;
+            }
+        }
+        if let Some(best) = best {
+            return Ok((best, done));
+        }
+        if allowed >= options.max_states {
+            return Err(failed.expect("there is an order"));
+        }
+        orders.sort_by_key(|(reached, _)| std::cmp::Reverse(*reached));
+        // What is tried with many states is tried in the most promising orders only.
+        orders.truncate(orders.len().div_ceil(2));
+        allowed = allowed.saturating_mul(MORE_STATES).min(options.max_states);
+    }
+}

@@ -1,0 +1,290 @@
+//! The states of the partial-sums route: what is still open in a network after some of its inputs are fixed.
+//!
+//! A gate is *settled* when the inputs fixed so far decide it, or when it no longer matters because every gate that looks
+//! at it is settled. Of an open gate only one number counts: how much weight it still needs. Settled gates hand their
+//! part on to the needs of the next layer and are forgotten, so two assignments that settled different gates but left
+//! the same needs are in one state. That is the whole state: a number for each gate, 0 for the settled. Equal states
+//! have equal residual functions; the converse need not hold, and reduction takes care of the rest.
+//!
+//! Needs are brought to a normal form: between two sums that the remaining inputs can reach it makes no difference, so
+//! the larger one stands for both.
+
+use super::DiagramError;
+use crate::lit::Var;
+use crate::model::{Gate, Label};
+
+/// The largest total weight of a gate: needs are small numbers.
+const MAX_TOTAL: u128 = 1 << 31;
+/// The most gates of a layer: a set of them is one number.
+const MAX_WIDTH: usize = 128;
+/// Reachable sums are listed up to this many; beyond, needs stay as they are.
+const MAX_LISTED: usize = 1 << 12;
+
+/// A network prepared for one order of its inputs.
+pub(super) struct SumNetwork {
+    first: Vec<FirstGate>,
+    /// The gates of the deeper layers.
+    deeper: Vec<Vec<DeepGate>>,
+    /// Where each layer's numbers begin in a state.
+    starts: Vec<usize>,
+    numbers: usize,
+    /// The bytes of a number in a packed state.
+    width: usize,
+}
+
+/// A gate over the inputs.
+struct FirstGate {
+    need: i32,
+    /// What each level gives it when 0 and when 1.
+    gives: Vec<[i32; 2]>,
+    /// For each level, what the remaining inputs weigh.
+    left: Vec<i32>,
+    /// For each level, the sums that the remaining inputs reach, if not simply all.
+    reached: Vec<Option<Vec<i32>>>,
+}
+
+/// A gate over gates.
+struct DeepGate {
+    need: i32,
+    /// What each gate of the layer before gives it when false and when true.
+    gives: Vec<[i32; 2]>,
+    /// The gates it looks at.
+    looks_at: u128,
+    /// Whether each of them weighs 1.
+    unit: bool,
+}
+
+/// A state as it is worked on.
+#[derive(Clone)]
+pub(super) struct Open {
+    /// What each gate still needs; 0 for the settled.
+    needs: Vec<i32>,
+    /// For each layer the gates that are not settled.
+    open: Vec<u128>,
+    /// The first-layer gates that are settled true.
+    settled_true: u128,
+}
+
+/// What a state comes to.
+pub(super) enum Outcome {
+    Constant(bool),
+    Open,
+}
+
+impl SumNetwork {
+    pub(super) fn new(label: &Label, order: &[Var]) -> Result<Self, DiagramError> {
+        let largest = label.layers().iter().flatten().map(Gate::total).max().unwrap_or(0);
+        if largest >= MAX_TOTAL {
+            return Err(DiagramError::TooHeavy { route: "partial-sums", total: largest, limit: MAX_TOTAL });
+        }
+        let widest = label.layers().iter().map(Vec::len).max().unwrap_or(0);
+        if widest > MAX_WIDTH {
+            return Err(DiagramError::TooWide { route: "partial-sums", width: widest, limit: MAX_WIDTH });
+        }
+        let (first, deeper) = label.layers().split_first().expect("there is a layer");
+        let mut starts = vec![0];
+        let mut numbers = first.len();
+        for gates in deeper {
+            starts.push(numbers);
+            numbers += gates.len();
+        }
+        Ok(SumNetwork {
+            first: first.iter().map(|gate| FirstGate::new(gate, order)).collect(),
+            deeper: deeper.iter().map(|gates| gates.iter().map(DeepGate::new).collect()).collect(),
+            starts,
+            numbers,
+            width: if largest < 1 << 8 {
+                1
+            } else if largest < 1 << 16 {
+                2
+            } else {
+                4
+            },
+        })
+    }
+
+    /// How many words a packed state takes: its numbers, then the first-layer gates that are settled true.
+    pub(super) fn words(&self) -> usize {
+        self.key_words() + self.first.len().div_ceil(64)
+    }
+
+    /// The words of a packed state that tell states apart.
+    pub(super) fn key_words(&self) -> usize {
+        (self.numbers * self.width).div_ceil(8)
+    }
+
+    /// The state before any input is fixed.
+    pub(super) fn start(&self) -> Open {
+        let first = self.first.iter().map(|gate| gate.need);
+        let needs = first.chain(self.deeper.iter().flatten().map(|gate| gate.need)).collect();
+        let widths = std::iter::once(self.first.len()).chain(self.deeper.iter().map(Vec::len));
+        Open { needs, open: widths.map(|width| !0 >> (MAX_WIDTH - width)).collect(), settled_true: 0 }
+    }
+
+    /// Fixes the input of this level, settles what can be settled after it, and brings needs to their normal form.
+    pub(super) fn fix(&self, state: &mut Open, level: usize, value: bool) -> Outcome {
+        for index in ones(state.open[0]) {
+            state.needs[index] -= self.first[index].gives[level][usize::from(value)];
+        }
+        self.settle(state, level + 1)
+    }
+
+    /// Settles what can be settled when the inputs before this level are fixed.
+    pub(super) fn settle(&self, state: &mut Open, level: usize) -> Outcome {
+        for index in ones(state.open[0]) {
+            let gate = &self.first[index];
+            let need = state.needs[index];
+            if need <= 0 || need > gate.left[level] {
+                state.settled_true |= u128::from(need <= 0) << index;
+                self.decide(state, 0, index, need <= 0);
+            } else if let Some(sums) = &gate.reached[level] {
+                state.needs[index] = sums[sums.partition_point(|&sum| sum < need)];
+            }
+        }
+        let mut all_true = self.deeper.is_empty() && state.open[0] == 0;
+        if self.deeper.is_empty() && state.settled_true | state.open[0] != !0 >> (MAX_WIDTH - self.first.len()) {
+            return Outcome::Constant(false);
+        }
+        for (before, gates) in self.deeper.iter().enumerate() {
+            let last = before + 1 == self.deeper.len();
+            for index in ones(state.open[before + 1]) {
+                let gate = &gates[index];
+                let need = state.needs[self.starts[before + 1] + index];
+                let open = gate.looks_at & state.open[before];
+                let left = match gate.unit {
+                    true => open.count_ones() as i32,
+                    false => ones(open).map(|input| gate.gives[input][0].max(gate.gives[input][1])).sum(),
+                };
+                if need <= 0 {
+                    self.decide(state, before + 1, index, true);
+                } else if need > left {
+                    if last {
+                        return Outcome::Constant(false);
+                    }
+                    self.decide(state, before + 1, index, false);
+                }
+            }
+            all_true = last && state.open[before + 1] == 0;
+        }
+        if all_true {
+            return Outcome::Constant(true);
+        }
+        // Backwards: what only settled gates look at does not matter; any value does for it.
+        for (before, gates) in self.deeper.iter().enumerate().rev() {
+            let wanted = ones(state.open[before + 1]).fold(0, |wanted, index| wanted | gates[index].looks_at);
+            for index in ones(state.open[before] & !wanted) {
+                state.needs[self.starts[before] + index] = 0;
+            }
+            state.open[before] &= wanted;
+        }
+        Outcome::Open
+    }
+
+    /// A gate is decided: the next layer's open gates that count this value need less.
+    fn decide(&self, state: &mut Open, layer: usize, index: usize, value: bool) {
+        state.open[layer] &= !(1 << index);
+        state.needs[self.starts[layer] + index] = 0;
+        if let Some(next) = self.deeper.get(layer) {
+            for other in ones(state.open[layer + 1]) {
+                state.needs[self.starts[layer + 1] + other] -= next[other].gives[index][usize::from(value)];
+            }
+        }
+    }
+
+    /// The state in words, for the table of states.
+    pub(super) fn pack(&self, state: &Open, words: &mut [u64]) {
+        let (numbers, settled) = words.split_at_mut(self.key_words());
+        let bits = 8 * self.width;
+        for (word, needs) in numbers.iter_mut().zip(state.needs.chunks(8 / self.width)) {
+            *word = needs.iter().rev().fold(0, |word, &need| word << (bits % 64) | need as u64);
+        }
+        for (index, word) in settled.iter_mut().enumerate() {
+            *word = (state.settled_true >> (64 * index)) as u64;
+        }
+    }
+
+    /// The reverse of [`SumNetwork::pack`].
+    pub(super) fn unpack(&self, words: &[u64], state: &mut Open) {
+        let (numbers, settled) = words.split_at(self.key_words());
+        let bits = 8 * self.width;
+        let mask = !0u64 >> (64 - bits);
+        for (&word, needs) in numbers.iter().zip(state.needs.chunks_mut(8 / self.width)) {
+            for (place, need) in needs.iter_mut().enumerate() {
+                *need = (word >> (bits * place) & mask) as i32;
+            }
+        }
+        state.settled_true = settled.iter().rev().fold(0, |bits, &word| bits << 64 | u128::from(word));
+        let ends = self.starts[1..].iter().copied().chain([self.numbers]);
+        for ((open, &start), end) in state.open.iter_mut().zip(&self.starts).zip(ends) {
+            let needs = state.needs[start..end].iter().rev();
+            *open = needs.fold(0, |open, &need| open << 1 | u128::from(need != 0));
+        }
+    }
+
+    /// What the first-layer gates still need in a state, as a block of all inputs wants it.
+    pub(super) fn first_needs(&self, state: &Open, needs: &mut [i64]) {
+        for (index, out) in needs.iter_mut().enumerate() {
+            *out = match (state.needs[index], state.settled_true >> index & 1) {
+                (0, 1) => 0,
+                (0, _) => i64::MAX,
+                (need, _) => need.into(),
+            };
+        }
+    }
+
+    pub(super) fn first_gates(&self) -> usize {
+        self.first.len()
+    }
+}
+
+/// The positions of the ones, ascending.
+fn ones(mut set: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let next = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(next)
+    })
+}
+
+/// What an input of this weight gives when false and when true.
+fn gives(weight: i128) -> [i32; 2] {
+    if weight < 0 { [-weight as i32, 0] } else { [0, weight as i32] }
+}
+
+impl FirstGate {
+    fn new(gate: &Gate, order: &[Var]) -> Self {
+        let gives: Vec<[i32; 2]> = order.iter().map(|var| gives(gate.weights()[var.index()])).collect();
+        let mut sums = Some(vec![0]);
+        let (mut left, mut reached) = (vec![0], vec![None]);
+        for &[when_0, when_1] in gives.iter().rev() {
+            let weight = when_0.max(when_1);
+            let total = left.last().expect("a number a level") + weight;
+            left.push(total);
+            sums = sums.map(|sums| with_weight(sums, weight)).filter(|sums| sums.len() <= MAX_LISTED);
+            reached.push(sums.clone().filter(|sums| sums.len() as i64 != i64::from(total) + 1));
+        }
+        left.reverse();
+        reached.reverse();
+        FirstGate { need: gate.need() as i32, gives, left, reached }
+    }
+}
+
+impl DeepGate {
+    fn new(gate: &Gate) -> Self {
+        let used = gate.weights().iter().enumerate().filter(|(_, weight)| **weight != 0);
+        DeepGate {
+            need: gate.need() as i32,
+            gives: gate.weights().iter().map(|&weight| gives(weight)).collect(),
+            looks_at: used.fold(0, |set, (index, _)| set | 1 << index),
+            unit: gate.weights().iter().all(|weight| weight.abs() <= 1),
+        }
+    }
+}
+
+/// The sums reached with one more weight, ascending.
+fn with_weight(sums: Vec<i32>, weight: i32) -> Vec<i32> {
+    let mut both: Vec<i32> = sums.iter().map(|sum| sum + weight).chain(sums.iter().copied()).collect();
+    both.sort_unstable();
+    both.dedup();
+    both
+}

@@ -1,0 +1,297 @@
+//! A label on all inputs: the truth table, 512 assignments at a time.
+//!
+//! The last nine variables of an order vary inside a block, the others are fixed in it. A first-layer gate then depends
+//! on one number, what it still needs after the fixed variables, and its slice is looked up in a table of masks: eleven
+//! of them for weights +-1, at most 513 for any weights. Eight more variables form a group of 256 blocks whose partial
+//! sums are tabulated, so that a block costs one subtraction a gate to find its masks, done for all blocks of a group
+//! at once. Deeper layers are a [`SliceProgram`]. Cost: about six word operations for a weight of the second layer and
+//! 64 assignments; the first layer, however wide its inputs, costs two.
+//!
+//! The loops are plain and compiled several times; [`pulp`] picks the widest vectors that the machine has.
+
+use super::slice_program::{Slice, SliceProgram, WORDS};
+use super::{Gate, Label};
+use crate::lit::{LOW_VARIABLES, Stopped, Var, Watch};
+use rayon::prelude::*;
+
+/// The variables that vary inside a block.
+const BLOCK_VARIABLES: usize = LOW_VARIABLES.len() + WORDS.ilog2() as usize;
+/// At most so many more vary inside a group of blocks.
+const GROUP_VARIABLES: usize = 8;
+/// Needs up to this have their rank in a table; larger ones are searched.
+const MAX_RANKED: u128 = 1 << 16;
+
+/// A label made ready to be evaluated on all inputs in a given order of the variables.
+///
+/// ```
+/// use boolshap::lit::{Var, Watch};
+/// use boolshap::model::{AllInputs, Gate, Label, Network, Output};
+/// let both = Network::new(2, vec![], Output::Step(Gate::new(vec![1, -1], 2).unwrap())).unwrap();
+/// let label = Label::of_class(&both, 1).unwrap();
+/// // Entry 2 a + b of the table is the label of x1 = a, x2 = b.
+/// let table = AllInputs::new(&label, &[Var::new(0), Var::new(1)]).table(&Watch::unlimited())?;
+/// assert_eq!(table, [0b0100]);
+/// # Ok::<(), boolshap::lit::Stopped>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AllInputs {
+    /// Variables in all, in a block, and in a group of blocks on top of a block's.
+    variables: [usize; 3],
+    gates: Vec<FirstGate>,
+    program: Option<SliceProgram>,
+    constant: bool,
+}
+
+/// A gate of the first layer, its weights in the order of the variables.
+#[derive(Clone, Debug)]
+struct FirstGate {
+    need: i128,
+    /// What the variables above the groups give when 0 and when 1, root variable last.
+    high: Vec<[i128; 2]>,
+    /// What the variables of a group give, for each block of it.
+    group: Vec<i128>,
+    /// The same, if the numbers are small.
+    small_group: Option<Vec<i32>>,
+    ranks: Ranks,
+    /// The slices in the order of their needs: all ones first, all zeros last.
+    masks: Vec<Slice>,
+}
+
+/// From what a gate still needs to the mask that tells where a block gives it.
+#[derive(Clone, Debug)]
+enum Ranks {
+    /// The rank of a need is the need itself, up to a largest one.
+    Itself(i32),
+    Table(Vec<u16>),
+    /// The sums that a block's variables can reach, ascending.
+    Search(Vec<i128>),
+}
+
+impl AllInputs {
+    /// Prepares a label for an order of its inputs, root variable first: the last is the lowest bit of an index.
+    pub fn new(label: &Label, order: &[Var]) -> Self {
+        Self::below(label, order, order.len())
+    }
+
+    /// The same where only the last `variables` of the order vary and [`AllInputs::block`] says what is still needed.
+    pub fn below(label: &Label, order: &[Var], variables: usize) -> Self {
+        assert_eq!(order.len(), label.inputs(), "an order of all inputs");
+        let block = variables.min(BLOCK_VARIABLES);
+        let group = (variables - block).min(GROUP_VARIABLES);
+        let sizes = [variables, block, group];
+        let place: Vec<usize> = order.iter().rev().take(variables).map(|var| var.index()).collect();
+        let constant = label.constant();
+        let (gates, program) = match constant {
+            Some(_) => (Vec::new(), None),
+            None => {
+                let (first, deeper) = label.layers().split_first().expect("there is a layer");
+                let gates = first.iter().map(|gate| FirstGate::new(gate, &place, sizes)).collect();
+                (gates, Some(SliceProgram::new(first.len(), deeper)))
+            }
+        };
+        AllInputs { variables: sizes, gates, program, constant: constant.unwrap_or(false) }
+    }
+
+    /// How many words the whole table takes.
+    pub fn words(&self) -> usize {
+        1 << self.variables[0].saturating_sub(LOW_VARIABLES.len())
+    }
+
+    /// The words of one group of blocks, the unit of [`AllInputs::fill`].
+    pub fn group_words(&self) -> usize {
+        self.words().min(WORDS << self.variables[2])
+    }
+
+    /// The whole table: bit `i` of the words is the label of assignment `i`. Groups are shared among threads. With
+    /// fewer than 6 variables the bits above the table are 0.
+    pub fn table(&self, watch: &Watch<'_>) -> Result<Vec<u64>, Stopped> {
+        let mut words = vec![0; self.words()];
+        let group_words = self.group_words();
+        words.par_chunks_mut(group_words).enumerate().try_for_each(|(group, words)| {
+            watch.check()?;
+            self.fill(group, words);
+            Ok(())
+        })?;
+        if self.variables[0] < LOW_VARIABLES.len() {
+            words[0] &= (1u64 << (1 << self.variables[0])) - 1;
+        }
+        Ok(words)
+    }
+
+    /// The words of one group.
+    pub fn fill(&self, group: usize, words: &mut [u64]) {
+        let Some(program) = &self.program else {
+            words.fill(if self.constant { !0 } else { 0 });
+            return;
+        };
+        let blocks = 1 << self.variables[2];
+        pulp::Arch::new().dispatch(Group { gates: &self.gates, program, group, blocks, words });
+    }
+
+    /// The words of the one block in which the first-layer gates still need this much, for tables of up to
+    /// 9 variables that [`AllInputs::below`] made.
+    pub fn block(&self, needs: &[i64], scratch: &mut BlockScratch, words: &mut [u64]) {
+        let Some(program) = &self.program else {
+            words.fill(if self.constant { !0 } else { 0 });
+            return;
+        };
+        scratch.ranks.resize(self.gates.len(), 0);
+        for ((gate, rank), &need) in self.gates.iter().zip(&mut scratch.ranks).zip(needs) {
+            *rank = gate.rank(need.into());
+        }
+        scratch.slots.resize(program.slots(), [0; WORDS]);
+        let (ranks, slots) = (&scratch.ranks, &mut scratch.slots);
+        pulp::Arch::new().dispatch(Block { gates: &self.gates, program, ranks, slots, words });
+    }
+}
+
+/// Memory that [`AllInputs::block`] works in.
+#[derive(Clone, Debug, Default)]
+pub struct BlockScratch {
+    ranks: Vec<u16>,
+    slots: Vec<Slice>,
+}
+
+/// The loop over the blocks of a group, to be compiled for several kinds of vectors.
+struct Group<'a> {
+    gates: &'a [FirstGate],
+    program: &'a SliceProgram,
+    group: usize,
+    blocks: usize,
+    words: &'a mut [u64],
+}
+
+impl pulp::NullaryFnOnce for Group<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        // For each gate the rank of its need in each block.
+        let mut ranks = vec![0u16; self.gates.len() * self.blocks];
+        for (gate, ranks) in self.gates.iter().zip(ranks.chunks_exact_mut(self.blocks)) {
+            let given: i128 = gate.high.iter().enumerate().map(|(bit, given)| given[self.group >> bit & 1]).sum();
+            gate.rank_all(gate.need - given, ranks);
+        }
+        let mut slots = vec![[0; WORDS]; self.program.slots()];
+        for block in 0..self.blocks {
+            for (index, (gate, slot)) in self.gates.iter().zip(&mut slots).enumerate() {
+                *slot = gate.masks[ranks[index * self.blocks + block] as usize];
+            }
+            let label = self.program.run(&mut slots);
+            let start = block * WORDS;
+            let end = self.words.len().min(start + WORDS);
+            let out = &mut self.words[start..end];
+            out.copy_from_slice(&label[..out.len()]);
+        }
+    }
+}
+
+struct Block<'a> {
+    gates: &'a [FirstGate],
+    program: &'a SliceProgram,
+    ranks: &'a [u16],
+    slots: &'a mut [Slice],
+    words: &'a mut [u64],
+}
+
+impl pulp::NullaryFnOnce for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for ((gate, slot), &rank) in self.gates.iter().zip(&mut *self.slots).zip(self.ranks) {
+            *slot = gate.masks[rank as usize];
+        }
+        let label = self.program.run(self.slots);
+        self.words.copy_from_slice(&label[..self.words.len()]);
+    }
+}
+
+impl FirstGate {
+    /// `place` lists the inputs from the lowest bit of an index up.
+    fn new(gate: &Gate, place: &[usize], [_, block, group]: [usize; 3]) -> Self {
+        let given = |bit: usize| {
+            let weight = gate.weights()[place[bit]];
+            if weight < 0 { [-weight, 0] } else { [0, weight] }
+        };
+        let sums = |bits: std::ops::Range<usize>| {
+            let mut sums = vec![0i128];
+            for bit in bits {
+                let given = given(bit);
+                let with: Vec<i128> = given.iter().flat_map(|more| sums.iter().map(move |sum| sum + more)).collect();
+                sums = with;
+            }
+            sums
+        };
+        let inside = sums(0..block);
+        let group_sums = sums(block..block + group);
+        let mut reached = inside.clone();
+        reached.sort_unstable();
+        reached.dedup();
+        let largest = *reached.last().expect("the empty sum");
+        // A need of rank r is met by the sums reached[r..].
+        let ranks = if reached.iter().enumerate().all(|(rank, &sum)| rank as i128 == sum) {
+            Ranks::Itself(reached.len() as i32)
+        } else if largest as u128 + 1 < MAX_RANKED {
+            let rank = |need| reached.partition_point(|&sum| sum < need) as u16;
+            Ranks::Table((0..=largest + 1).map(rank).collect())
+        } else {
+            Ranks::Search(reached.clone())
+        };
+        // First where each sum is reached, then where at least it is. Fewer variables than a block's repeat themselves.
+        let mut masks = vec![[0u64; WORDS]; reached.len() + 1];
+        for (entry, &sum) in inside.iter().cycle().take(64 * WORDS).enumerate() {
+            let rank = match &ranks {
+                Ranks::Itself(_) => sum as usize,
+                Ranks::Table(table) => table[sum as usize] as usize,
+                Ranks::Search(reached) => reached.partition_point(|&other| other < sum),
+            };
+            masks[rank][entry / 64] |= 1 << (entry % 64);
+        }
+        for rank in (0..reached.len()).rev() {
+            let above = masks[rank + 1];
+            masks[rank].iter_mut().zip(above).for_each(|(word, more)| *word |= more);
+        }
+        let small = gate.total() < 1 << 30;
+        FirstGate {
+            need: gate.need() as i128,
+            high: (block + group..place.len()).map(given).collect(),
+            small_group: small.then(|| group_sums.iter().map(|&sum| sum as i32).collect()),
+            group: group_sums,
+            ranks,
+            masks,
+        }
+    }
+
+    fn rank(&self, need: i128) -> u16 {
+        match &self.ranks {
+            Ranks::Itself(last) => need.clamp(0, i128::from(*last)) as u16,
+            Ranks::Table(table) => table[need.clamp(0, table.len() as i128 - 1) as usize],
+            Ranks::Search(reached) => reached.partition_point(|&sum| sum < need) as u16,
+        }
+    }
+
+    /// The ranks in all blocks of a group, of which this much is needed.
+    #[inline(always)]
+    fn rank_all(&self, need: i128, ranks: &mut [u16]) {
+        match (&self.ranks, &self.small_group) {
+            (Ranks::Itself(last), Some(group)) => {
+                let need = need as i32;
+                for (rank, given) in ranks.iter_mut().zip(group) {
+                    *rank = (need - given).clamp(0, *last) as u16;
+                }
+            }
+            (Ranks::Table(table), Some(group)) => {
+                let (need, last) = (need as i32, table.len() as i32 - 1);
+                for (rank, given) in ranks.iter_mut().zip(group) {
+                    *rank = table[(need - given).clamp(0, last) as usize];
+                }
+            }
+            _ => {
+                for (rank, given) in ranks.iter_mut().zip(&self.group) {
+                    *rank = self.rank(need - given);
+                }
+            }
+        }
+    }
+}

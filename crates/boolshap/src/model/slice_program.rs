@@ -1,0 +1,225 @@
+//! Layers of gates as a straight-line program over bit slices, 512 entities at a time.
+//!
+//! A gate adds up the weights of its conveniently instantiated inputs and compares. Column by column of the binary
+//! addition, full adders take three slices of weight 2^p to one of 2^p and one of 2^(p+1) (carry-save addition), so k
+//! unit weights cost k full adders, five operations each, whatever the width of the sum; a weight with several ones in
+//! binary enters several columns. `sum >= need` is then one operation a column, from the lowest up. The adders are
+//! laid out once for all blocks; slots are handed on as soon as their value is used up, so the program works in a few
+//! cache lines.
+
+use super::Gate;
+
+/// How many words a slice has; a power of two, so that a block of all inputs is a whole number of variables.
+pub(super) const WORDS: usize = 8;
+
+/// One bit of 512 entities.
+pub(super) type Slice = [u64; WORDS];
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Adds three bits: `sum` and `carry` may take the place of operands.
+    Full {
+        a: u32,
+        b: u32,
+        c: u32,
+        sum: u32,
+        carry: u32,
+    },
+    Half {
+        a: u32,
+        b: u32,
+        sum: u32,
+        carry: u32,
+    },
+    And {
+        a: u32,
+        b: u32,
+        out: u32,
+    },
+    Or {
+        a: u32,
+        b: u32,
+        out: u32,
+    },
+    Not {
+        a: u32,
+        out: u32,
+    },
+}
+
+/// The conjunction of the last layer's gates, computed from the first `inputs` slots.
+#[derive(Clone, Debug)]
+pub(super) struct SliceProgram {
+    steps: Vec<Step>,
+    slots: usize,
+    result: u32,
+}
+
+/// A column of the addition compared so far: whether the columns below are at least the need's.
+#[derive(Clone, Copy)]
+enum AtLeast {
+    Always,
+    Never,
+    Slot(u32),
+}
+
+struct Builder {
+    steps: Vec<Step>,
+    slots: u32,
+    free: Vec<u32>,
+}
+
+impl SliceProgram {
+    /// Layers whose gates are satisfiable and falsifiable; without any layer, the conjunction of the inputs.
+    pub(super) fn new(inputs: usize, layers: &[Vec<Gate>]) -> Self {
+        let mut builder = Builder { steps: Vec::new(), slots: inputs as u32, free: Vec::new() };
+        let mut values: Vec<u32> = (0..inputs as u32).collect();
+        for (index, gates) in layers.iter().enumerate() {
+            let mut negations = vec![None; values.len()];
+            let next: Vec<u32> = gates.iter().map(|gate| builder.gate(gate, &values, &mut negations)).collect();
+            builder.free.extend(negations.into_iter().flatten());
+            // The inputs keep their slots: the next block writes there.
+            if index > 0 {
+                builder.free.extend(values);
+            }
+            values = next;
+        }
+        let result = builder.conjunction(&values);
+        SliceProgram { steps: builder.steps, slots: builder.slots as usize, result }
+    }
+
+    /// How many slots [`SliceProgram::run`] needs, inputs first.
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The label of the entities whose input slices stand in the first slots.
+    #[inline(always)]
+    pub(super) fn run(&self, slots: &mut [Slice]) -> Slice {
+        for &step in &self.steps {
+            match step {
+                Step::Full { a, b, c, sum, carry } => {
+                    let (a, b, c) = (slots[a as usize], slots[b as usize], slots[c as usize]);
+                    let either: Slice = std::array::from_fn(|k| a[k] ^ b[k]);
+                    slots[sum as usize] = std::array::from_fn(|k| either[k] ^ c[k]);
+                    slots[carry as usize] = std::array::from_fn(|k| a[k] & b[k] | either[k] & c[k]);
+                }
+                Step::Half { a, b, sum, carry } => {
+                    let (a, b) = (slots[a as usize], slots[b as usize]);
+                    slots[sum as usize] = std::array::from_fn(|k| a[k] ^ b[k]);
+                    slots[carry as usize] = std::array::from_fn(|k| a[k] & b[k]);
+                }
+                Step::And { a, b, out } => {
+                    let (a, b) = (slots[a as usize], slots[b as usize]);
+                    slots[out as usize] = std::array::from_fn(|k| a[k] & b[k]);
+                }
+                Step::Or { a, b, out } => {
+                    let (a, b) = (slots[a as usize], slots[b as usize]);
+                    slots[out as usize] = std::array::from_fn(|k| a[k] | b[k]);
+                }
+                Step::Not { a, out } => {
+                    let a = slots[a as usize];
+                    slots[out as usize] = std::array::from_fn(|k| !a[k]);
+                }
+            }
+        }
+        slots[self.result as usize]
+    }
+}
+
+impl Builder {
+    fn slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        })
+    }
+
+    /// A slot of its own with the gate's value.
+    fn gate(&mut self, gate: &Gate, values: &[u32], negations: &mut [Option<u32>]) -> u32 {
+        // A column's slices, each with whether it is ours to reuse.
+        let mut columns: Vec<Vec<(u32, bool)>> = vec![Vec::new(); (u128::BITS - gate.total().leading_zeros()) as usize];
+        for (input, &weight) in gate.weights().iter().enumerate().filter(|(_, weight)| **weight != 0) {
+            let slice = match weight > 0 {
+                true => values[input],
+                false => *negations[input].get_or_insert_with(|| {
+                    let out = self.slot();
+                    self.steps.push(Step::Not { a: values[input], out });
+                    out
+                }),
+            };
+            let magnitude = weight.unsigned_abs();
+            (0..columns.len()).filter(|p| magnitude >> p & 1 == 1).for_each(|p| columns[p].push((slice, false)));
+        }
+        let mut reached = AtLeast::Always;
+        for p in 0..columns.len() {
+            let plane = self.add_column(&mut columns, p);
+            let needed = gate.need() >> p & 1 == 1;
+            reached = match (reached, plane, needed) {
+                (AtLeast::Always, _, false) | (AtLeast::Never, None, false) => reached,
+                (AtLeast::Slot(_), None, false) => reached,
+                (_, None, true) | (AtLeast::Never, _, true) => AtLeast::Never,
+                (AtLeast::Always, Some((plane, _)), true) | (AtLeast::Never, Some((plane, _)), false) => {
+                    AtLeast::Slot(self.owned_copy(plane))
+                }
+                (AtLeast::Slot(so_far), Some((plane, _)), true) => {
+                    self.steps.push(Step::And { a: plane, b: so_far, out: so_far });
+                    AtLeast::Slot(so_far)
+                }
+                (AtLeast::Slot(so_far), Some((plane, _)), false) => {
+                    self.steps.push(Step::Or { a: plane, b: so_far, out: so_far });
+                    AtLeast::Slot(so_far)
+                }
+            };
+            if let Some((slot, true)) = plane {
+                self.free.push(slot);
+            }
+        }
+        match reached {
+            AtLeast::Slot(slot) => slot,
+            _ => unreachable!("a gate of a simplified label is not constant"),
+        }
+    }
+
+    /// Adds up one column into at most one slice, carrying into the next.
+    fn add_column(&mut self, columns: &mut [Vec<(u32, bool)>], p: usize) -> Option<(u32, bool)> {
+        let mut column = std::mem::take(&mut columns[p]);
+        while column.len() >= 2 {
+            let (a, a_ours) = column.remove(0);
+            let (b, b_ours) = column.remove(0);
+            let third = if column.is_empty() { None } else { Some(column.remove(0)) };
+            let operands = [Some((a, a_ours)), Some((b, b_ours)), third];
+            self.free.extend(operands.into_iter().flatten().filter(|(_, ours)| *ours).map(|(slot, _)| slot));
+            let (sum, carry) = (self.slot(), self.slot());
+            self.steps.push(match third {
+                Some((c, _)) => Step::Full { a, b, c, sum, carry },
+                None => Step::Half { a, b, sum, carry },
+            });
+            column.push((sum, true));
+            match columns.get_mut(p + 1) {
+                Some(next) => next.push((carry, true)),
+                // The total fits the columns, so this carry is never set.
+                None => self.free.push(carry),
+            }
+        }
+        column.pop()
+    }
+
+    fn owned_copy(&mut self, slot: u32) -> u32 {
+        let out = self.slot();
+        self.steps.push(Step::And { a: slot, b: slot, out });
+        out
+    }
+
+    fn conjunction(&mut self, values: &[u32]) -> u32 {
+        let (&first, rest) = values.split_first().expect("a label that is not constant has a last gate");
+        if rest.is_empty() {
+            return first;
+        }
+        let out = self.owned_copy(first);
+        for &value in rest {
+            self.steps.push(Step::And { a: value, b: out, out });
+        }
+        out
+    }
+}
