@@ -5,6 +5,8 @@
 //! the paper: from a CNF to an SDD.
 
 mod apply;
+#[cfg(feature = "apply")]
+mod compile_apply;
 mod compile_clauses;
 mod count;
 mod error;
@@ -12,8 +14,11 @@ mod exchange;
 mod manager;
 mod minimise;
 mod obdd;
+mod order;
 mod rotate;
 mod sdd_file;
+#[cfg(feature = "apply")]
+mod threshold;
 mod transform;
 mod view;
 mod vtree;
@@ -22,12 +27,15 @@ mod vtree_file;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "apply")]
+pub use compile_apply::{ApplyOptions, compile_apply};
 pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses};
 pub use count::Weight;
 pub use error::DiagramError;
 pub use manager::{Element, Sdd, SddManager};
 pub use minimise::{MinimiseOptions, Minimised};
 pub use obdd::Obdd;
+pub use order::candidate_orders;
 pub use sdd_file::{FileNode, SddFile};
 pub use view::SddNode;
 pub use vtree::{Vtree, VtreeId, VtreeNode};
