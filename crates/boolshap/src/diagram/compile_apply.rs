@@ -74,12 +74,22 @@ pub fn compile_apply(
     options: &ApplyOptions,
     watch: &Watch<'_>,
 ) -> Result<Obdd, DiagramError> {
+    compile_from(FIRST_CAPACITY, label, order, options, watch)
+}
+
+fn compile_from(
+    first_capacity: usize,
+    label: &Label,
+    order: &[Var],
+    options: &ApplyOptions,
+    watch: &Watch<'_>,
+) -> Result<Obdd, DiagramError> {
     check_order(order, label.inputs())?;
     if let Some(value) = label.constant() {
         return Ok(Obdd::from_levels(order.to_vec(), vec![vec![]; order.len()], u32::from(value)));
     }
     let most = options.max_nodes.min(MOST_NODES);
-    let mut capacity = FIRST_CAPACITY.min(most);
+    let mut capacity = first_capacity.min(most);
     let mut reported = 0;
     loop {
         // Three quarters are for nodes and the table that finds them, the rest for the cache; then the worker's stack.
@@ -316,11 +326,7 @@ impl Attempt<'_> {
 
 /// Writes a diagram of the package down level by level. Complement edges go: a node that is reached in both senses
 /// becomes two. Nodes of a level are numbered as a walk from the root meets them, so equal functions look the same.
-fn export<'id>(
-    manager: &<Diagram as Function>::Manager<'id>,
-    root: &Diagram,
-    order: &[Var],
-) -> Result<Obdd, Halt> {
+fn export<'id>(manager: &<Diagram as Function>::Manager<'id>, root: &Diagram, order: &[Var]) -> Result<Obdd, Halt> {
     let falsehood = Diagram::f(manager);
     let falsehood = falsehood.as_edge(manager);
     let truth = Diagram::t(manager);
@@ -357,4 +363,153 @@ fn export<'id>(
         levels.push(level);
     }
     Ok(Obdd::from_levels(order.to_vec(), levels, ids[&root]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagram::candidate_orders;
+    use crate::model::random::network_strategy;
+    use crate::model::{Network, Output};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    fn bits(number: usize, width: usize) -> Vec<bool> {
+        (0..width).map(|j| number >> j & 1 == 1).collect()
+    }
+
+    /// The label after the first `level` variables of the order, for each of their values: the distinct functions that
+    /// depend on the next variable are the nodes of its level.
+    fn nodes_by_definition(label: &Label, order: &[Var], level: usize) -> usize {
+        let left = order.len() - level;
+        let value = |seen: usize, unseen: usize| {
+            let mut entity = vec![false; order.len()];
+            for (depth, var) in order.iter().enumerate() {
+                entity[var.index()] = bits(seen | unseen << level, order.len())[depth];
+            }
+            label.evaluate(&entity)
+        };
+        let functions: HashSet<Vec<bool>> =
+            (0..1 << level).map(|seen| (0..1 << left).map(|unseen| value(seen, unseen)).collect()).collect();
+        let depends = |function: &&Vec<bool>| function.chunks(2).any(|pair| pair[0] != pair[1]);
+        functions.iter().filter(depends).count()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn it_is_the_reduced_diagram_of_the_label(network in network_strategy(6), first_capacity in 1usize..200) {
+            let n = network.inputs();
+            for class in 0..network.classes() {
+                let label = Label::of_class(&network, class).unwrap();
+                for order in candidate_orders(&label) {
+                    let options = ApplyOptions::default();
+                    let diagram = compile_from(first_capacity, &label, &order, &options, &Watch::unlimited()).unwrap();
+                    prop_assert_eq!(diagram.order(), &order);
+                    for number in 0..1usize << n {
+                        let entity = bits(number, n);
+                        prop_assert_eq!(diagram.evaluate(&entity), label.evaluate(&entity));
+                    }
+                    for (depth, (_, nodes)) in diagram.levels().enumerate() {
+                        prop_assert_eq!(nodes.len(), nodes_by_definition(&label, &order, n - 1 - depth));
+                    }
+                    // Roomy tables from the start give the very same.
+                    prop_assert_eq!(compile_apply(&label, &order, &options, &Watch::unlimited()).unwrap(), diagram);
+                }
+            }
+        }
+    }
+
+    /// Gates over all inputs with weights +-1 in a fixed pattern that repeats late.
+    fn dense(widths: &[usize]) -> Label {
+        let weights = |salt: usize, width: usize| -> Vec<i128> {
+            (0..width).map(|j| if (salt * 7919 + j * j * 31 + salt * j * 17) / 5 % 2 == 0 { 1 } else { -1 }).collect()
+        };
+        let layers = widths.windows(2).map(|pair| {
+            (0..pair[1]).map(|gate| Gate::new(weights(gate + 1, pair[0]), pair[0] as i128 / 2).unwrap()).collect()
+        });
+        let last = *widths.last().unwrap();
+        let output = Output::Step(Gate::new(weights(99, last), last as i128 / 2).unwrap());
+        Label::of_class(&Network::new(widths[0], layers.collect(), output).unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn limits_tell_how_far_it_got() {
+        let label = dense(&[12, 9]);
+        let order = &candidate_orders(&label)[0];
+        let compile = |max_nodes, watch: &Watch<'_>| compile_apply(&label, order, &ApplyOptions { max_nodes }, watch);
+        let Err(DiagramError::CompileGates { cause, layer: 2, layers: 2, done: 0, gates: 1, .. }) =
+            compile(400, &Watch::unlimited())
+        else {
+            panic!("400 nodes hold the first layer, but not the second");
+        };
+        assert_eq!(*cause, DiagramError::TooManyNodes { limit: 400 });
+        for max_nodes in [0, 1, 11, 50] {
+            let error = compile(max_nodes, &Watch::unlimited()).unwrap_err();
+            assert!(matches!(error, DiagramError::CompileGates { layer: 1, .. }), "{max_nodes}: {error}");
+        }
+        let error = compile(50, &Watch::unlimited()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the limit of 50 diagram nodes is reached after 0 of 9 gates of layer 1 of 2"),
+            "{error}"
+        );
+
+        let stop = AtomicBool::new(true);
+        for watch in [Watch::unlimited().timeout(Duration::ZERO), Watch::unlimited().stop_flag(&stop)] {
+            let error = compile(1 << 20, &watch).unwrap_err();
+            let DiagramError::CompileGates { cause, layer: 1, .. } = error else { panic!("{error}") };
+            assert!(matches!(*cause, DiagramError::Stopped(_)));
+        }
+        assert!(matches!(
+            compile_apply(&label, &order[1..], &ApplyOptions::default(), &Watch::unlimited()),
+            Err(DiagramError::NotAPermutation { variables: 12, variable: 1 })
+        ));
+    }
+
+    #[test]
+    fn the_limit_is_as_low_as_it_says() {
+        // Whatever the limit, the answer is an error or the same diagram, and some limit is enough.
+        let label = dense(&[10, 6]);
+        let order = &candidate_orders(&label)[0];
+        let full = compile_apply(&label, order, &ApplyOptions::default(), &Watch::unlimited()).unwrap();
+        let mut fits = Vec::new();
+        for max_nodes in (0..3000).step_by(50) {
+            match compile_from(64, &label, order, &ApplyOptions { max_nodes }, &Watch::unlimited()) {
+                Ok(diagram) => {
+                    assert_eq!(diagram, full, "limit {max_nodes}");
+                    fits.push(true);
+                }
+                Err(error) => {
+                    assert!(matches!(error, DiagramError::CompileGates { .. }), "{error}");
+                    fits.push(false);
+                }
+            }
+        }
+        assert!(fits.iter().any(|fits| *fits) && !fits[0] && !fits[1], "{fits:?}");
+    }
+
+    #[test]
+    fn no_room_is_an_error() {
+        let label = dense(&[4, 2]);
+        let order = &candidate_orders(&label)[0];
+        let options = ApplyOptions { max_nodes: usize::MAX };
+        // Two thousand million nodes are more than a hundred gigabytes: either the system says no, or it works.
+        match compile_from(usize::MAX, &label, order, &options, &Watch::unlimited().timeout(Duration::ZERO)) {
+            Err(DiagramError::NoRoom { nodes: MOST_NODES, .. } | DiagramError::CompileGates { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn progress_is_told_gate_by_gate_and_never_goes_back() {
+        let label = dense(&[12, 9]);
+        let told = std::sync::Mutex::new(Vec::new());
+        let report = |done, total| told.lock().unwrap().push((done, total));
+        let watch = Watch::unlimited().progress(&report);
+        compile_from(100, &label, &candidate_orders(&label)[0], &ApplyOptions::default(), &watch).unwrap();
+        let gates: u64 = label.layers().iter().map(|gates| gates.len() as u64).sum();
+        assert_eq!(*told.lock().unwrap(), (1..=gates).map(|done| (done, gates)).collect::<Vec<_>>());
+    }
 }

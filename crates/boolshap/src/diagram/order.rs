@@ -41,7 +41,8 @@ pub fn candidate_orders(label: &Label) -> Vec<Vec<Var>> {
     falling.sort_by(|&a, &b| first.influence[b].total_cmp(&first.influence[a]));
     let mut rising: Vec<usize> = (0..variables).collect();
     rising.sort_by(|&a, &b| first.influence[a].total_cmp(&first.influence[b]));
-    let found = [Some((0..variables).collect()), Some(falling), Some(rising), first.by_shared_gates(), first.by_columns()];
+    let found =
+        [Some((0..variables).collect()), Some(falling), Some(rising), first.by_shared_gates(), first.by_columns()];
     let mut orders: Vec<Vec<Var>> = Vec::new();
     for order in found.into_iter().flatten() {
         let order = order.into_iter().map(Var::new).collect();
@@ -132,7 +133,8 @@ impl FirstLayer {
 
     /// A chain of nearest neighbours, from the most influential variable on; `None` if it would take too long.
     fn by_columns(&self) -> Option<Vec<usize>> {
-        let pairs = self.gates.iter().try_fold(0usize, |sum, gate| sum.checked_add(gate.len().checked_mul(gate.len())?));
+        let pairs =
+            self.gates.iter().try_fold(0usize, |sum, gate| sum.checked_add(gate.len().checked_mul(gate.len())?));
         if pairs.is_none_or(|pairs| pairs > MOST_PAIRS) {
             return None;
         }
@@ -214,5 +216,86 @@ impl<'a> Walker<'a> {
             next += 1;
         }
         order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::random::network_strategy;
+    use crate::model::{Gate, Network, Output};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_order_is_one_and_none_comes_twice(network in network_strategy(7)) {
+            for class in 0..network.classes() {
+                let label = Label::of_class(&network, class).unwrap();
+                let orders = candidate_orders(&label);
+                prop_assert!(orders[0].iter().enumerate().all(|(index, var)| var.index() == index));
+                for (index, order) in orders.iter().enumerate() {
+                    prop_assert_eq!(check_order(order, network.inputs()), Ok(()));
+                    prop_assert!(!orders[..index].contains(order));
+                }
+                prop_assert_eq!(candidate_orders(&label), orders);
+            }
+        }
+    }
+
+    fn first_layer(inputs: usize, rows: &[&[i128]]) -> FirstLayer {
+        let gates: Vec<Gate> = rows.iter().map(|row| Gate::new(row.to_vec(), 1).unwrap()).collect();
+        let output = Gate::new(vec![1; gates.len()], 1).unwrap();
+        let network = Network::new(inputs, vec![gates], Output::Step(output)).unwrap();
+        FirstLayer::of(&Label::of_class(&network, 1).unwrap())
+    }
+
+    #[test]
+    fn influence_flows_back_through_the_layers() {
+        let layer = first_layer(3, &[&[1, 1, 0], &[0, -1, 3]]);
+        // Each gate carries half of the output, and divides it 1:1 and 1:3.
+        assert_eq!(layer.influence, [0.25, 0.375, 0.375]);
+    }
+
+    #[test]
+    fn a_shuffled_chain_is_found_again() {
+        // Gates look at 3 neighbours of a line whose points are numbered 7 j mod 30.
+        let place: Vec<usize> = (0..30).map(|j| 7 * j % 30).collect();
+        let rows: Vec<Vec<i128>> = (0..28)
+            .map(|gate| {
+                let mut row = vec![0; 30];
+                (gate..gate + 3).for_each(|j| row[place[j]] = 1);
+                row
+            })
+            .collect();
+        let rows: Vec<&[i128]> = rows.iter().map(Vec::as_slice).collect();
+        let order = first_layer(30, &rows).by_shared_gates().unwrap();
+        let mut rank = vec![0; 30];
+        order.iter().enumerate().for_each(|(index, &var)| rank[var] = index);
+        for j in 1..30 {
+            assert!(rank[place[j - 1]].abs_diff(rank[place[j]]) <= 2, "{order:?}");
+        }
+        assert!(first_layer(2, &[&[1, 1], &[1, -1]]).by_shared_gates().is_none());
+    }
+
+    #[test]
+    fn equal_and_opposite_columns_stand_together() {
+        // Variables 0 and 3 are equal, 1 and 4 opposite, 2 and 5 proportional; 6 is not looked at.
+        let layer = first_layer(
+            7,
+            &[&[1, 2, 1, 1, -2, 2, 0], &[1, -2, 3, 1, 2, 6, 0], &[-1, 1, 1, -1, -1, 2, 0], &[1, 1, -1, 1, -1, -2, 0]],
+        );
+        let order = layer.by_columns().unwrap();
+        let pairs: Vec<usize> = order.iter().map(|var| var % 3).collect();
+        assert!(pairs[0] == pairs[1] && pairs[2] == pairs[3] && pairs[4] == pairs[5] && order[6] == 6, "{order:?}");
+    }
+
+    #[test]
+    fn a_wrong_order_names_the_variable() {
+        let order = |indices: &[usize]| indices.iter().map(|&index| Var::new(index)).collect::<Vec<_>>();
+        let wrong = |variable| Err(DiagramError::NotAPermutation { variables: 3, variable });
+        assert_eq!(check_order(&order(&[2, 0, 1]), 3), Ok(()));
+        assert_eq!(check_order(&order(&[2, 0]), 3), wrong(2));
+        assert_eq!(check_order(&order(&[2, 0, 2]), 3), wrong(3));
+        assert_eq!(check_order(&order(&[2, 0, 3]), 3), wrong(4));
     }
 }
