@@ -182,7 +182,7 @@ mod tests {
         // Powers of two: the inputs are a number, and its bits are compared down to the last that is set in the need.
         let weights: Vec<u128> = (0..110).rev().map(|i| 1 << i).collect();
         for zeros in [0, 7] {
-            let need = (1u128 << 110) / 3 >> zeros << zeros | 1 << zeros;
+            let need = (((1u128 << 110) / 3) >> zeros | 1) << zeros;
             let diagram = Threshold::new(&weights, need, 110, &Watch::unlimited()).unwrap();
             assert_eq!(diagram.nodes.len(), 110 - zeros);
         }
