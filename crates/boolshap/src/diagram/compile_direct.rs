@@ -93,7 +93,7 @@ pub struct Direct {
 /// assert_eq!((direct.route, direct.diagram.len()), (Route::PartialSums, 25 * 26));
 /// ```
 pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<Direct, DiagramError> {
-    let used = used_inputs(label);
+    let used = label.used_inputs().len();
     let routes = match options.route {
         Some(route) => vec![(route, "it was asked for".to_string())],
         None => by_promise(label, used),
@@ -105,7 +105,7 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
             Ok((diagram, orders)) => {
                 return Ok(Direct { diagram, route: *route, reason: reason.clone(), orders, abandoned });
             }
-            Err(error) if is_interrupt(&error) => return Err(error),
+            Err(error) if stopped(&error) == Some(Stopped::Interrupted) => return Err(error),
             Err(error) => abandoned.push((*route, error)),
         }
     }
@@ -115,18 +115,13 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
     }
 }
 
-fn is_interrupt(error: &DiagramError) -> bool {
+/// Why a route was stopped from outside, if it was.
+fn stopped(error: &DiagramError) -> Option<Stopped> {
     match error {
-        DiagramError::Stopped(Stopped::Interrupted) => true,
-        DiagramError::Sums { cause, .. } => is_interrupt(cause),
-        _ => false,
+        DiagramError::Stopped(stopped) => Some(*stopped),
+        DiagramError::Sums { cause, .. } | DiagramError::CompileGates { cause, .. } => stopped(cause),
+        _ => None,
     }
-}
-
-/// How many inputs the label depends on, or may.
-fn used_inputs(label: &Label) -> usize {
-    let first = &label.layers()[0];
-    (0..label.inputs()).filter(|&input| first.iter().any(|gate| gate.weights()[input] != 0)).count()
 }
 
 /// The routes, best first, each with the reason for its place.
@@ -170,7 +165,7 @@ fn along(
     match route {
         Route::TruthTable => {
             let mut orders = candidate_orders(label);
-            if used_inputs(label) > CHEAP_INPUTS {
+            if label.used_inputs().len() > CHEAP_INPUTS {
                 orders.truncate(1);
             }
             smallest(&orders, |order| compile_table(label, order, options.max_nodes, watch))
@@ -185,7 +180,7 @@ fn along(
             for order in &orders {
                 match compile_apply(label, order, &apply, watch) {
                     Ok(diagram) => return Ok((diagram, 1)),
-                    Err(error) if matches!(error, DiagramError::Stopped(_)) => return Err(error),
+                    Err(error) if stopped(&error).is_some() => return Err(error),
                     Err(error) => last = Some(error),
                 }
             }

@@ -10,6 +10,7 @@
 //! Cost: proportional to the number of states, which is at most the product of the first layer's ranges and at most 2^k
 //! at level k; each takes a few dozen bytes while its level is worked on and eight afterwards.
 
+use super::order::check_order;
 use super::reduce::Reducer;
 use super::sum_state::{Open, Outcome, SumNetwork};
 use super::{DiagramError, Obdd};
@@ -71,6 +72,7 @@ struct Shard {
 /// assert_eq!(diagram.len(), 30 * 31);
 /// ```
 pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Watch<'_>) -> Result<Obdd, DiagramError> {
+    check_order(order, label.inputs())?;
     let variables = order.len();
     if let Some(value) = label.constant() {
         return Ok(Obdd::from_levels(order.to_vec(), vec![Vec::new(); variables], value.into()));

@@ -8,6 +8,7 @@
 //! Cost: 2^n label evaluations and 2^(n-5) keys to compare, whatever the network looks like. Memory: the table, 2^(n-3)
 //! bytes, three times over while the words are told apart; 30 inputs take less than a gigabyte besides the diagram.
 
+use super::order::check_order;
 use super::reduce::Reducer;
 use super::{DiagramError, Obdd};
 use crate::lit::{Var, Watch};
@@ -30,11 +31,17 @@ pub const MAX_TABLE_INPUTS: usize = 32;
 /// assert!(diagram.evaluate(&[true, false, true]));
 /// ```
 pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Watch<'_>) -> Result<Obdd, DiagramError> {
-    let variables = order.len();
+    check_order(order, label.inputs())?;
+    let mut used = vec![false; label.inputs()];
+    label.used_inputs().into_iter().for_each(|input| used[input] = true);
+    // Inputs that nothing looks at go on top, where they cost nothing.
+    let (below, above): (Vec<Var>, Vec<Var>) = order.iter().partition(|var| used[var.index()]);
+    let variables = below.len();
     if variables > MAX_TABLE_INPUTS {
         return Err(DiagramError::TooManyInputs { route: "truth-table", inputs: variables, limit: MAX_TABLE_INPUTS });
     }
-    let words = AllInputs::new(label, order).table(watch)?;
+    let order: Vec<Var> = above.into_iter().chain(below).collect();
+    let words = AllInputs::below(label, &order, variables).table(watch)?;
     watch.check()?;
     let mut reducer = Reducer::new(max_nodes);
     let mut nodes = Vec::new();
@@ -44,5 +51,5 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
         watch.check()?;
         reducer.halve(&mut nodes)?;
     }
-    Ok(reducer.finish(order, nodes[0]))
+    Ok(reducer.finish(&order, nodes[0]))
 }

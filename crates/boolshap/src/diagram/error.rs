@@ -6,8 +6,8 @@ use crate::lit::{Lit, Stopped};
 /// Why a diagram could not be built, read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiagramError {
-    /// A vtree was asked for over something that is not every variable exactly once.
-    #[error("a vtree needs each of its {variables} variables once, but {variable} is missing or stands twice")]
+    /// A vtree or an order was asked for over something that is not every variable exactly once.
+    #[error("a vtree or order needs each of its {variables} variables once, but {variable} is missing or stands twice")]
     NotAPermutation {
         /// How many variables there are.
         variables: usize,
@@ -141,6 +141,30 @@ pub enum DiagramError {
         size: usize,
         /// What to try instead.
         advice: &'static str,
+    },
+    /// Compiling a network gate by gate came to no end.
+    #[error("{cause} after {done} of {gates} gates of layer {layer} of {layers}; {advice}")]
+    CompileGates {
+        /// Which limit it was.
+        cause: Box<DiagramError>,
+        /// The layer of the simplified network that was being compiled, from 1.
+        layer: usize,
+        /// How many layers there are.
+        layers: usize,
+        /// How many gates of the layer had been compiled; if all, they were being joined.
+        done: usize,
+        /// How many gates the layer has.
+        gates: usize,
+        /// What to try instead.
+        advice: &'static str,
+    },
+    /// The system has no room for a diagram of the limit's size.
+    #[error("the system has no room for {nodes} diagram nodes ({bytes} bytes); lower the limit")]
+    NoRoom {
+        /// How many nodes were asked for.
+        nodes: usize,
+        /// What they would take.
+        bytes: usize,
     },
 }
 

@@ -6,6 +6,8 @@
 //! network's label by the truth table, by partial sums, or by applying gates on OxiDD, whichever fits.
 
 mod apply;
+#[cfg(feature = "apply")]
+mod compile_apply;
 mod compile_clauses;
 mod compile_direct;
 mod compile_sums;
@@ -17,10 +19,13 @@ mod exchange;
 mod manager;
 mod minimise;
 mod obdd;
+mod order;
 mod reduce;
 mod rotate;
 mod sdd_file;
 mod sum_state;
+#[cfg(feature = "apply")]
+mod threshold;
 mod transform;
 mod view;
 mod vtree;
@@ -31,6 +36,8 @@ mod direct_tests;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "apply")]
+pub use compile_apply::{ApplyOptions, compile_apply};
 pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses};
 pub use compile_direct::{Direct, DirectOptions, Route, compile_direct};
 pub use compile_sums::{SumsLimits, compile_sums};
@@ -40,6 +47,7 @@ pub use error::DiagramError;
 pub use manager::{Element, Sdd, SddManager};
 pub use minimise::{MinimiseOptions, Minimised};
 pub use obdd::Obdd;
+pub use order::candidate_orders;
 pub use sdd_file::{FileNode, SddFile};
 pub use view::SddNode;
 pub use vtree::{Vtree, VtreeId, VtreeNode};

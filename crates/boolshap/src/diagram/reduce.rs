@@ -97,8 +97,9 @@ impl Reducer {
         Ok(())
     }
 
-    /// The diagram with this root, when all levels are there.
-    pub(super) fn finish(self, order: &[Var], root: u32) -> Obdd {
+    /// The diagram with this root; levels that are not there have no node.
+    pub(super) fn finish(mut self, order: &[Var], root: u32) -> Obdd {
+        self.levels.resize(order.len(), Vec::new());
         Obdd::from_levels(order.to_vec(), self.levels, root)
     }
 }

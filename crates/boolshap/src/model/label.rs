@@ -46,6 +46,12 @@ impl Label {
         &self.layers
     }
 
+    /// The inputs that some gate looks at, ascending; the label depends on no other.
+    pub fn used_inputs(&self) -> Vec<usize> {
+        let first = &self.layers[0];
+        (0..self.inputs).filter(|&input| first.iter().any(|gate| gate.weights()[input] != 0)).collect()
+    }
+
     /// The label if it is known to be the same for all inputs.
     pub fn constant(&self) -> Option<bool> {
         match self.layers.last().expect("there is a layer").as_slice() {
