@@ -11,8 +11,8 @@
 //!
 //! *Memory.* A diagram is dropped after the last gate that looks at it, and OxiDD collects what nobody refers to. Its
 //! tables have a fixed capacity, and the cache is paid for at once, so work begins in small ones and, when they prove too
-//! small, once more from the start in much larger ones: small networks cost little, and large ones seldom more than a
-//! tenth for the attempts before. Full tables of the largest size allowed are [`DiagramError::TooManyNodes`].
+//! small, once more from the start in much larger ones: small networks cost little, and large ones a tenth to a
+//! half more for the attempts before. Full tables of the largest size allowed are [`DiagramError::TooManyNodes`].
 //! Complement edges are not used: they gain nothing here, where a gate is hardly ever met in both senses, and plain
 //! diagrams were the faster by a few per cent.
 //!
