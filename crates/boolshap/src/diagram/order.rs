@@ -15,7 +15,6 @@
 //! Cost: linear in the number of weights, but for the last, which takes the sum of the squares of the gates' inputs and
 //! is left out where that is above [`MOST_PAIRS`].
 
-#[cfg(any(feature = "apply", test))]
 use super::DiagramError;
 use crate::lit::Var;
 use crate::model::Label;
@@ -55,7 +54,6 @@ pub fn candidate_orders(label: &Label) -> Vec<Vec<Var>> {
 }
 
 /// Whether an order names each variable exactly once.
-#[cfg(any(feature = "apply", test))]
 pub(super) fn check_order(order: &[Var], variables: usize) -> Result<(), DiagramError> {
     let mut seen = vec![false; variables];
     for var in order {
