@@ -269,10 +269,26 @@ fn layered(n: usize, width: usize, seed: u64) -> Circuit {
     builder.finish(level[0]).unwrap()
 }
 
+/// Whether a walk of n steps between two walls ends in the upper half: each 1 leads up or down, by turns of its own.
+fn walk(n: usize, places: usize) -> Circuit {
+    let mut builder = CircuitBuilder::new(n).unwrap();
+    let mut ends: Vec<NodeId> = (0..places).map(|place| builder.constant(2 * place >= places).unwrap()).collect();
+    for v in (0..n).rev() {
+        let up = v * v % 7 < 3;
+        let step = |place: usize| if up { (place + 1).min(places - 1) } else { place.saturating_sub(1) };
+        let decide = |place: usize| match (ends[place], ends[step(place)]) {
+            (lo, hi) if lo == hi => lo,
+            (lo, hi) => builder.decision(Var::new(v), lo, hi).unwrap(),
+        };
+        ends = (0..places).map(decide).collect();
+    }
+    builder.finish(ends[places / 2]).unwrap()
+}
+
 #[test]
 fn a_hundred_features_with_odd_probabilities_against_fractions() {
     let n = 100;
-    let circuit = layered(n, 4, 7);
+    let circuit = walk(n, 6);
     let probabilities = (0..n).map(|v| fraction(1 + v as u64 % 7, 8)).collect();
     let distribution = Distribution::product(probabilities).unwrap();
     let entity: Vec<bool> = (0..n).map(|v| v % 3 == 0).collect();
@@ -283,10 +299,22 @@ fn a_hundred_features_with_odd_probabilities_against_fractions() {
     assert_close(&explain(&paper, &[&entity], &distribution), &exact, 1e-14);
 }
 
+/// Gates that say what a diagram says cost no more than the diagram.
+#[test]
+fn decisions_are_seen_through_gates_and_smoothing() {
+    let table: Vec<u64> = (1..=8u64).map(|word| word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7)).collect();
+    for circuit in [from_table(9, &table), threshold(20, 7), parity(9), walk(30, 6)] {
+        let nodes = FastEngine::new(&circuit).unwrap().nodes();
+        for form in [expand_decisions(&circuit).unwrap(), smooth(&circuit).unwrap(), paper_form(&circuit).unwrap()] {
+            assert_eq!(FastEngine::new(&form).unwrap().nodes(), nodes);
+        }
+    }
+}
+
 #[test]
 fn more_nodes_than_sixteen_bits_name() {
     let n = 22;
-    let circuit = layered(n, 4000, 3);
+    let circuit = layered(n, 14_000, 3);
     let entities: Vec<Vec<bool>> = (0..11).map(|row| assignment(n, 0x15_3579 * (row + 1))).collect();
     let engine = FastEngine::new(&circuit).unwrap();
     assert!(engine.nodes() > 1 << 16);

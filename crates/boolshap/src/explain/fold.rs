@@ -1,7 +1,7 @@
 //! A circuit as few nodes as the sweeps can do with: decisions, and sums of products for the rest.
 //!
 //! A literal is a decision between constants; a conjunction with a literal is a decision with a false branch; an or-gate
-//! over `x and A` and `not x and B` is the decision between B and A, however the two ands are written. What remains are
+//! over `x and A` and `not x and B` is the decision between B and A, wherever in the two conjunctions the literals stand. What remains are
 //! sums of products of two: an or-gate over and-gates of its own is one of them, as the elements of an SDD are. Constants
 //! disappear, and with them the gates that smoothing adds, which are true. A variable that goes with them has no
 //! influence. Cost: linear in the circuit, by an explicit order, so that no depth matters.
@@ -47,9 +47,8 @@ pub(super) struct Folded {
 impl Folded {
     /// Folds what the root reaches; decomposability has been checked.
     pub(super) fn new(circuit: &Circuit) -> Self {
-        let uses = circuit.uses();
-        let mut folder =
-            Folder { circuit, uses, terms: vec![Term::FALSE; circuit.stored_nodes()], ..Folder::empty(circuit) };
+        let terms = vec![Term::FALSE; circuit.stored_nodes()];
+        let mut folder = Folder { uses: circuit.uses(), terms, ..Folder::default() };
         for id in circuit.reachable() {
             folder.terms[id.index()] = match circuit.node(id) {
                 Node::Constant(value) => Term::constant(value),
@@ -67,8 +66,8 @@ impl Folded {
     }
 }
 
-struct Folder<'c> {
-    circuit: &'c Circuit,
+#[derive(Default)]
+struct Folder {
     uses: Vec<u32>,
     /// The term of each node of the circuit that is done.
     terms: Vec<Term>,
@@ -79,13 +78,7 @@ struct Folder<'c> {
     products: HashMap<[Term; 2], Term>,
 }
 
-impl<'c> Folder<'c> {
-    fn empty(circuit: &'c Circuit) -> Self {
-        let (items, pairs) = (Vec::new(), Vec::new());
-        let (decisions, products) = (HashMap::new(), HashMap::new());
-        Folder { circuit, uses: Vec::new(), terms: Vec::new(), items, pairs, decisions, products }
-    }
-
+impl Folder {
     fn term(&self, id: NodeId) -> Term {
         self.terms[id.index()]
     }
@@ -142,12 +135,11 @@ impl<'c> Folder<'c> {
                 };
             }
         }
-        for &factor in factors {
-            product = match self.as_literal(factor) {
-                Some(lit) if lit.is_negative() => self.shared_decision(lit.var(), product, Term::FALSE),
-                Some(lit) => self.shared_decision(lit.var(), Term::FALSE, product),
-                None => product,
-            };
+        // The first comes on top: a decision's literal is often written first.
+        for &factor in factors.iter().rev() {
+            if let Some(lit) = self.as_literal(factor) {
+                product = self.guarded(lit, product);
+            }
         }
         product
     }
@@ -173,7 +165,7 @@ impl<'c> Folder<'c> {
             [] => return Term::FALSE,
             [one] => return self.term(one),
             [one, other] => {
-                if let Some(decision) = self.as_decision(one, other) {
+                if let Some(decision) = self.as_decision(self.term(one), self.term(other)) {
                     return decision;
                 }
             }
@@ -193,32 +185,44 @@ impl<'c> Folder<'c> {
         self.push_sum(&pairs)
     }
 
-    /// The decision that the or of two nodes is, if one has a literal as a factor and the other its negation.
-    fn as_decision(&mut self, one: NodeId, other: NodeId) -> Option<Term> {
-        let (mut one, mut other) = (self.factors(one)?, self.factors(other)?);
-        let literals: HashMap<Lit, usize> =
-            one.iter().enumerate().filter_map(|(place, &factor)| Some((self.as_literal(factor)?, place))).collect();
-        let (place, lit, opposite) = other.iter().enumerate().find_map(|(place, &factor)| {
-            let lit = self.as_literal(factor)?;
-            Some((place, lit, *literals.get(&!lit)?))
-        })?;
-        one.remove(opposite);
-        other.remove(place);
-        let (with, without) = if lit.is_negative() { (one, other) } else { (other, one) };
-        let (hi, lo) = (self.product(&with), self.product(&without));
+    /// The decision that the or of two terms is, if one is guarded by a literal and the other by its negation.
+    fn as_decision(&mut self, one: Term, other: Term) -> Option<Term> {
+        let (one, other) = (self.guards(one), self.guards(other));
+        let places: HashMap<Lit, usize> = one.iter().enumerate().map(|(place, &(lit, _))| (lit, place)).collect();
+        let (place, lit, opposite) =
+            other.iter().enumerate().find_map(|(place, &(lit, _))| Some((place, lit, *places.get(&!lit)?)))?;
+        let (with, without) = (self.without_guard(&other, place), self.without_guard(&one, opposite));
+        let (hi, lo) = if lit.is_negative() { (without, with) } else { (with, without) };
         Some(self.shared_decision(lit.var(), lo, hi))
     }
 
-    /// The factors of a node; none of an and-gate that is long and used elsewhere too, of which every user would make
-    /// new nodes.
-    fn factors(&self, id: NodeId) -> Option<Vec<Term>> {
-        const SHORT: usize = 3;
-        match self.circuit.node(id) {
-            Node::And(children) if self.uses[id.index()] == 1 || children.len() <= SHORT => {
-                Some(children.iter().map(|&child| self.term(child)).collect())
-            }
-            Node::And(_) => None,
-            _ => Some(vec![self.term(id)]),
+    /// The literals that a term is the conjunction with, each with what remains behind it. So many are looked for that
+    /// a decision of any sensible compiler is seen, and no chain of them is walked again and again.
+    fn guards(&self, mut term: Term) -> Vec<(Lit, Term)> {
+        const ENOUGH: usize = 64;
+        let mut guards = Vec::new();
+        while guards.len() < ENOUGH {
+            let Some(item) = term.index().checked_sub(2).and_then(|index| self.items.get(index)) else { break };
+            let (lit, rest) = match *item {
+                Item::Decision { var, lo: Term::FALSE, hi } => (var.positive(), hi),
+                Item::Decision { var, lo, hi: Term::FALSE } => (var.negative(), lo),
+                _ => break,
+            };
+            guards.push((lit, rest));
+            term = rest;
+        }
+        guards
+    }
+
+    /// A guarded term without its guard at this place.
+    fn without_guard(&mut self, guards: &[(Lit, Term)], place: usize) -> Term {
+        guards[..place].iter().rev().fold(guards[place].1, |rest, &(lit, _)| self.guarded(lit, rest))
+    }
+
+    fn guarded(&mut self, lit: Lit, rest: Term) -> Term {
+        match lit.is_negative() {
+            true => self.shared_decision(lit.var(), rest, Term::FALSE),
+            false => self.shared_decision(lit.var(), Term::FALSE, rest),
         }
     }
 }

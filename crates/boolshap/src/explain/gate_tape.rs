@@ -124,32 +124,59 @@ impl<I: SlotId> GateTape<I> {
             down_pairs: Vec::new(),
         };
         let slot = |term: Term| if term <= Term::TRUE { term.index() } else { term.index() - 2 + first };
-        let mut users: Vec<Vec<[u32; 2]>> = vec![Vec::new(); used];
-        for (index, item) in folded.items.iter().enumerate() {
-            let pairs = match *item {
-                Item::Decision { var, lo, hi } => {
-                    let player = players.partition_point(|&player| player < var);
-                    vec![[2 + 2 * player, slot(hi)], [3 + 2 * player, slot(lo)]]
-                }
-                Item::Sum { start, end } => folded.pairs[start..end].iter().map(|pair| pair.map(slot)).collect(),
-            };
+        for item in &folded.items {
+            let start = tape.up_pairs.len();
             // A product with false is none.
-            let pairs: Vec<[usize; 2]> = pairs.into_iter().filter(|pair| !pair.contains(&0)).collect();
-            extend(&mut tape.up, pairs.len());
-            for &[a, b] in &pairs {
-                tape.up_pairs.push([a, b].map(I::new));
-                users[a].push([(first + index) as u32, b as u32]);
-                users[b].push([(first + index) as u32, a as u32]);
+            let mut add = |pair: [usize; 2]| (!pair.contains(&0)).then(|| tape.up_pairs.push(pair.map(I::new)));
+            match *item {
+                Item::Decision { var, lo, hi } => {
+                    let literal = 2 + 2 * players.partition_point(|&player| player < var);
+                    add([literal, slot(hi)]);
+                    add([literal + 1, slot(lo)]);
+                }
+                Item::Sum { start, end } => folded.pairs[start..end].iter().for_each(|pair| {
+                    add(pair.map(slot));
+                }),
+            }
+            extend(&mut tape.up, tape.up_pairs.len() - start);
+        }
+        tape.lay_down(first);
+        tape
+    }
+
+    /// The pairs of the downward sweep from those of the upward one, whose nodes begin at slot `first`.
+    fn lay_down(&mut self, first: usize) {
+        // Of each slot, where its users begin when slots are taken from the last to the first.
+        let mut starts = vec![0u32; self.used + 1];
+        for slot in self.up_pairs.as_flattened() {
+            starts[self.used - 1 - slot.index()] += 1;
+        }
+        // A literal that occurs nowhere, while its negation does, has one product too: zero.
+        starts[1..].iter_mut().for_each(|count| *count = (*count).max(1));
+        let total = starts.iter_mut().fold(0, |sum, count| sum + std::mem::replace(count, sum));
+        let mut next = starts.clone();
+        let nothing = [I::new(1), I::new(0)];
+        let mut pairs = vec![nothing; total as usize];
+        let mut node = first;
+        let mut rest = &self.up_pairs[..];
+        for run in &self.up {
+            for _ in 0..run.slots {
+                let (own, more) = rest.split_at(run.products as usize);
+                rest = more;
+                for &[a, b] in own {
+                    for (slot, other) in [(a, b), (b, a)] {
+                        let place = &mut next[self.used - 1 - slot.index()];
+                        pairs[*place as usize] = [I::new(node), other];
+                        *place += 1;
+                    }
+                }
+                node += 1;
             }
         }
-        for slot in (2..used - 1).rev() {
-            extend(&mut tape.down, users[slot].len().max(1));
-            // A literal that occurs nowhere, while its negation does, has reach 0.
-            let none = [[1, 0]];
-            let pairs = if users[slot].is_empty() { &none[..] } else { &users[slot] };
-            tape.down_pairs.extend(pairs.iter().map(|pair| pair.map(|slot| I::new(slot as usize))));
-        }
-        tape
+        // Not the root, which comes first and has no users, and not the constants, which come last.
+        let (begin, end) = (starts[1], starts[self.used - 2]);
+        starts[1..self.used - 1].windows(2).for_each(|pair| extend(&mut self.down, (pair[1] - pair[0]) as usize));
+        self.down_pairs = pairs[begin as usize..end as usize].to_vec();
     }
 }
 

@@ -89,6 +89,9 @@ pub(super) trait SlotId: Copy + Send + Sync + 'static {
     /// The id of this slot, which must be below the limit.
     fn new(index: usize) -> Self;
 
+    /// The slot's place.
+    fn index(self) -> usize;
+
     /// How many slots there must be for so many to be used.
     fn room(used: usize) -> usize;
 
@@ -108,6 +111,10 @@ impl SlotId for u16 {
     fn new(index: usize) -> Self {
         debug_assert!(index < Self::LIMIT);
         index as u16
+    }
+
+    fn index(self) -> usize {
+        self.into()
     }
 
     fn room(_: usize) -> usize {
@@ -138,6 +145,10 @@ impl SlotId for u32 {
     fn new(index: usize) -> Self {
         debug_assert!(index < Self::LIMIT);
         index as u32
+    }
+
+    fn index(self) -> usize {
+        self as usize
     }
 
     fn room(used: usize) -> usize {
