@@ -57,6 +57,9 @@ pub enum ExplainError {
     /// A circuit that the open-box algorithm cannot take.
     #[error("the open-box algorithm needs a smooth circuit of fan-in 2: {0}")]
     NotPaperForm(#[from] Violation),
+    /// A circuit that no sweep can be right on.
+    #[error("scores need a decomposable circuit: {0}")]
+    NotDecomposable(#[source] Violation),
     /// A decision node, where the open-box algorithm takes only gates.
     #[error("the open-box algorithm needs a smooth circuit of fan-in 2 made of gates: node {0} is a decision")]
     DecisionNode(NodeId),

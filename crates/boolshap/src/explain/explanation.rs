@@ -20,13 +20,17 @@ impl Explanation<f64> {
 
     /// Fails unless base value and scores add up to the prediction (the efficiency axiom), up to the tolerance.
     pub fn check_sum(&self, entity: usize) -> Result<(), ExplainError> {
-        let sum: f64 = self.scores.iter().sum();
-        let error = self.base_value + sum - f64::from(u8::from(self.prediction));
+        Self::check_sum_of(entity, self.base_value, self.scores.iter().sum(), self.prediction)
+    }
+
+    /// The same for an explanation that is held elsewhere.
+    pub(super) fn check_sum_of(entity: usize, base: f64, sum: f64, prediction: bool) -> Result<(), ExplainError> {
+        let error = base + sum - f64::from(u8::from(prediction));
         // So that a NaN fails as well.
         if error.abs() <= Self::TOLERANCE {
             return Ok(());
         }
-        Err(does_not_add_up(entity, &self.base_value, &sum, self.prediction))
+        Err(does_not_add_up(entity, &base, &sum, prediction))
     }
 }
 

@@ -1,26 +1,45 @@
-//! SHAP scores of Boolean classifiers: the paper's two ways to compute them.
+//! SHAP scores of Boolean classifiers: the fast way, and the paper's two ways to compute them.
 //!
+//! [`FastEngine`] takes any deterministic and decomposable circuit and gives floats: all scores of an entity from a few
+//! sweeps (`quadrature`, `path_integral`) over a tape made once (`fold`, `tape`, `diagram_tape`, `gate_tape`).
 //! [`BruteForce`] is formula (1) of the paper over the labels of all entities, whoever computed them: the black box.
 //! [`OpenBox`] is the algorithm of Arenas, Barceló, Bertossi and Monet on a smooth circuit of fan-in 2. Both give floats
 //! and exact fractions, for the uniform and for any product [`Distribution`], and every [`Explanation`] has passed the
 //! test that base value and scores add up to the prediction.
 
 mod brute_force;
+mod diagram_tape;
+mod distinct_rows;
 mod distribution;
 mod error;
 mod explanation;
+mod fast;
+mod fold;
+mod gate_tape;
 mod labels;
+mod lanes;
+mod multiply_adds;
 mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
+mod path_integral;
 mod polynomial;
+mod quadrature;
+mod score_table;
+mod tape;
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod fast_agreement;
 
 pub use brute_force::BruteForce;
 pub use distribution::Distribution;
 pub use error::ExplainError;
 pub use explanation::Explanation;
+pub use fast::FastEngine;
 pub use labels::Labels;
+#[doc(hidden)]
+pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
 pub use open_box::OpenBox;
+pub use score_table::ScoreTable;

@@ -1,0 +1,113 @@
+//! The integral of the derivatives along the straight path from the population to the entity, for a block of entities.
+//!
+//! In every lane, player i weighs `from_i + t (to_i - from_i)` at the point t of the path; the sums over the points of
+//! dF/dw_i, each point with its weight, are what is asked for (Owen, "Multilinear Extensions of Games", 1972). The
+//! entities of a full block have one lane each, and all lanes are at the same point. Fewer entities have 2, 4 or all lanes
+//! each, which then are at different points of the path. Sums are taken in the order of the points in either case, by a
+//! product and an addition, so that an entity's scores are the same to the last bit wherever it is computed.
+
+use super::lanes::{Buffer, Dispatch, LANES, LaneWork, Lanes};
+use super::quadrature::Point;
+use super::tape::Tape;
+use pulp::{Arch, Simd, bytemuck};
+
+/// Memory to integrate in, kept from one block to the next.
+pub(super) struct Workspace {
+    slots: Buffer,
+    weights: Buffer,
+    slopes: Buffer,
+    /// Where each player's path starts, in each lane.
+    from: Buffer,
+    /// How far it leads.
+    by: Buffer,
+    /// The integral of each player for each entity of the block.
+    sums: Buffer,
+}
+
+impl Workspace {
+    pub(super) fn new(tape: &Tape) -> Self {
+        let players = tape.players.len();
+        let [slopes, from, by, sums] = std::array::from_fn(|_| Buffer::new(players));
+        Workspace { slots: Buffer::new(tape.slots()), weights: Buffer::new(2 * players), slopes, from, by, sums }
+    }
+
+    /// Integrates for `rows` entities, at most as many as lanes. `path` tells, of an entity of the block and a player,
+    /// where the path starts and how far it leads. Returns F at the last point of the first entity.
+    pub(super) fn integrate(
+        &mut self,
+        arch: Arch,
+        tape: &Tape,
+        points: &[Point],
+        rows: usize,
+        path: impl Fn(usize, usize) -> (f64, f64),
+    ) -> f64 {
+        let spread = LANES / rows.next_power_of_two();
+        for (player, (from, by)) in self.from.lanes_mut().iter_mut().zip(self.by.lanes_mut()).enumerate() {
+            for row in 0..rows {
+                let (start, way) = path(row, player);
+                from[row * spread..][..spread].fill(start);
+                by[row * spread..][..spread].fill(way);
+            }
+            // Lanes without an entity idle at a weight that makes no slow numbers.
+            from[rows * spread..].fill(0.5);
+            by[rows * spread..].fill(0.0);
+        }
+        self.sums.lanes_mut().fill([0.0; LANES]);
+        arch.dispatch(Dispatch(Integral { workspace: self, tape, points, rows, spread }))
+    }
+
+    /// The integral of a player for an entity of the block, after [`Workspace::integrate`].
+    pub(super) fn integral(&self, row: usize, player: usize) -> f64 {
+        self.sums.lanes()[player][row]
+    }
+}
+
+struct Integral<'a> {
+    workspace: &'a mut Workspace,
+    tape: &'a Tape,
+    points: &'a [Point],
+    rows: usize,
+    /// How many lanes an entity has.
+    spread: usize,
+}
+
+impl LaneWork for Integral<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<S: Simd, const R: usize>(self, simd: S) -> f64 {
+        let Integral { workspace, tape, points, rows, spread } = self;
+        let Workspace { slots, weights, slopes, from, by, sums } = workspace;
+        let mut last = 0.0;
+        for points in points.chunks(spread) {
+            let at: Lanes = std::array::from_fn(|lane| points.get(lane % spread).map_or(0.0, |point| point.at));
+            for ((pair, from), by) in weights.lanes_mut().chunks_exact_mut(2).zip(from.lanes()).zip(by.lanes()) {
+                for lane in 0..LANES {
+                    pair[0][lane] = from[lane] + at[lane] * by[lane];
+                    pair[1][lane] = 1.0 - pair[0][lane];
+                }
+            }
+            let value = tape.sweep::<S, R>(
+                simd,
+                weights.registers::<S, R>(),
+                slots.registers::<S, R>(),
+                slopes.registers::<S, R>(),
+            );
+            last = bytemuck::cast_slice::<S::f64s, f64>(&value)[points.len() - 1];
+            for (sums, slopes) in sums.lanes_mut().iter_mut().zip(slopes.lanes()) {
+                if spread == 1 {
+                    for lane in 0..LANES {
+                        sums[lane] += points[0].weight * slopes[lane];
+                    }
+                    continue;
+                }
+                for (sum, slopes) in sums.iter_mut().zip(slopes.chunks_exact(spread)).take(rows) {
+                    for (point, slope) in points.iter().zip(slopes) {
+                        *sum += point.weight * slope;
+                    }
+                }
+            }
+        }
+        last
+    }
+}

@@ -1,0 +1,115 @@
+//! The tape: a circuit made ready to be swept, once, whatever weights and points come later.
+
+use super::diagram_tape::DiagramTape;
+use super::fold::{Folded, Item, Term};
+use super::gate_tape::GateTape;
+use super::lanes::SlotId;
+use crate::circuit::Circuit;
+use crate::lit::Var;
+use pulp::Simd;
+
+/// A circuit in the form that suits it, and its variables.
+pub(super) struct Tape {
+    form: Form,
+    /// The variables with an influence, in ascending order: player `i` of the sweeps is the variable at `i`.
+    pub(super) players: Vec<Var>,
+}
+
+enum Form {
+    Constant(bool),
+    NarrowDiagram(DiagramTape<u16>),
+    WideDiagram(DiagramTape<u32>),
+    NarrowGates(GateTape<u16>),
+    WideGates(GateTape<u32>),
+}
+
+impl Tape {
+    /// The tape of a decomposable circuit.
+    pub(super) fn new(circuit: &Circuit) -> Self {
+        let folded = Folded::new(circuit);
+        let mut players: Vec<Var> = folded
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Decision { var, .. } => Some(*var),
+                Item::Sum { .. } => None,
+            })
+            .collect();
+        players.sort_unstable();
+        players.dedup();
+        let linear = folded.items.iter().all(|item| matches!(item, Item::Decision { .. }));
+        let slots = folded.items.len() + 2 + if linear { 0 } else { 2 * players.len() };
+        Self::in_form(&folded, players, linear, slots <= <u16 as SlotId>::LIMIT)
+    }
+
+    fn in_form(folded: &Folded, players: Vec<Var>, linear: bool, narrow: bool) -> Self {
+        let form = match (folded.root <= Term::TRUE, linear, narrow) {
+            (true, ..) => Form::Constant(folded.root == Term::TRUE),
+            (_, true, true) => Form::NarrowDiagram(DiagramTape::new(folded, &players)),
+            (_, true, false) => Form::WideDiagram(DiagramTape::new(folded, &players)),
+            (_, false, true) => Form::NarrowGates(GateTape::new(folded, &players)),
+            (_, false, false) => Form::WideGates(GateTape::new(folded, &players)),
+        };
+        Tape { form, players }
+    }
+
+    /// The same circuit on every tape that can hold it.
+    #[cfg(test)]
+    pub(super) fn every_form(circuit: &Circuit) -> Vec<Self> {
+        let folded = Folded::new(circuit);
+        let Tape { players, form } = Self::new(circuit);
+        let linear = matches!(form, Form::Constant(_) | Form::NarrowDiagram(_) | Form::WideDiagram(_));
+        let forms = [(false, true), (false, false), (true, true), (true, false)];
+        let can_hold = forms.into_iter().filter(|&(as_diagram, _)| linear || !as_diagram);
+        can_hold.map(|(as_diagram, narrow)| Self::in_form(&folded, players.clone(), as_diagram, narrow)).collect()
+    }
+
+    /// The value, if it is always the same.
+    pub(super) fn constant(&self) -> Option<bool> {
+        match self.form {
+            Form::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// How many nodes are swept.
+    pub(super) fn nodes(&self) -> usize {
+        match &self.form {
+            Form::Constant(_) => 0,
+            Form::NarrowDiagram(tape) => tape.nodes(),
+            Form::WideDiagram(tape) => tape.nodes(),
+            Form::NarrowGates(tape) => tape.nodes(),
+            Form::WideGates(tape) => tape.nodes(),
+        }
+    }
+
+    /// How many slots a sweep needs.
+    pub(super) fn slots(&self) -> usize {
+        match &self.form {
+            Form::Constant(_) => 0,
+            Form::NarrowDiagram(tape) => <u16 as SlotId>::room(tape.used()),
+            Form::WideDiagram(tape) => <u32 as SlotId>::room(tape.used()),
+            Form::NarrowGates(tape) => 2 * <u16 as SlotId>::room(tape.used()),
+            Form::WideGates(tape) => 2 * <u32 as SlotId>::room(tape.used()),
+        }
+    }
+
+    /// One pair of sweeps in every lane: from the weight of each literal, that of player `i` at `2 i` and of its negation
+    /// at `2 i + 1`, to the value F of the circuit, which is returned, and dF/dw of each player.
+    #[inline(always)]
+    pub(super) fn sweep<S: Simd, const R: usize>(
+        &self,
+        simd: S,
+        weights: &[[S::f64s; R]],
+        slots: &mut [[S::f64s; R]],
+        slopes: &mut [[S::f64s; R]],
+    ) -> [S::f64s; R] {
+        match &self.form {
+            Form::Constant(value) => [simd.splat_f64s(f64::from(u8::from(*value))); R],
+            Form::NarrowDiagram(tape) => tape.sweep(simd, weights, slots, slopes),
+            Form::WideDiagram(tape) => tape.sweep(simd, weights, slots, slopes),
+            Form::NarrowGates(tape) => tape.sweep(simd, weights, slots, slopes),
+            Form::WideGates(tape) => tape.sweep(simd, weights, slots, slopes),
+        }
+    }
+}
