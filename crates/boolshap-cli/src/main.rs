@@ -9,6 +9,7 @@ mod demo;
 mod encode;
 mod experiment;
 mod explain;
+mod first_rows;
 mod import;
 mod info;
 mod predict;

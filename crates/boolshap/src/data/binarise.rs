@@ -9,8 +9,7 @@
 //!
 //! The paper's rule is `Above(mean)`.
 
-use super::table::{Cells, Chunk};
-use super::{Bits, DataError, Table};
+use super::{Bits, Cells, Chunk, DataError, Table};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 

@@ -55,6 +55,11 @@ impl Bits {
         self.features[feature][row / 64] |= 1 << (row % 64);
     }
 
+    /// Sets a feature's values in 64 rows; bits beyond the last row must be 0.
+    pub(super) fn set_word(&mut self, feature: usize, block: usize, word: u64) {
+        self.features[feature][block] = word;
+    }
+
     /// Adds a row.
     pub fn push(&mut self, row: &[bool]) {
         assert_eq!(row.len(), self.features.len(), "one value a feature");

@@ -14,6 +14,7 @@ mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
 mod polynomial;
+mod stream;
 
 #[cfg(test)]
 mod agreement;
@@ -24,3 +25,4 @@ pub use error::ExplainError;
 pub use explanation::Explanation;
 pub use labels::Labels;
 pub use open_box::OpenBox;
+pub use stream::{Scorer, Streamed, explain_stream, score_in_parallel};
