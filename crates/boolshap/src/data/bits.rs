@@ -19,6 +19,12 @@ impl Bits {
         Bits { rows, features: vec![vec![0; rows.div_ceil(64)]; features] }
     }
 
+    /// A table of these words, feature by feature; bits beyond the last row must be 0.
+    pub(super) fn of_features(rows: usize, features: Vec<Vec<u64>>) -> Self {
+        debug_assert!(features.iter().all(|words| words.len() == rows.div_ceil(64)));
+        Bits { rows, features }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows

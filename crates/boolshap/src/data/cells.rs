@@ -53,11 +53,13 @@ impl Cells {
     pub fn number(&self, row: usize) -> Result<Option<f64>, Misfit> {
         let value = match self {
             Cells::Text(cells) if cells.is_valid(row) => {
-                let text = cells.value(row).trim();
-                if text.is_empty() {
-                    return Ok(None);
+                let text = cells.value(row);
+                // Few numbers have spaces around them, so they are looked for only when it fails.
+                match text.parse() {
+                    Ok(value) => value,
+                    Err(_) if text.trim().is_empty() => return Ok(None),
+                    Err(_) => text.trim().parse().map_err(|_| Misfit)?,
                 }
-                text.parse().map_err(|_| Misfit)?
             }
             Cells::Number(cells) if cells.is_valid(row) => cells.value(row),
             Cells::Truth(cells) if cells.is_valid(row) => f64::from(u8::from(cells.value(row))),

@@ -5,9 +5,10 @@
 //! raw column; raw where both readings fit. Other columns are ignored, unless they are to be kept beside the
 //! results.
 
-use super::{Binariser, Bits, Chunk, Chunks, DataError, Table};
+use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table};
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
+use rayon::prelude::*;
 use std::path::Path;
 
 /// How to read a file of entities.
@@ -123,25 +124,10 @@ impl Entities {
     }
 
     fn read_bits(&self, chunk: &Chunk) -> Result<Bits, DataError> {
-        let mut bits = Bits::zeros(self.features.len(), chunk.rows);
-        for (feature, cells) in chunk.columns.iter().enumerate() {
-            for row in 0..chunk.rows {
-                match cells.number(row) {
-                    Ok(Some(1.0)) => bits.set(row, feature),
-                    Ok(Some(0.0)) => {}
-                    _ => {
-                        return Err(DataError::Cell {
-                            path: self.table.path().into(),
-                            row: chunk.first_row + row as u64,
-                            column: self.features[feature].clone(),
-                            value: cells.text(row).unwrap_or_default().into_owned(),
-                            problem: "is neither 0 nor 1".into(),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(bits)
+        let columns: Vec<(&String, &Cells)> = self.features.iter().zip(&chunk.columns).collect();
+        let table = &self.table;
+        let read: Vec<_> = columns.into_par_iter().map(|(name, cells)| read_bits(table, chunk, name, cells)).collect();
+        Ok(Bits::of_features(chunk.rows, read.into_iter().collect::<Result<_, _>>()?))
     }
 }
 
@@ -151,4 +137,25 @@ impl Iterator for Entities {
     fn next(&mut self) -> Option<Self::Item> {
         self.next_batch().map(|batch| batch.map(|batch| batch.bits)).transpose()
     }
+}
+
+/// A feature that stands in the table as bits, 64 rows to a word.
+fn read_bits(table: &Table, chunk: &Chunk, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
+    let mut words = vec![0; chunk.rows.div_ceil(64)];
+    for row in 0..chunk.rows {
+        match cells.number(row) {
+            Ok(Some(1.0)) => words[row / 64] |= 1 << (row % 64),
+            Ok(Some(0.0)) => {}
+            _ => {
+                return Err(DataError::Cell {
+                    path: table.path().into(),
+                    row: chunk.first_row + row as u64,
+                    column: name.into(),
+                    value: cells.text(row).unwrap_or_default().into_owned(),
+                    problem: "is neither 0 nor 1".into(),
+                });
+            }
+        }
+    }
+    Ok(words)
 }

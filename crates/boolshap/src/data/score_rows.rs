@@ -62,6 +62,19 @@ impl ScoreRows {
         self.predictions.extend(other.predictions);
     }
 
+    /// The rows of these numbers, in this order.
+    pub fn select(&self, numbers: &[u32]) -> Self {
+        fn pick<T: Clone>(all: &[T], width: usize, numbers: &[u32]) -> Vec<T> {
+            let row = |&number: &u32| &all[number as usize * width..(number as usize + 1) * width];
+            numbers.iter().flat_map(row).cloned().collect()
+        }
+        let numbers_of_rows = match &self.numbers {
+            Numbers::Floats(all) => Numbers::Floats(pick(all, self.width, numbers)),
+            Numbers::Texts(all) => Numbers::Texts(pick(all, self.width, numbers)),
+        };
+        ScoreRows { width: self.width, predictions: pick(&self.predictions, 1, numbers), numbers: numbers_of_rows }
+    }
+
     /// Removes all rows.
     pub fn clear(&mut self) {
         self.predictions.clear();
