@@ -54,7 +54,8 @@ impl ScoreSink for FirstRows {
     fn write(&mut self, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {
         let wanted = (SHOWN_ROWS - self.rows.len()).min(numbers.len());
         for (row, &number) in numbers[..wanted].iter().enumerate() {
-            let kept = kept.iter().map(|cells| kept_text(cells, row).unwrap_or_default());
+            // A table has one line for each of its rows, whatever a cell holds.
+            let kept = kept.iter().map(|cells| kept_text(cells, row).unwrap_or_default().replace(['\n', '\r'], " "));
             self.rows.push(kept.chain(self.learned[number as usize].iter().cloned()).collect());
         }
         self.total += numbers.len() as u64;

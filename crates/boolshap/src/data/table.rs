@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// How many rows a chunk has, the last one and those of very wide tables excepted.
 pub const CHUNK_ROWS: usize = 8192;
 /// How many cells a chunk has at most, unless 64 rows have more.
-const CHUNK_CELLS: usize = 1 << 22;
+const CHUNK_CELLS: usize = 1 << 21;
 /// How much of a CSV file is read at once.
 const READ_BYTES: usize = 64 << 10;
 
