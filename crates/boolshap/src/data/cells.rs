@@ -89,3 +89,24 @@ impl Cells {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn cells_are_read_as_what_they_say() {
+        let texts =
+            vec![Some(" 1 "), Some("1e3"), Some("  "), None, Some("NaN"), Some("inf"), Some("TRUE"), Some("x 1")];
+        let cells = Cells::new(&(Arc::new(StringArray::from(texts)) as ArrayRef)).unwrap();
+        let numbers: Vec<_> = (0..8).map(|row| cells.number(row)).collect();
+        let (one, none, misfit) = (Ok(Some(1.0)), Ok(None), Err(Misfit));
+        assert_eq!(numbers, [one, Ok(Some(1e3)), none, none, none, misfit, misfit, misfit]);
+        let truths: Vec<_> = (0..8).map(|row| cells.truth(row)).collect();
+        assert_eq!(truths[..4], [Ok(Some(true)), Err(Misfit), Ok(None), Ok(None)]);
+        assert_eq!(truths[4..], [Ok(None), Err(Misfit), Ok(Some(true)), Err(Misfit)]);
+        let texts: Vec<_> = (0..4).map(|row| cells.text(row)).collect();
+        assert_eq!(texts, [Some(" 1 ".into()), Some("1e3".into()), None, None]);
+    }
+}
