@@ -46,7 +46,7 @@ impl ParquetScores {
     }
 
     pub(super) fn learn(&mut self, rows: &ScoreRows) {
-        if let Numbers::Texts(texts) = rows.numbers() {
+        if let Numbers::Texts(texts) = &rows.numbers {
             self.text_bytes += texts.iter().map(String::len).sum::<usize>();
         }
         self.learned.append(rows.clone());
@@ -59,7 +59,7 @@ impl ParquetScores {
         let mut columns = kept.to_vec();
         columns.push(Arc::new(Int8Array::from_iter_values(prediction)));
         for column in 0..width {
-            columns.push(match self.learned.numbers() {
+            columns.push(match &self.learned.numbers {
                 Numbers::Floats(floats) => {
                     // A score of nothing has no sign: adding zero takes it away.
                     let cells = rows().map(|row| floats[row * width + column] + 0.0);
@@ -79,7 +79,7 @@ impl ParquetScores {
     }
 
     pub(super) fn learned_bytes(&self) -> usize {
-        let cell = match self.learned.numbers() {
+        let cell = match &self.learned.numbers {
             Numbers::Floats(_) => size_of::<f64>(),
             Numbers::Texts(_) => size_of::<String>(),
         };

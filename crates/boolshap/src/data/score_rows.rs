@@ -12,7 +12,7 @@ use arrow_cast::display::array_value_to_string;
 pub struct ScoreRows {
     width: usize,
     predictions: Vec<bool>,
-    numbers: Numbers,
+    pub(super) numbers: Numbers,
 }
 
 /// The base value and the scores of each row, row by row.
@@ -125,10 +125,6 @@ impl ScoreRows {
                 line.extend_from_slice(text.as_bytes());
             }),
         }
-    }
-
-    pub(super) fn numbers(&self) -> &Numbers {
-        &self.numbers
     }
 }
 

@@ -18,6 +18,8 @@ mod stream;
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod stream_tests;
 
 pub use brute_force::BruteForce;
 pub use distribution::Distribution;
