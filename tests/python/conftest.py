@@ -12,16 +12,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def boolshap(tmp_path):
-    """Runs the command in a fresh folder; `.json(...)` parses what it prints, `.fails(...)` expects exit code 1."""
+    """Runs the command in a fresh folder; `.json(...)` parses what it prints, `.fails(...)` expects exit code 1,
+    `.start(...)` does not wait for the end."""
 
     class Command:
         folder = tmp_path
 
+        def line(self, arguments):
+            return [os.environ.get("BOOLSHAP_BINARY", str(ROOT / "target/debug/boolshap")), *map(str, arguments)]
+
         def __call__(self, *arguments, code=0):
-            binary = os.environ.get("BOOLSHAP_BINARY", str(ROOT / "target/debug/boolshap"))
-            done = subprocess.run([binary, *map(str, arguments)], cwd=tmp_path, capture_output=True, text=True)
+            done = subprocess.run(self.line(arguments), cwd=tmp_path, capture_output=True, text=True)
             assert done.returncode == code, done.stderr
             return done
+
+        def start(self, *arguments, **options):
+            return subprocess.Popen(self.line(arguments), cwd=tmp_path, text=True, **options)
 
         def json(self, *arguments):
             return json.loads(self(*arguments, "--json").stdout)

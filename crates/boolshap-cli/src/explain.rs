@@ -1,35 +1,34 @@
 //! `boolshap explain`: the scores of every row.
 
+use crate::first_rows::FirstRows;
 use crate::predict::Input;
-use crate::terminal::{output_path, print, print_json, thousands, usage, with_progress};
+use crate::terminal::{input_path, note, output_path, print, print_json, thousands, usage, with_row_progress};
 use anyhow::{Context, bail};
 use boolshap::circuit::{NamedCircuit, paper_form};
-use boolshap::data::{Bits, Entities, Reading, Table, WholeFile, quote_csv};
-use boolshap::explain::{BruteForce, Distribution, ExplainError, Explanation, Labels, OpenBox};
-use boolshap::lit::Watch;
+use boolshap::data::{Entities, Reading, ScoreColumns, ScoreFile, ScoreSink, Table};
+use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox, Scorer, Streamed};
+use boolshap::explain::{explain_stream, score_in_parallel};
 use boolshap::model::parse_decimal;
 use clap::{Args, ValueEnum};
 use dashu::rational::RBig;
-use rayon::prelude::*;
 use serde_json::json;
-use std::collections::{HashMap, HashSet};
-use std::io::Write;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// How many rows a table on the terminal shows.
-const SHOWN_ROWS: usize = 5;
-/// How many distinct rows' scores are kept for when they come again.
-const MAX_CACHED: usize = 1 << 17;
-
 /// Give the exact SHAP score of every feature of every row
+///
+/// Rows are read, explained and written a few thousand at a time, so tables of any length fit into memory. Rows with the
+/// same bits are computed once as long as they are remembered (64 MiB of them), and counted as distinct_rows up to about
+/// 4 million (128 MiB of them); beyond, that number is not told (null).
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The circuit
     circuit: PathBuf,
-    /// The rows, CSV or Parquet: raw columns or bits, matched by name
+    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
     data: PathBuf,
-    /// Where to write prediction, base_value and the scores as CSV; without it the first rows are shown
+    /// Where to write prediction, base_value and the scores, as Parquet if the name ends in .parquet, else as CSV;
+    /// without it the first rows are shown
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// What fills in absent features: uniform, product (the marginals of training), or product:FILE with columns
@@ -45,6 +44,9 @@ pub(crate) struct Explain {
     /// How to read the rows
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
+    /// Copy these columns of the input to the output, in front
+    #[arg(long, value_name = "COLUMN,...")]
+    keep: Vec<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -58,174 +60,109 @@ enum Engine {
     BruteForce,
 }
 
-/// One row of the result, as texts.
-type Scores = Vec<String>;
-/// Scores some rows.
-type Explainer<'a> = dyn Fn(&[Vec<bool>]) -> Result<Vec<Scores>, ExplainError> + Sync + 'a;
-
 impl Explain {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
         let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
         let distribution = read_distribution(&self.distribution, &named)?;
-        let entities = Entities::open(&self.data, &named.features, named.binariser.as_ref(), self.input.reading())?;
-        let header: Vec<String> =
-            ["prediction", "base_value"].into_iter().map(String::from).chain(named.features.iter().cloned()).collect();
-        if let Some(name) = header[2..].iter().find(|name| header[..2].contains(name)) {
-            bail!("{}: a feature is called '{name}', as a column of the result is", self.circuit.display());
-        }
-        let mut sink = Sink::open(self.output.as_deref(), &header)?;
-        let (rows, distinct) = with_progress("explaining", |watch| {
+        let data = input_path(&self.data);
+        let mut entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
+        entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
+        let columns = ScoreColumns { kept: entities.kept(), players: named.features.clone(), exact: self.exact };
+        self.check_names(&columns)?;
+        let mut sink = Sink::open(self.output.as_deref(), &columns)?;
+        let streamed = with_row_progress("explaining", |watch| {
             let smooth;
             let labels;
-            let engine: Box<Explainer<'_>> = match self.engine {
+            let scorer: Box<Scorer<'_>> = match self.engine {
                 Engine::Paper => {
                     smooth = paper_form(&named.circuit)?;
-                    let open_box = OpenBox::new(&smooth)?;
-                    let distribution = &distribution;
-                    Box::new(move |rows| match self.exact {
-                        false => open_box.explain(rows, distribution, watch).map(texts),
-                        true => open_box.explain_exact(rows, distribution, watch).map(texts),
+                    let engine = OpenBox::new(&smooth)?;
+                    let given = &distribution;
+                    Box::new(move |rows, watch| match self.exact {
+                        false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
+                        true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
                     })
                 }
                 Engine::BruteForce => {
                     labels = Labels::of_circuit(&named.circuit)?;
-                    let brute_force = BruteForce::new(&labels);
-                    let distribution = &distribution;
-                    Box::new(move |rows| match self.exact {
-                        false => brute_force.explain(rows, distribution, watch).map(texts),
-                        true => brute_force.explain_exact(rows, distribution, watch).map(texts),
+                    let engine = BruteForce::new(&labels);
+                    let given = &distribution;
+                    Box::new(move |rows, watch| match self.exact {
+                        false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
+                        true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
                     })
                 }
             };
-            stream(entities, &*engine, &mut sink, watch)
+            anyhow::Ok(explain_stream(entities, &*scorer, sink.as_dyn(), watch)?)
         })?;
-        match (self.json, sink) {
-            // Without a file there is only the summary to tell.
-            (true, Sink::Terminal(..)) => {}
-            (_, sink) => sink.finish(&header, self.exact)?,
+        match sink {
+            Sink::File(file) => file.finish()?,
+            // With --json there is only the summary to tell.
+            Sink::Terminal(_) if self.json => {}
+            Sink::Terminal(first) => first.print(self.exact)?,
+        }
+        let Streamed { rows, distinct_rows } = streamed;
+        if distinct_rows.is_none() {
+            note("there are too many distinct rows to count them");
         }
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
-            print_json(&json!({"rows": rows, "distinct_rows": distinct, "seconds": seconds}))?;
+            print_json(&json!({"rows": rows, "distinct_rows": distinct_rows, "seconds": seconds}))?;
         } else if let Some(path) = &self.output {
-            let (rows, distinct) = (thousands(rows), thousands(distinct));
-            print(&format!("{rows} rows ({distinct} distinct) explained in {seconds:.2} s: {}", path.display()))?;
+            let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
+            print(&format!("{} rows{distinct} explained in {seconds:.2} s: {}", thousands(rows), path.display()))?;
         }
         Ok(())
     }
-}
 
-/// Reads, explains and writes chunk by chunk; equal rows are computed once. Returns the numbers of rows and distinct rows.
-fn stream(
-    entities: Entities<'_>,
-    engine: &Explainer<'_>,
-    sink: &mut Sink,
-    watch: &Watch<'_>,
-) -> anyhow::Result<(u64, u64)> {
-    let mut known: HashMap<Vec<bool>, Scores> = HashMap::new();
-    let mut seen: HashSet<Vec<bool>> = HashSet::new();
-    let mut total = 0;
-    for bits in entities {
-        let bits: Bits = bits?;
-        watch.check()?;
-        let rows: Vec<Vec<bool>> = (0..bits.rows()).map(|row| bits.row(row)).collect();
-        let mut fresh: Vec<Vec<bool>> = rows.iter().filter(|row| !known.contains_key(*row)).cloned().collect();
-        fresh.sort();
-        fresh.dedup();
-        if known.len() + fresh.len() > MAX_CACHED {
-            known.clear();
-            fresh = rows.clone();
-            fresh.sort();
-            fresh.dedup();
+    /// Every column of the result has a name of its own.
+    fn check_names(&self, columns: &ScoreColumns) -> anyhow::Result<()> {
+        if let Some(name) = columns.players.iter().find(|name| ["prediction", "base_value"].contains(&name.as_str())) {
+            bail!("{}: a feature is called '{name}', as a column of the result is", self.circuit.display());
         }
-        // Small batches keep the entities' vectors in cache and both cores busy.
-        let made: Vec<Vec<Scores>> = fresh.par_chunks(16).map(engine).collect::<Result<_, _>>()?;
-        seen.extend(fresh.iter().cloned());
-        known.extend(fresh.into_iter().zip(made.into_iter().flatten()));
-        for row in &rows {
-            sink.row(&known[row])?;
+        for (index, field) in columns.kept.iter().enumerate() {
+            let name = field.name();
+            if columns.results().any(|result| result == name) {
+                bail!("--keep: the result has a column '{name}' of its own");
+            }
+            if columns.kept[..index].iter().any(|other| other.name() == name) {
+                bail!("--keep: the column '{name}' is there twice");
+            }
         }
-        total += rows.len() as u64;
+        Ok(())
     }
-    Ok((total, seen.len() as u64))
-}
-
-fn texts<T: ToString>(explanations: Vec<Explanation<T>>) -> Vec<Scores> {
-    let text = |e: Explanation<T>| {
-        let start = [u8::from(e.prediction).to_string(), e.base_value.to_string()];
-        // A score of nothing has no sign.
-        let score = |score: &T| Some(score.to_string()).filter(|text| text != "-0").unwrap_or_else(|| "0".into());
-        start.into_iter().chain(e.scores.iter().map(score)).collect()
-    };
-    explanations.into_iter().map(text).collect()
 }
 
 /// Where scores go: a file, or the first of them to the terminal.
 enum Sink {
-    File(WholeFile, PathBuf),
-    Terminal(Vec<Scores>, u64),
+    File(ScoreFile),
+    Terminal(FirstRows),
 }
 
 impl Sink {
-    fn open(path: Option<&Path>, header: &[String]) -> anyhow::Result<Self> {
-        let Some(path) = path else { return Ok(Sink::Terminal(Vec::new(), 0)) };
-        if path.extension().is_some_and(|extension| extension == "parquet") {
-            bail!("{}: scores are written as CSV only", path.display());
-        }
-        let path = output_path(path);
-        let place = || path.display().to_string();
-        let mut file = WholeFile::create(&path).with_context(place)?;
-        let names: Vec<String> = header.iter().map(|name| quote_csv(name).into_owned()).collect();
-        writeln!(file, "{}", names.join(",")).with_context(place)?;
-        Ok(Sink::File(file, path))
+    fn open(path: Option<&Path>, columns: &ScoreColumns) -> anyhow::Result<Self> {
+        Ok(match path {
+            Some(path) => Sink::File(ScoreFile::create(&output_path(path), columns)?),
+            None => Sink::Terminal(FirstRows::new(columns)?),
+        })
     }
 
-    fn row(&mut self, scores: &Scores) -> anyhow::Result<()> {
+    fn as_dyn(&mut self) -> &mut dyn ScoreSink {
         match self {
-            Sink::File(file, path) => {
-                writeln!(file, "{}", scores.join(",")).with_context(|| path.display().to_string())?;
-            }
-            Sink::Terminal(rows, total) => {
-                if rows.len() < SHOWN_ROWS {
-                    rows.push(scores.clone());
-                }
-                *total += 1;
-            }
+            Sink::File(file) => file,
+            Sink::Terminal(first) => first,
         }
-        Ok(())
     }
+}
 
-    fn finish(self, header: &[String], exact: bool) -> anyhow::Result<()> {
-        match self {
-            Sink::File(file, path) => file.finish().with_context(|| path.display().to_string()),
-            Sink::Terminal(rows, total) => {
-                // Rows stand side by side, since there are more features than fit a line.
-                let widest = header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
-                let cell = |row: &Scores, index: usize| match row[index].parse::<f64>() {
-                    Ok(value) if index > 0 && !exact => format!("{value:.6}"),
-                    _ => row[index].clone(),
-                };
-                // Fractions can be long: every row is as wide as its longest cell asks for.
-                let longest = |row: &Scores| (0..header.len()).map(|index| cell(row, index).len()).max().unwrap_or(0);
-                let widths: Vec<usize> = rows.iter().map(|row| longest(row).max("row 1".len()) + 3).collect();
-                let titles =
-                    widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
-                print(&format!("{:widest$}{}", "", titles.collect::<String>()))?;
-                for (index, name) in header.iter().enumerate() {
-                    let cells = rows.iter().zip(&widths).map(|(row, width)| format!("{:>width$}", cell(row, index)));
-                    print(&format!("{name:widest$}{}", cells.collect::<String>()))?;
-                }
-                if total > rows.len() as u64 {
-                    print(&format!(
-                        "... and {} more rows: write them all with -o",
-                        thousands(total - rows.len() as u64)
-                    ))?;
-                }
-                Ok(())
-            }
-        }
-    }
+/// Splits what `--keep` was given at commas, unless it is a column as it stands: that is how to name one with commas.
+fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
+    let split = |text: &String| match columns.contains(text) {
+        true => vec![text.clone()],
+        false => text.split(',').map(String::from).collect(),
+    };
+    given.iter().flat_map(split).collect()
 }
 
 /// The distribution that a command line names.
@@ -245,7 +182,7 @@ fn read_distribution(text: &str, named: &NamedCircuit) -> anyhow::Result<Distrib
             if table.position("feature").is_ok() && table.position("probability").is_ok() {
                 read_probabilities(&table, features)?
             } else {
-                let entities = Entities::open(path, features, named.binariser.as_ref(), Reading::Auto)?;
+                let entities = Entities::of_table(table, features, named.binariser.as_ref(), Reading::Auto)?;
                 let (mut rows, mut ones) = (0u64, vec![0u64; features.len()]);
                 for bits in entities {
                     let bits = bits?;

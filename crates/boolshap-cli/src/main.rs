@@ -3,12 +3,14 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 mod bench;
+mod bench_stream;
 mod compile;
 mod convert;
 mod demo;
 mod encode;
 mod experiment;
 mod explain;
+mod first_rows;
 mod import;
 mod info;
 mod predict;

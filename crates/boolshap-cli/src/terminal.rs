@@ -2,7 +2,8 @@
 
 use boolshap::data::remove_unfinished_files;
 use boolshap::lit::Watch;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,33 @@ pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>)
     with_timeout(what, None, work)
 }
 
-/// The same with a time limit.
+/// The same for work on rows: the bar tells the rate and the time left, or what is done where the end is not known.
+pub(crate) fn with_row_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
+    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        // Where nobody looks there is nobody to tell.
+        let _ = write!(text, "{} rows/s", thousands(state.per_sec() as u64));
+    };
+    let style =
+        |template| ProgressStyle::with_template(template).expect("the template is well formed").with_key("rate", rate);
+    let bar = ProgressBar::no_length();
+    bar.set_style(style("{msg} {spinner} {human_pos} rows, {rate}"));
+    bar.set_message(what);
+    let is_known = AtomicBool::new(false);
+    let report = |done: u64, total: u64| {
+        if total > 0 {
+            if !is_known.swap(true, Ordering::Relaxed) {
+                bar.set_style(style("{msg} {wide_bar} {percent}% {human_pos} rows, {rate}, {eta} left"));
+            }
+            bar.set_length(total.max(done));
+        }
+        bar.set_position(done);
+    };
+    let result = work(&Watch::unlimited().stop_flag(&STOP).progress(&report));
+    bar.finish_and_clear();
+    result
+}
+
+/// Runs work that reports progress, with a time limit.
 pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work: impl FnOnce(&Watch<'_>) -> T) -> T {
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}").expect("the template is well formed");
@@ -73,6 +100,11 @@ pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     print(&value.to_string())
 }
 
+/// `-` as the name of an input means standard input.
+pub(crate) fn input_path(path: &Path) -> PathBuf {
+    if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }.to_path_buf()
+}
+
 /// `-` as the name of an output means standard output, which is then not used for anything else.
 pub(crate) fn output_path(path: &Path) -> PathBuf {
     let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
@@ -86,8 +118,8 @@ pub(crate) fn output_path(path: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }

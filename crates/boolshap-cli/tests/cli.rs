@@ -350,3 +350,88 @@ fn the_demo_carries_what_the_raw_file_gives() {
     };
     assert_eq!(network("demo/model.json"), network("m.json"));
 }
+
+/// A circuit of x1 or x2 among `features`, as c.bsc.
+fn either(folder: &Path, features: usize) {
+    fs::write(folder.join("f.cnf"), format!("p cnf {features} 1\n1 2 0\n")).unwrap();
+    done(folder, &["compile", "f.cnf", "-o", "c.bsc"]);
+}
+
+#[test]
+fn scores_come_in_order_with_kept_columns_in_front() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    either(folder, 2);
+    let mut rows = String::from("x2,who,x1\n");
+    let mut expected = String::from("who,prediction,base_value,x1,x2\n");
+    for number in 0..20_000 {
+        let (x1, x2) = (number / 3 % 2, number / 7 % 2);
+        rows += &format!("{x2},\"a \"\"{number}\"\", b\",{x1}\n");
+        // Of a or b, by hand: 3/8 for a feature that holds against one that does not, -3/8 each if none holds.
+        let scores = [["-0.375", "-0.375"], ["-0.125", "0.375"], ["0.375", "-0.125"], ["0.125", "0.125"]][2 * x1 + x2];
+        expected += &format!("\"a \"\"{number}\"\", b\",{},0.75,{}\n", u8::from(x1 + x2 > 0), scores.join(","));
+    }
+    fs::write(folder.join("e.csv"), rows).unwrap();
+    let text = done(folder, &["explain", "c.bsc", "e.csv", "-o", "s.csv", "--keep", "who", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&result["rows"], &result["distinct_rows"]), (&20_000.into(), &4.into()));
+    assert!(fs::read_to_string(folder.join("s.csv")).unwrap() == expected, "other scores");
+    // The same to standard output, where only the file goes.
+    let out = boolshap(folder, &["explain", "c.bsc", "e.csv", "-o", "-", "--keep", "who"]);
+    assert!(out.stdout == expected.as_bytes() && out.stderr.ends_with(b": -\n"), "standard output");
+    let text = done(folder, &["explain", "c.bsc", "e.csv", "--keep", "who"]);
+    assert!(text.contains("\nwho           a \"0\", b    a \"1\", b"), "{text}");
+    assert!(text.ends_with("... and 19,995 more rows: write them all with -o\n"), "{text}");
+}
+
+#[test]
+fn an_error_far_down_names_its_row_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    either(folder, 3);
+    fs::write(folder.join("e.csv"), format!("x1,x2,x3\n{}1,0,no\n1,1,1\n", "1,0,0\n".repeat(9_999))).unwrap();
+    for output in ["s.csv", "s.parquet"] {
+        let said = fails(folder, 1, &["explain", "c.bsc", "e.csv", "-o", output]);
+        assert_eq!(said, "boolshap: e.csv, row 10000, column 'x3': 'no' is neither 0 nor 1");
+    }
+    let said = fails(folder, 1, &["explain", "c.bsc", "e.csv", "-o", "no/s.parquet"]);
+    assert_eq!(said, "boolshap: no/s.parquet: the folder no does not exist");
+    fs::write(folder.join("e.csv"), "x1,x2,x3,y\n1,0,0,5\n").unwrap();
+    let said = fails(folder, 1, &["explain", "c.bsc", "e.csv", "-o", "s.csv", "--keep", "z"]);
+    assert_eq!(said, "boolshap: e.csv: there is no column 'z' (there are: x1, x2, x3, y)");
+    let said = fails(folder, 1, &["explain", "c.bsc", "e.csv", "-o", "s.csv", "--keep", "y,x2"]);
+    assert_eq!(said, "boolshap: --keep: the result has a column 'x2' of its own");
+    if Path::new("/dev/full").exists() {
+        let said = fails(folder, 1, &["explain", "c.bsc", "e.csv", "-o", "/dev/full"]);
+        assert!(said.starts_with("boolshap: /dev/full: No space left on device"), "{said}");
+    }
+}
+
+#[test]
+fn a_table_without_rows_gives_a_table_without_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    either(folder, 2);
+    fs::write(folder.join("e.csv"), "x1,x2\n").unwrap();
+    let text = done(folder, &["explain", "c.bsc", "e.csv", "-o", "s.csv"]);
+    assert!(text.starts_with("0 rows (0 distinct) explained"), "{text}");
+    assert_eq!(fs::read_to_string(folder.join("s.csv")).unwrap(), "prediction,base_value,x1,x2\n");
+    done(folder, &["explain", "c.bsc", "e.csv", "-o", "s.parquet"]);
+    fs::rename(folder.join("s.parquet"), folder.join("e.parquet")).unwrap();
+    let text = done(folder, &["explain", "c.bsc", "e.parquet", "-o", "t.csv"]);
+    assert!(text.starts_with("0 rows (0 distinct) explained"), "{text}");
+}
+
+#[test]
+fn the_stream_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = done(folder.path(), &["bench", "stream", "--rows", "20000", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["rows"], 20_000);
+    let seconds = |name: &str| result[name].as_f64().unwrap();
+    let ratio = seconds("explain_seconds") / (seconds("read_seconds") + seconds("write_seconds"));
+    assert!((seconds("ratio") - ratio).abs() < 1e-9 && ratio > 0.0, "{text}");
+    assert!(listing(folder.path()).is_empty());
+    fails(folder.path(), 2, &["bench", "paper", "--rows", "5"]);
+    fails(folder.path(), 2, &["bench", "stream", "--figure", "f.svg"]);
+}

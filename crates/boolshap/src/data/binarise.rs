@@ -9,8 +9,8 @@
 //!
 //! The paper's rule is `Above(mean)`.
 
-use super::table::{Cells, Chunk};
-use super::{Bits, DataError, Table};
+use super::{Bits, Cells, Chunk, DataError, Table};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -129,6 +129,22 @@ impl CodedColumn {
         (0..chunk.rows).map(label).collect()
     }
 
+    /// The column's bits, 64 rows to a word.
+    fn encode(&self, table: &Table, chunk: &Chunk, cells: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
+        let mut features = vec![vec![0; chunk.rows.div_ceil(64)]; self.code.bits()];
+        let one_hot = matches!(self.code, Code::Categories(_) | Code::Bins(_));
+        for row in 0..chunk.rows {
+            let index = self.code.index(cells, row);
+            let (word, bit) = (row / 64, row % 64);
+            match index.map_err(|problem| self.misfit(table, chunk, cells, row, problem))? {
+                Some(index) if one_hot => features[index][word] |= 1 << bit,
+                Some(value) => features[0][word] |= (value as u64) << bit,
+                None => {}
+            }
+        }
+        Ok(features)
+    }
+
     fn misfit(&self, table: &Table, chunk: &Chunk, cells: &Cells, row: usize, problem: Cow<'_, str>) -> DataError {
         DataError::Cell {
             path: table.path().into(),
@@ -168,22 +184,13 @@ impl Binariser {
         self.columns.iter().flat_map(CodedColumn::features).collect()
     }
 
-    /// Turns a chunk into bits; its columns must be those of the binariser, in order.
+    /// Turns a chunk into bits, columns in parallel; its columns must be those of the binariser, in order.
     pub fn encode(&self, table: &Table, chunk: &Chunk) -> Result<Bits, DataError> {
-        let mut bits = Bits::zeros(self.columns.iter().map(|column| column.code.bits()).sum(), chunk.rows);
-        let mut first = 0;
-        for (column, cells) in self.columns.iter().zip(&chunk.columns) {
-            let one_hot = matches!(column.code, Code::Categories(_) | Code::Bins(_));
-            for row in 0..chunk.rows {
-                let index = column.code.index(cells, row);
-                match index.map_err(|problem| column.misfit(table, chunk, cells, row, problem))? {
-                    Some(index) if one_hot => bits.set(row, first + index),
-                    Some(1) => bits.set(row, first),
-                    _ => {}
-                }
-            }
-            first += column.code.bits();
-        }
-        Ok(bits)
+        let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(&chunk.columns).collect();
+        let encoded: Vec<_> =
+            columns.into_par_iter().map(|(column, cells)| column.encode(table, chunk, cells)).collect();
+        // Of several errors the one of the first column is told, whichever thread came first.
+        let features = encoded.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Bits::of_features(chunk.rows, features.into_iter().flatten().collect()))
     }
 }

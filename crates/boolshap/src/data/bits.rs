@@ -19,6 +19,12 @@ impl Bits {
         Bits { rows, features: vec![vec![0; rows.div_ceil(64)]; features] }
     }
 
+    /// A table of these words, feature by feature; bits beyond the last row must be 0.
+    pub(super) fn of_features(rows: usize, features: Vec<Vec<u64>>) -> Self {
+        debug_assert!(features.iter().all(|words| words.len() == rows.div_ceil(64)));
+        Bits { rows, features }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
@@ -53,6 +59,11 @@ impl Bits {
     pub fn set(&mut self, row: usize, feature: usize) {
         debug_assert!(row < self.rows);
         self.features[feature][row / 64] |= 1 << (row % 64);
+    }
+
+    /// Sets a feature's values in 64 rows; bits beyond the last row must be 0.
+    pub(super) fn set_word(&mut self, feature: usize, block: usize, word: u64) {
+        self.features[feature][block] = word;
     }
 
     /// Adds a row.

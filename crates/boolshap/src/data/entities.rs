@@ -2,10 +2,13 @@
 //!
 //! A file may hold raw columns, which the model's binariser turns into bits, or the bits themselves. Which of the two is
 //! decided from the header alone: bits if it has every feature by name and there is no binariser, or some feature is not a
-//! raw column; raw where both readings fit. Other columns are ignored.
+//! raw column; raw where both readings fit. Other columns are ignored, unless they are to be kept beside the
+//! results.
 
-use super::table::Chunks;
-use super::{Binariser, Bits, DataError, Table};
+use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table};
+use arrow_array::ArrayRef;
+use arrow_schema::FieldRef;
+use rayon::prelude::*;
 use std::path::Path;
 
 /// How to read a file of entities.
@@ -21,22 +24,47 @@ pub enum Reading {
 }
 
 /// Entities read in chunks.
-pub struct Entities<'a> {
+pub struct Entities {
     table: Table,
-    chunks: Chunks,
-    features: &'a [String],
-    binariser: Option<&'a Binariser>,
+    features: Vec<String>,
+    binariser: Option<Binariser>,
+    /// The columns that become bits.
+    wanted: Vec<usize>,
+    kept: Vec<usize>,
+    /// Opened when the first rows are asked for.
+    chunks: Option<Chunks>,
 }
 
-impl<'a> Entities<'a> {
+/// Some consecutive entities.
+pub struct EntityBatch {
+    /// The number of the first row, counted from 1.
+    pub first_row: u64,
+    /// The entities.
+    pub bits: Bits,
+    /// The cells of the kept columns.
+    pub kept: Vec<ArrayRef>,
+    /// How many rows there are in all, as far as one can tell.
+    pub expected_rows: Option<u64>,
+}
+
+impl Entities {
     /// Opens a file for a model with these features and, if it has one, this binariser.
     pub fn open(
         path: &Path,
-        features: &'a [String],
-        binariser: Option<&'a Binariser>,
+        features: &[String],
+        binariser: Option<&Binariser>,
         reading: Reading,
     ) -> Result<Self, DataError> {
-        let table = Table::open(path)?;
+        Self::of_table(Table::open(path)?, features, binariser, reading)
+    }
+
+    /// The same for a table that is open already.
+    pub fn of_table(
+        table: Table,
+        features: &[String],
+        binariser: Option<&Binariser>,
+        reading: Reading,
+    ) -> Result<Self, DataError> {
         let has = |name: &String| table.columns().contains(name);
         let raw_fits = binariser.is_some_and(|b| b.columns().iter().all(|column| has(&column.column)));
         let bits_fit = features.iter().all(has)
@@ -44,7 +72,7 @@ impl<'a> Entities<'a> {
         let binariser = match reading {
             Reading::Raw if binariser.is_none() => {
                 let message = "raw values cannot be read: the model does not say how they become bits".into();
-                return Err(DataError::Format { path: path.into(), message });
+                return Err(DataError::Format { path: table.path().into(), message });
             }
             Reading::Raw => binariser,
             Reading::Bits => None,
@@ -55,45 +83,79 @@ impl<'a> Entities<'a> {
             Some(binariser) => binariser.columns().iter().map(|column| table.position(&column.column)).collect(),
             None => features.iter().map(|feature| table.position(feature)).collect::<Result<Vec<_>, _>>(),
         };
-        let chunks = table.chunks(&wanted?)?;
-        Ok(Entities { table, chunks, features, binariser })
+        let (features, binariser) = (features.to_vec(), binariser.cloned());
+        Ok(Entities { wanted: wanted?, table, features, binariser, kept: Vec::new(), chunks: None })
+    }
+
+    /// Keeps these columns of the file beside the bits.
+    pub fn keep(&mut self, columns: &[String]) -> Result<(), DataError> {
+        self.kept = columns.iter().map(|column| self.table.position(column)).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The names and types of the kept columns.
+    pub fn kept(&self) -> Vec<FieldRef> {
+        self.kept.iter().map(|&column| self.table.field(column)).collect()
+    }
+
+    /// The table they are read from.
+    pub fn table(&self) -> &Table {
+        &self.table
     }
 
     /// Whether the file is read as raw values.
     pub fn is_raw(&self) -> bool {
         self.binariser.is_some()
     }
+
+    /// The next entities with what else is known of them.
+    pub fn next_batch(&mut self) -> Result<Option<EntityBatch>, DataError> {
+        let chunks = match &mut self.chunks {
+            Some(chunks) => chunks,
+            None => self.chunks.insert(self.table.chunks_keeping(&self.wanted, &self.kept)?),
+        };
+        let Some(chunk) = chunks.next().transpose()? else { return Ok(None) };
+        let bits = match &self.binariser {
+            Some(binariser) => binariser.encode(&self.table, &chunk)?,
+            None => self.read_bits(&chunk)?,
+        };
+        let Chunk { first_row, kept, expected_rows, .. } = chunk;
+        Ok(Some(EntityBatch { first_row, bits, kept, expected_rows }))
+    }
+
+    fn read_bits(&self, chunk: &Chunk) -> Result<Bits, DataError> {
+        let columns: Vec<(&String, &Cells)> = self.features.iter().zip(&chunk.columns).collect();
+        let table = &self.table;
+        let read: Vec<_> = columns.into_par_iter().map(|(name, cells)| read_bits(table, chunk, name, cells)).collect();
+        Ok(Bits::of_features(chunk.rows, read.into_iter().collect::<Result<_, _>>()?))
+    }
 }
 
-impl Iterator for Entities<'_> {
+impl Iterator for Entities {
     type Item = Result<Bits, DataError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let chunk = match self.chunks.next()? {
-            Ok(chunk) => chunk,
-            Err(error) => return Some(Err(error)),
-        };
-        if let Some(binariser) = self.binariser {
-            return Some(binariser.encode(&self.table, &chunk));
-        }
-        let mut bits = Bits::zeros(self.features.len(), chunk.rows);
-        for (feature, cells) in chunk.columns.iter().enumerate() {
-            for row in 0..chunk.rows {
-                match cells.number(row) {
-                    Ok(Some(1.0)) => bits.set(row, feature),
-                    Ok(Some(0.0)) => {}
-                    _ => {
-                        return Some(Err(DataError::Cell {
-                            path: self.table.path().into(),
-                            row: chunk.first_row + row as u64,
-                            column: self.features[feature].clone(),
-                            value: cells.text(row).unwrap_or_default().into_owned(),
-                            problem: "is neither 0 nor 1".into(),
-                        }));
-                    }
-                }
+        self.next_batch().map(|batch| batch.map(|batch| batch.bits)).transpose()
+    }
+}
+
+/// A feature that stands in the table as bits, 64 rows to a word.
+fn read_bits(table: &Table, chunk: &Chunk, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
+    let mut words = vec![0; chunk.rows.div_ceil(64)];
+    for row in 0..chunk.rows {
+        match cells.number(row) {
+            Ok(Some(1.0)) => words[row / 64] |= 1 << (row % 64),
+            Ok(Some(0.0)) => {}
+            _ => {
+                return Err(DataError::Cell {
+                    path: table.path().into(),
+                    row: chunk.first_row + row as u64,
+                    column: name.into(),
+                    value: cells.text(row).unwrap_or_default().into_owned(),
+                    problem: "is neither 0 nor 1".into(),
+                });
             }
         }
-        Some(Ok(bits))
     }
+    Ok(words)
 }

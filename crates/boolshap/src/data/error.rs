@@ -64,6 +64,12 @@ pub enum DataError {
         /// Why not.
         problem: String,
     },
+    /// A result in which two columns would have one name.
+    #[error("two columns of the result would be called '{column}'")]
+    ResultColumn {
+        /// The name.
+        column: String,
+    },
     /// Stopped before it was done.
     #[error(transparent)]
     Stopped(#[from] Stopped),

@@ -2,11 +2,19 @@
 
 mod binarise;
 mod bits;
+mod cells;
 mod dataset;
 mod entities;
 mod error;
+mod number_text;
+mod packed;
 mod profile;
+mod row_index;
 mod schema;
+mod score_file;
+#[cfg(feature = "parquet")]
+mod score_parquet;
+mod score_rows;
 mod seeded;
 mod split;
 mod table;
@@ -15,13 +23,19 @@ mod whole_file;
 
 pub use binarise::{Binariser, Code, CodedColumn};
 pub use bits::Bits;
+pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
-pub use entities::{Entities, Reading};
+pub use entities::{Entities, EntityBatch, Reading};
 pub use error::DataError;
+pub use number_text::write_number;
+pub use packed::PackedRows;
 pub use profile::MAX_CATEGORIES;
+pub use row_index::RowIndex;
 pub use schema::{Cut, Kind, Kinds};
+pub use score_file::{ScoreColumns, ScoreFile};
+pub use score_rows::{KeptCells, ScoreRows, ScoreSink, kept_text};
 pub use seeded::Seeded;
 pub use split::split;
-pub use table::{CHUNK_ROWS, Cells, Chunk, Chunks, Misfit, Table, quote_csv};
+pub use table::{CHUNK_ROWS, Chunk, Chunks, Table, quote_csv};
 pub use tally::Tally;
 pub use whole_file::{WholeFile, remove_unfinished_files};

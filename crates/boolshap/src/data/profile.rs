@@ -7,8 +7,7 @@
 //! The mean is the compensated sum (Neumaier 1974) divided by the count, so that a column of equal numbers has exactly
 //! that number as its mean.
 
-use super::table::{Cells, Misfit};
-use super::{Code, Cut, DataError, Kind, Kinds, Table};
+use super::{Cells, Code, Cut, DataError, Kind, Kinds, Misfit, Table};
 use crate::lit::Watch;
 use std::collections::BTreeSet;
 

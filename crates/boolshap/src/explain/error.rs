@@ -2,7 +2,9 @@
 
 use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
+use crate::data::DataError;
 use crate::lit::Stopped;
+use std::path::PathBuf;
 
 /// An error of the explain stage.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +79,26 @@ pub enum ExplainError {
         /// The prediction.
         prediction: u8,
     },
+    /// The same of a row of a file.
+    #[error(
+        "{}, row {row}: the base value {base} and the scores, {sum} in all, do not add up to the prediction {prediction}",
+        path.display()
+    )]
+    RowDoesNotAddUp {
+        /// The file.
+        path: PathBuf,
+        /// The first of the rows that have these bits, counted from 1.
+        row: u64,
+        /// The base value.
+        base: String,
+        /// The sum of the scores.
+        sum: String,
+        /// The prediction.
+        prediction: u8,
+    },
+    /// Rows could not be read, or scores not be written.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Circuit(#[from] CircuitError),

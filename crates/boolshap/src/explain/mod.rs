@@ -26,12 +26,15 @@ mod path_integral;
 mod polynomial;
 mod quadrature;
 mod score_table;
+mod stream;
 mod tape;
 
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
 mod fast_agreement;
+#[cfg(test)]
+mod stream_tests;
 
 pub use brute_force::BruteForce;
 pub use distribution::Distribution;
@@ -43,3 +46,4 @@ pub use labels::Labels;
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
 pub use open_box::OpenBox;
 pub use score_table::ScoreTable;
+pub use stream::{Scorer, Streamed, explain_stream, score_in_parallel};

@@ -63,6 +63,11 @@ impl<'a> Watch<'a> {
         Self { progress: Some(report), ..self }
     }
 
+    /// The same limits with nobody to tell: for a part of the work that does not know the whole.
+    pub fn silent(self) -> Self {
+        Self { progress: None, ..self }
+    }
+
     /// Fails if the computation has to stop now.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.stop.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -108,6 +113,7 @@ mod tests {
         assert_eq!(watch.step(1, 2), Ok(()));
         flag.store(true, Ordering::Relaxed);
         assert_eq!(watch.step(2, 2), Err(Stopped::Interrupted));
+        assert_eq!(watch.silent().step(3, 3), Err(Stopped::Interrupted));
         assert_eq!(*seen.lock().unwrap(), [(1, 2), (2, 2)]);
     }
 }

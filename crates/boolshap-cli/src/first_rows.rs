@@ -1,0 +1,72 @@
+//! The first rows of a result as a table on the terminal.
+
+use crate::terminal::{print, thousands};
+use boolshap::data::{DataError, KeptCells, ScoreColumns, ScoreRows, ScoreSink, kept_text};
+
+/// How many rows are shown.
+const SHOWN_ROWS: usize = 5;
+
+/// The first rows as texts, and the number of all.
+pub(crate) struct FirstRows {
+    header: Vec<String>,
+    kept: usize,
+    learned: Vec<Vec<String>>,
+    rows: Vec<Vec<String>>,
+    total: u64,
+}
+
+impl FirstRows {
+    pub(crate) fn new(columns: &ScoreColumns) -> Result<Self, DataError> {
+        let header = columns.names()?.into_iter().map(String::from).collect();
+        Ok(FirstRows { header, kept: columns.kept.len(), learned: Vec::new(), rows: Vec::new(), total: 0 })
+    }
+
+    /// Rows stand side by side, since there are more features than fit a line.
+    pub(crate) fn print(&self, exact: bool) -> std::io::Result<()> {
+        let widest = self.header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
+        let cell = |row: &[String], index: usize| match row[index].parse::<f64>() {
+            Ok(value) if index > self.kept && !exact => format!("{value:.6}"),
+            _ => row[index].clone(),
+        };
+        // Fractions can be long: every row is as wide as its longest cell asks for.
+        let longest = |row: &Vec<String>| (0..row.len()).map(|index| cell(row, index).chars().count()).max();
+        let widths: Vec<usize> = self.rows.iter().map(|row| longest(row).unwrap_or(0).max("row 1".len()) + 3).collect();
+        let titles = widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
+        print(&format!("{:widest$}{}", "", titles.collect::<String>()))?;
+        for (index, name) in self.header.iter().enumerate() {
+            let cells = self.rows.iter().zip(&widths).map(|(row, width)| format!("{:>width$}", cell(row, index)));
+            print(&format!("{name:widest$}{}", cells.collect::<String>()))?;
+        }
+        match self.total - self.rows.len() as u64 {
+            0 => Ok(()),
+            more => print(&format!("... and {} more rows: write them all with -o", thousands(more))),
+        }
+    }
+}
+
+impl ScoreSink for FirstRows {
+    fn learn(&mut self, rows: &ScoreRows) {
+        // The first rows are among the first distinct rows.
+        let wanted = SHOWN_ROWS.saturating_sub(self.learned.len()).min(rows.len());
+        self.learned.extend((0..wanted).map(|row| rows.texts(row)));
+    }
+
+    fn write(&mut self, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {
+        let wanted = (SHOWN_ROWS - self.rows.len()).min(numbers.len());
+        for (row, &number) in numbers[..wanted].iter().enumerate() {
+            // A table has one line for each of its rows, whatever a cell holds.
+            let kept = kept.iter().map(|cells| kept_text(cells, row).unwrap_or_default().replace(['\n', '\r'], " "));
+            self.rows.push(kept.chain(self.learned[number as usize].iter().cloned()).collect());
+        }
+        self.total += numbers.len() as u64;
+        Ok(())
+    }
+
+    fn learned_bytes(&self) -> usize {
+        0
+    }
+
+    fn forget(&mut self) {
+        self.learned.clear();
+    }
+}

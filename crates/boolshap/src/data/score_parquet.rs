@@ -1,0 +1,108 @@
+//! The Parquet half of a file of scores.
+//!
+//! A row group ends when its columns hold about [`ROW_GROUP_BYTES`], however wide the table is, so memory is bounded.
+//! Columns are compressed with Zstandard; the same few numbers over and over take next to nothing, as Parquet keeps a
+//! dictionary of them.
+
+use super::score_rows::Numbers;
+use super::{DataError, KeptCells, ScoreColumns, ScoreRows, WholeFile};
+use arrow_array::{Float64Array, Int8Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How much of a file is held before it is written.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
+/// A Parquet file, and the rows learned for it.
+pub(super) struct ParquetScores {
+    writer: ArrowWriter<WholeFile>,
+    schema: SchemaRef,
+    learned: ScoreRows,
+    /// The bytes of the learned texts.
+    text_bytes: usize,
+}
+
+impl ParquetScores {
+    pub(super) fn create(path: &Path, columns: &ScoreColumns) -> Result<Self, DataError> {
+        let number = if columns.exact { DataType::Utf8 } else { DataType::Float64 };
+        let computed = |(index, name): (usize, &str)| {
+            let kind = if index == 0 { DataType::Int8 } else { number.clone() };
+            FieldRef::new(Field::new(name, kind, false))
+        };
+        let fields = columns.kept.iter().cloned().chain(columns.results().enumerate().map(computed));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let file = WholeFile::create(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+        let zstd = Compression::ZSTD(ZstdLevel::default());
+        let properties = WriterProperties::builder().set_compression(zstd).build();
+        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|e| wrong(path, e))?;
+        let players = columns.players.len();
+        let learned = if columns.exact { ScoreRows::of_texts(players) } else { ScoreRows::of_floats(players) };
+        Ok(ParquetScores { writer, schema, learned, text_bytes: 0 })
+    }
+
+    pub(super) fn learn(&mut self, rows: &ScoreRows) {
+        if let Numbers::Texts(texts) = &rows.numbers {
+            self.text_bytes += texts.iter().map(String::len).sum::<usize>();
+        }
+        self.learned.append(rows.clone());
+    }
+
+    pub(super) fn write(&mut self, path: &Path, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {
+        let width = self.learned.width();
+        let rows = || numbers.iter().map(|&number| number as usize);
+        let prediction = rows().map(|row| i8::from(self.learned.prediction(row)));
+        let mut columns = kept.to_vec();
+        columns.push(Arc::new(Int8Array::from_iter_values(prediction)));
+        for column in 0..width {
+            columns.push(match &self.learned.numbers {
+                Numbers::Floats(floats) => {
+                    // A score of nothing has no sign: adding zero takes it away.
+                    let cells = rows().map(|row| floats[row * width + column] + 0.0);
+                    Arc::new(Float64Array::from_iter_values(cells))
+                }
+                Numbers::Texts(texts) => {
+                    Arc::new(StringArray::from_iter_values(rows().map(|row| &texts[row * width + column])))
+                }
+            });
+        }
+        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(|e| wrong(path, e.into()))?;
+        self.writer.write(&batch).map_err(|e| wrong(path, e))?;
+        if self.writer.memory_size() > ROW_GROUP_BYTES {
+            self.writer.flush().map_err(|e| wrong(path, e))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn learned_bytes(&self) -> usize {
+        let cell = match &self.learned.numbers {
+            Numbers::Floats(_) => size_of::<f64>(),
+            Numbers::Texts(_) => size_of::<String>(),
+        };
+        self.learned.len() * self.learned.width() * cell + self.text_bytes
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.learned.clear();
+        self.text_bytes = 0;
+    }
+
+    pub(super) fn finish(self, path: &Path) -> Result<(), DataError> {
+        let file = self.writer.into_inner().map_err(|e| wrong(path, e))?;
+        file.finish().map_err(|source| DataError::Io { path: path.into(), source })
+    }
+}
+
+fn wrong(path: &Path, error: ParquetError) -> DataError {
+    let message = error.to_string();
+    if let ParquetError::External(cause) = error
+        && let Ok(source) = cause.downcast::<std::io::Error>()
+    {
+        return DataError::Io { path: path.into(), source: *source };
+    }
+    DataError::Format { path: path.into(), message }
+}
