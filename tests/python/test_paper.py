@@ -122,7 +122,7 @@ def test_pysdds_diagram_has_the_papers_tree(boolshap, shared_data):
     assert info["tree_nodes"] == TREE_NODES
 
 
-@pytest.mark.parametrize("engine", ["paper", "brute-force"])
+@pytest.mark.parametrize("engine", ["fast", "paper", "brute-force"])
 def test_scores_of_the_authors(boolshap, shared_data, engine):
     entities = shared_data("paper/entities_100.csv")
     boolshap("compile", shared_data("paper/paper_bnn_2391.cnf"), "-o", "c.bsc", "--features", entities)

@@ -1,5 +1,7 @@
 //! `boolshap bench`: the measurements of the README, by name.
 
+use crate::bench_compile::CompileTimes;
+use crate::bench_shap::ShapTimes;
 use crate::bench_stream::StreamTimes;
 use crate::demo::{embedded_model, embedded_rows};
 use crate::experiment::Experiment;
@@ -9,41 +11,69 @@ use boolshap::data::WholeFile;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Measure: paper (the paper's experiment on the embedded network), stream (a long table, CSV to CSV)
+/// Measure: paper, compile, shap or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
     name: Name,
-    /// Also write the figure, as SVG
+    /// Also write the figure, as SVG (paper)
     #[arg(long, value_name = "FILE.svg")]
     figure: Option<PathBuf>,
-    /// How many rows to explain (a million by default)
+    /// How many rows to explain (stream; a million by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rows: Option<u64>,
+    /// The most inputs of a network (compile; 28 by default, at most 30)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(8..=30))]
+    inputs: Option<u64>,
+    /// Measure on this circuit instead of the embedded network's (shap)
+    #[arg(long, value_name = "CIRCUIT")]
+    circuit: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Name {
     /// Black-box network, black-box circuit and open-box circuit on 20 to 100 entities
     Paper,
+    /// From networks to circuits: growth with the inputs and the hidden layer, beside evaluating all inputs
+    Compile,
+    /// What an entity's scores cost, by engine, and against the machine's multiply-add rate
+    Shap,
     /// Explaining a table of raw rows against reading it and writing the scores
     Stream,
 }
 
 impl Bench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        match self.name {
-            Name::Paper if self.rows.is_some() => usage("--rows belongs to bench stream"),
-            Name::Stream if self.figure.is_some() => usage("--figure belongs to bench paper"),
-            Name::Paper => self.paper(),
-            Name::Stream => {
-                let times = StreamTimes::measure(self.rows.unwrap_or(1_000_000))?;
-                if self.json { print_json(&times.json()) } else { print(&times.table()) }.map_err(Into::into)
+        for (option, given, name) in [
+            ("--figure", self.figure.is_some(), Name::Paper),
+            ("--rows", self.rows.is_some(), Name::Stream),
+            ("--inputs", self.inputs.is_some(), Name::Compile),
+            ("--circuit", self.circuit.is_some(), Name::Shap),
+        ] {
+            if given && name != self.name {
+                let name = name.to_possible_value().map_or(String::new(), |value| value.get_name().into());
+                return usage(format!("{option} belongs to bench {name}"));
             }
         }
+        let (value, table) = match self.name {
+            Name::Paper => return self.paper(),
+            Name::Compile => {
+                let times = CompileTimes::measure(self.inputs.unwrap_or(28) as usize)?;
+                (times.json(), times.table())
+            }
+            Name::Shap => {
+                let times = ShapTimes::measure(self.circuit.as_deref())?;
+                (times.json(), times.table())
+            }
+            Name::Stream => {
+                let times = StreamTimes::measure(self.rows.unwrap_or(1_000_000))?;
+                (times.json(), times.table())
+            }
+        };
+        if self.json { print_json(&value) } else { print(&table) }.map_err(Into::into)
     }
 
     fn paper(&self) -> anyhow::Result<()> {

@@ -4,16 +4,16 @@
 //! The rows are like those of the housing data: each has the bits of one of its rows, drawn as often as they occur there,
 //! and raw values on the right sides of the thresholds.
 
-use crate::compile::compile_cnf;
 use crate::demo::{embedded_model, embedded_rows};
-use crate::encode::{MAX_CLAUSES, encode_model};
 use crate::terminal::{thousands, with_progress};
 use anyhow::{Context, ensure};
-use boolshap::circuit::{Lowering, lower_sdd, paper_form};
+use boolshap::circuit::lower_obdd;
 use boolshap::data::{Binariser, CHUNK_ROWS, Code, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile};
 use boolshap::data::{ScoreRows, ScoreSink, Seeded, Tally, WholeFile, quote_csv};
-use boolshap::explain::{Distribution, OpenBox, Scorer, Streamed, explain_stream, score_in_parallel};
+use boolshap::diagram::{DirectOptions, compile_direct};
+use boolshap::explain::{Distribution, FastEngine, Scorer, Streamed, explain_stream};
 use boolshap::lit::Watch;
+use boolshap::model::Label;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -45,13 +45,11 @@ impl StreamTimes {
     fn measure_in(folder: &Path, rows: u64, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let model = embedded_model()?;
         let binariser = model.binariser.as_ref().context("the embedded model reads raw values")?;
-        let cnf = encode_model(&model, None, MAX_CLAUSES, &watch.silent())?;
-        let compiled = compile_cnf(&cnf, None, &watch.silent())?;
-        let circuit = paper_form(&lower_sdd(&compiled.manager, compiled.root, Lowering::Gates)?)?;
-        let engine = OpenBox::new(&circuit)?;
+        let label = Label::of_class(&model.network, 1)?;
+        let circuit = lower_obdd(&compile_direct(&label, &DirectOptions::default(), &watch.silent())?.diagram)?;
+        let engine = FastEngine::new(&circuit)?;
         let uniform = Distribution::uniform(circuit.variables());
-        let score: &Scorer<'_> =
-            &|rows, watch| score_in_parallel(rows, watch, |part, watch| engine.explain(part, &uniform, watch));
+        let score: &Scorer<'_> = &|rows, watch| Ok(engine.explain(rows, &uniform, watch)?.into());
 
         let (input, output) = (folder.join("rows.csv"), folder.join("scores.csv"));
         let (training, testing) = embedded_rows(&model.features)?;
@@ -210,13 +208,13 @@ fn same_content(one: &Path, other: &Path) -> std::io::Result<bool> {
     }
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
 
 /// The process's peak of resident memory, from Linux.
-fn peak_memory() -> Option<u64> {
+pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -6,7 +6,7 @@ use crate::terminal::{input_path, note, output_path, print, print_json, thousand
 use anyhow::{Context, bail};
 use boolshap::circuit::{NamedCircuit, paper_form};
 use boolshap::data::{Entities, Reading, ScoreColumns, ScoreFile, ScoreSink, Table};
-use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox, Scorer, Streamed};
+use boolshap::explain::{BruteForce, Distribution, FastEngine, Labels, OpenBox, Scorer, Streamed};
 use boolshap::explain::{explain_stream, score_in_parallel};
 use boolshap::model::parse_decimal;
 use clap::{Args, ValueEnum};
@@ -35,9 +35,9 @@ pub(crate) struct Explain {
     /// feature,probability or with rows to estimate from
     #[arg(long, default_value = "uniform")]
     distribution: String,
-    /// Which algorithm
-    #[arg(long, value_enum, default_value = "paper")]
-    engine: Engine,
+    /// Which algorithm: fast unless fractions are asked for, then paper
+    #[arg(long, value_enum)]
+    engine: Option<Engine>,
     /// Write exact fractions
     #[arg(long)]
     exact: bool,
@@ -54,6 +54,8 @@ pub(crate) struct Explain {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Engine {
+    /// All scores of a row from a few sweeps over the circuit, in floats
+    Fast,
     /// The open-box algorithm of Arenas et al.
     Paper,
     /// The definition, over all subsets of features
@@ -63,6 +65,12 @@ enum Engine {
 impl Explain {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
+        let engine = match (self.engine, self.exact) {
+            (Some(Engine::Fast), true) => return usage("--engine fast works in floats: --exact needs another engine"),
+            (Some(engine), _) => engine,
+            (None, true) => Engine::Paper,
+            (None, false) => Engine::Fast,
+        };
         let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
         let distribution = read_distribution(&self.distribution, &named)?;
         let data = input_path(&self.data);
@@ -74,7 +82,12 @@ impl Explain {
         let streamed = with_row_progress("explaining", |watch| {
             let smooth;
             let labels;
-            let scorer: Box<Scorer<'_>> = match self.engine {
+            let scorer: Box<Scorer<'_>> = match engine {
+                Engine::Fast => {
+                    let engine = FastEngine::new(&named.circuit)?;
+                    let given = &distribution;
+                    Box::new(move |rows, watch| Ok(engine.explain(rows, given, watch)?.into()))
+                }
                 Engine::Paper => {
                     smooth = paper_form(&named.circuit)?;
                     let engine = OpenBox::new(&smooth)?;

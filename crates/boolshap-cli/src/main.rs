@@ -3,6 +3,8 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 mod bench;
+mod bench_compile;
+mod bench_shap;
 mod bench_stream;
 mod compile;
 mod convert;

@@ -123,7 +123,7 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
         Some(value) => value,
         None => nodes[0],
     };
-    Ok(reducer.finish(order, root).reached())
+    Ok(reducer.finish(order, |_| true, root).reached())
 }
 
 impl SumsLimits {

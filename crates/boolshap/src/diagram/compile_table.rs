@@ -34,14 +34,14 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     check_order(order, label.inputs())?;
     let mut used = vec![false; label.inputs()];
     label.used_inputs().into_iter().for_each(|input| used[input] = true);
-    // Inputs that nothing looks at go on top, where they cost nothing.
+    // For the table, inputs that nothing looks at go on top, where they cost nothing.
     let (below, above): (Vec<Var>, Vec<Var>) = order.iter().partition(|var| used[var.index()]);
     let variables = below.len();
     if variables > MAX_TABLE_INPUTS {
         return Err(DiagramError::TooManyInputs { route: "truth-table", inputs: variables, limit: MAX_TABLE_INPUTS });
     }
-    let order: Vec<Var> = above.into_iter().chain(below).collect();
-    let words = AllInputs::below(label, &order, variables).table(watch)?;
+    let sorted: Vec<Var> = above.into_iter().chain(below).collect();
+    let words = AllInputs::below(label, &sorted, variables).table(watch)?;
     watch.check()?;
     let mut reducer = Reducer::new(max_nodes);
     let mut nodes = Vec::new();
@@ -51,5 +51,5 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
         watch.check()?;
         reducer.halve(&mut nodes)?;
     }
-    Ok(reducer.finish(&order, nodes[0]))
+    Ok(reducer.finish(order, |var| used[var.index()], nodes[0]))
 }

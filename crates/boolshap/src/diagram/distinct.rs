@@ -2,31 +2,50 @@
 //!
 //! One large hash table would miss the cache at every key. So the keys are first dealt into piles by the top bits of
 //! their hash, a pass that writes a few hundred streams in order, and each pile then has a small table of its own that
-//! stays in cache; piles are shared among threads. Equal keys land in one pile, so the distinct keys of all piles one
-//! after another are the distinct keys. Cost: O(keys), about three sequential passes; the numbering depends only on the
-//! keys, not on the number of threads.
+//! stays in cache. Equal keys land in one pile, so the distinct keys of all piles one after another are the distinct
+//! keys. What was found is handed back by dealing once more: the keys in their first order find their results one after
+//! another on each pile, so that nothing needs to remember where a key came from and no pass jumps about in memory.
+//!
+//! Threads deal parts of the keys each, and share the piles. Cost: O(keys), four sequential passes. The numbering depends
+//! on the keys alone, not on the number of threads.
 
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A pile of about this many keys has its table in the nearer caches.
 const PILE: usize = 1 << 12;
 /// More streams than this and dealing misses the translation buffer at every key.
 const MAX_PILES: usize = 1 << 10;
+/// Parts for threads are at least this large.
+const MIN_PART: usize = 1 << 16;
 /// Marks a number that is not a position among the distinct keys.
 const KNOWN: u32 = 1 << 31;
 
 /// Memory that is used again for the next keys: fresh pages cost more than the work done in them.
 #[derive(Default)]
 pub(super) struct Distinct {
-    dealt: Vec<Dealt>,
+    parts: Vec<Part>,
 }
 
-/// A key and where it came from, in twelve bytes.
-#[derive(Clone, Copy, Default)]
-struct Dealt {
-    key: [u32; 2],
-    origin: u32,
+/// The distinct keys, in piles.
+pub(super) struct Found(Vec<Vec<u64>>);
+
+impl Found {
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flatten().copied()
+    }
+}
+
+/// A stretch of the keys, dealt.
+#[derive(Default)]
+struct Part {
+    keys: Vec<u64>,
+    numbers: Vec<u32>,
+    /// Where each pile starts.
+    starts: Vec<u32>,
 }
 
 impl Distinct {
@@ -38,32 +57,49 @@ impl Distinct {
         base: u32,
         known: impl Fn(u64) -> Option<u32> + Sync,
         numbers: &mut Vec<u32>,
-    ) -> Vec<u64> {
+    ) -> Found {
         debug_assert!(keys.len() < KNOWN as usize);
-        numbers.clear();
+        // What was there is written over.
         numbers.resize(keys.len(), 0);
         let bits = keys.len().div_ceil(PILE).next_power_of_two().min(MAX_PILES).ilog2();
         if bits == 0 {
             let mut found = Vec::new();
-            let mut table = Vec::new();
-            let keys = keys.iter().copied();
-            distinct_in_pile(keys, &known, &mut table, &mut found, |at, number| numbers[at] = number);
+            let mut table = Table::new(keys.len());
+            table.take(keys, bits, &known, &mut found, numbers);
             numbers.iter_mut().for_each(|number| *number = shifted(*number, base));
-            return found;
+            return Found(vec![found]);
         }
-        let starts = self.deal(keys, bits);
-        let shared = as_atomics(numbers);
-        let found: Vec<Vec<u64>> = (0..1usize << bits)
+        let threads = rayon::current_num_threads().min(keys.len().div_ceil(MIN_PART));
+        let size = keys.len().div_ceil(threads);
+        self.parts.resize_with(threads.max(self.parts.len()), Part::default);
+        let parts = &mut self.parts[..keys.len().div_ceil(size)];
+        parts.par_iter_mut().zip(keys.par_chunks(size)).for_each(|(part, keys)| part.deal(keys, bits));
+
+        // For each pile its keys and its room for results in all parts.
+        let mut piles: Vec<Vec<(&[u64], &mut [u32])>> = (0..1 << bits).map(|_| Vec::new()).collect();
+        for part in parts.iter_mut() {
+            let mut room = part.numbers.as_mut_slice();
+            for (pile, range) in piles.iter_mut().zip(part.starts.windows(2)) {
+                let (mine, rest) = room.split_at_mut((range[1] - range[0]) as usize);
+                room = rest;
+                pile.push((&part.keys[range[0] as usize..range[1] as usize], mine));
+            }
+        }
+        let found: Vec<Vec<u64>> = piles
             .into_par_iter()
             .with_min_len(8)
-            .map_init(Vec::new, |table, pile| {
-                let dealt = &self.dealt[starts[pile] as usize..starts[pile + 1] as usize];
-                let put = |at: usize, number| shared[dealt[at].origin as usize].store(number, Ordering::Relaxed);
-                let mut found = Vec::with_capacity(dealt.len());
-                let keys = dealt.iter().map(|dealt| u64::from(dealt.key[0]) << 32 | u64::from(dealt.key[1]));
-                distinct_in_pile(keys, &known, table, &mut found, put);
-                found
-            })
+            .map_init(
+                || Table::new(0),
+                |table, pile| {
+                    let count = pile.iter().map(|(keys, _)| keys.len()).sum();
+                    table.clear(count);
+                    let mut found = Vec::with_capacity(count);
+                    for (keys, numbers) in pile {
+                        table.take(keys, bits, &known, &mut found, numbers);
+                    }
+                    found
+                },
+            )
             .collect();
         // From positions inside a pile to positions among all.
         let mut offsets = Vec::with_capacity(found.len());
@@ -72,33 +108,41 @@ impl Distinct {
             offsets.push(total);
             total += pile.len() as u32;
         }
-        *numbers = from_atomics(shared);
-        numbers.par_iter_mut().zip(keys.par_iter()).with_min_len(1 << 14).for_each(|(number, &key)| {
-            *number = shifted(*number, offsets[(hash(key) >> (64 - bits)) as usize]);
-        });
-        found.concat()
+        let handed = numbers.par_chunks_mut(size).zip(keys.par_chunks(size)).zip(self.parts.par_iter_mut());
+        handed.for_each(|((numbers, keys), part)| part.hand_back(keys, bits, &offsets, numbers));
+        Found(found)
     }
+}
 
-    /// Sorts keys and where they came from by the top bits of the hash; tells where each pile starts.
-    fn deal(&mut self, keys: &[u64], bits: u32) -> Vec<u32> {
+impl Part {
+    /// Sorts keys by the top bits of their hash, those of a pile in their first order.
+    fn deal(&mut self, keys: &[u64], bits: u32) {
         let shift = 64 - bits;
-        let mut starts = vec![0u32; (1 << bits) + 1];
+        self.starts.clear();
+        self.starts.resize((1 << bits) + 1, 0);
         for &key in keys {
-            starts[(hash(key) >> shift) as usize + 1] += 1;
+            self.starts[(hash(key) >> shift) as usize + 1] += 1;
         }
-        for pile in 1..starts.len() {
-            starts[pile] += starts[pile - 1];
+        for pile in 1..self.starts.len() {
+            self.starts[pile] += self.starts[pile - 1];
         }
-        if self.dealt.len() < keys.len() {
-            self.dealt = vec![Dealt::default(); keys.len()];
-        }
-        let mut next = starts.clone();
-        for (origin, &key) in keys.iter().enumerate() {
+        self.keys.resize(keys.len(), 0);
+        self.numbers.resize(keys.len(), 0);
+        let mut next = self.starts.clone();
+        for &key in keys {
             let at = &mut next[(hash(key) >> shift) as usize];
-            self.dealt[*at as usize] = Dealt { key: [(key >> 32) as u32, key as u32], origin: origin as u32 };
+            self.keys[*at as usize] = key;
             *at += 1;
         }
-        starts
+    }
+
+    /// Gives each key of the first order its number. Uses up where the piles start.
+    fn hand_back(&mut self, keys: &[u64], bits: u32, offsets: &[u32], numbers: &mut [u32]) {
+        for (number, &key) in numbers.iter_mut().zip(keys) {
+            let pile = (hash(key) >> (64 - bits)) as usize;
+            *number = shifted(self.numbers[self.starts[pile] as usize], offsets[pile]);
+            self.starts[pile] += 1;
+        }
     }
 }
 
@@ -107,54 +151,60 @@ fn shifted(number: u32, base: u32) -> u32 {
     if number & KNOWN != 0 { number & !KNOWN } else { base + number }
 }
 
-/// Threads write disjoint places of one array; relaxed stores are plain stores.
-fn as_atomics(numbers: &mut Vec<u32>) -> Vec<AtomicU32> {
-    std::mem::take(numbers).into_iter().map(AtomicU32::new).collect()
-}
-
-fn from_atomics(shared: Vec<AtomicU32>) -> Vec<u32> {
-    shared.into_iter().map(AtomicU32::into_inner).collect()
-}
-
 #[inline]
 fn hash(key: u64) -> u64 {
-    // Both halves reach the top bits, which choose the pile, and the middle ones, which choose the place.
-    let mixed = (key ^ key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+    // Both halves reach the top bits, of which the first choose the pile and the next the place.
+    (key ^ key >> 32 ^ key << 29).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Adds the distinct unknown keys to `found` in the order of their first appearance; `put` is told the number of each
-/// key.
-#[inline]
-fn distinct_in_pile(
-    keys: impl ExactSizeIterator<Item = u64>,
-    known: &impl Fn(u64) -> Option<u32>,
-    table: &mut Vec<u32>,
-    found: &mut Vec<u64>,
-    mut put: impl FnMut(usize, u32),
-) {
-    let size = (2 * keys.len().max(1)).next_power_of_two();
-    // Numbers from 1; 0 is a free place.
-    table.clear();
-    table.resize(size, 0);
-    for (at, key) in keys.enumerate() {
-        if let Some(number) = known(key) {
-            put(at, KNOWN | number);
-            continue;
-        }
-        let mut place = (hash(key) >> 20) as usize & (size - 1);
-        let number = loop {
-            match table[place] {
-                0 => {
-                    found.push(key);
-                    table[place] = found.len() as u32;
-                    break found.len() as u32 - 1;
-                }
-                number if found[number as usize - 1] == key => break number - 1,
-                _ => place = (place + 1) & (size - 1),
+/// A hash table of the positions of found keys: numbers from 1, with 0 for a free place.
+struct Table {
+    places: Vec<u32>,
+}
+
+impl Table {
+    fn new(keys: usize) -> Self {
+        let mut table = Table { places: Vec::new() };
+        table.clear(keys);
+        table
+    }
+
+    /// Empties it and makes room for so many keys.
+    fn clear(&mut self, keys: usize) {
+        self.places.clear();
+        self.places.resize((2 * keys.max(1)).next_power_of_two(), 0);
+    }
+
+    /// Adds the distinct unknown keys to `found` in the order of their first appearance, and numbers all.
+    #[inline]
+    fn take(
+        &mut self,
+        keys: &[u64],
+        pile_bits: u32,
+        known: &impl Fn(u64) -> Option<u32>,
+        found: &mut Vec<u64>,
+        numbers: &mut [u32],
+    ) {
+        let mask = self.places.len() - 1;
+        let shift = 64 - pile_bits - self.places.len().ilog2();
+        for (number, &key) in numbers.iter_mut().zip(keys) {
+            if let Some(value) = known(key) {
+                *number = KNOWN | value;
+                continue;
             }
-        };
-        put(at, number);
+            let mut place = (hash(key) >> shift) as usize & mask;
+            *number = loop {
+                match self.places[place] {
+                    0 => {
+                        found.push(key);
+                        self.places[place] = found.len() as u32;
+                        break found.len() as u32 - 1;
+                    }
+                    number if found[number as usize - 1] == key => break number - 1,
+                    _ => place = (place + 1) & mask,
+                }
+            };
+        }
     }
 }
 
@@ -167,7 +217,7 @@ mod tests {
     fn check(keys: &[u64]) {
         let mut numbers = Vec::new();
         let known = |key: u64| (key % 7 == 3).then_some((key % 1000) as u32);
-        let found = Distinct::default().find(keys, 5, known, &mut numbers);
+        let found: Vec<u64> = Distinct::default().find(keys, 5, known, &mut numbers).iter().collect();
         let unknown: HashSet<u64> = keys.iter().copied().filter(|key| key % 7 != 3).collect();
         assert_eq!(found.iter().copied().collect::<HashSet<_>>(), unknown);
         assert_eq!(found.len(), unknown.len(), "no key twice");

@@ -46,7 +46,9 @@ impl Reducer {
     pub(super) fn level(&mut self, pairs: &[u64], nodes: &mut Vec<u32>) -> Result<(), DiagramError> {
         let equal = |pair: u64| ((pair >> 32) as u32 == pair as u32).then_some(pair as u32);
         let found = self.distinct.find(pairs, self.next, equal, nodes);
-        self.push(found.iter().map(|&pair| [(pair >> 32) as u32, pair as u32]).collect())
+        let mut level = Vec::with_capacity(found.len());
+        level.extend(found.iter().map(|pair| [(pair >> 32) as u32, pair as u32]));
+        self.push(level)
     }
 
     fn push(&mut self, level: Vec<[u32; 2]>) -> Result<(), DiagramError> {
@@ -61,7 +63,7 @@ impl Reducer {
     /// The levels of functions of up to six variables, given as the bits of a word each: replaces words by nodes.
     pub(super) fn words(&mut self, words: &[u64], variables: usize, nodes: &mut Vec<u32>) -> Result<(), DiagramError> {
         // Downwards: the distinct functions of ever fewer variables that the words consist of.
-        let mut functions = self.distinct.find(words, 0, |_| None, nodes);
+        let mut functions: Vec<u64> = self.distinct.find(words, 0, |_| None, nodes).iter().collect();
         let mut children = Vec::with_capacity(variables);
         for left in (0..variables).rev() {
             let (half, mask) = (1 << left, (1u64 << (1 << left)) - 1);
@@ -72,7 +74,7 @@ impl Reducer {
             } else {
                 self.pairs.clear();
                 self.pairs.extend(halves);
-                self.distinct.find(&self.pairs, 0, |_| None, &mut ids)
+                self.distinct.find(&self.pairs, 0, |_| None, &mut ids).iter().collect()
             };
             children.push(ids);
         }
@@ -97,10 +99,11 @@ impl Reducer {
         Ok(())
     }
 
-    /// The diagram with this root; levels that are not there have no node.
-    pub(super) fn finish(mut self, order: &[Var], root: u32) -> Obdd {
-        self.levels.resize(order.len(), Vec::new());
-        Obdd::from_levels(order.to_vec(), self.levels, root)
+    /// The diagram with this root; there is a level for each variable that `has_level`, the others have no node.
+    pub(super) fn finish(self, order: &[Var], has_level: impl Fn(Var) -> bool, root: u32) -> Obdd {
+        let mut made = self.levels.into_iter();
+        let mut level = |&var: &Var| if has_level(var) { made.next().unwrap_or_default() } else { Vec::new() };
+        Obdd::from_levels(order.to_vec(), order.iter().rev().map(&mut level).collect(), root)
     }
 }
 

@@ -9,7 +9,7 @@
 //! them up to [`COUNTED_ROWS`] and [`COUNTED_BYTES`], after which the number is not known. Rows are scored in pieces of
 //! at most [`PIECE_CELLS`] scores.
 
-use super::{ExplainError, Explanation};
+use super::{ExplainError, Explanation, ScoreTable};
 use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreRows, ScoreSink, Table};
 use crate::lit::Watch;
 use dashu::rational::RBig;
@@ -257,6 +257,16 @@ where
     // Of several errors the one of the first row is told, whichever thread came first.
     let explanations = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(explanations.into_iter().flatten().collect::<Vec<_>>().into())
+}
+
+impl From<ScoreTable> for ScoreRows {
+    fn from(table: ScoreTable) -> Self {
+        let mut rows = ScoreRows::of_floats(table.features());
+        for row in 0..table.rows() {
+            rows.push(table.prediction(row), table.base_value(row), table.scores(row));
+        }
+        rows
+    }
 }
 
 impl From<Vec<Explanation<f64>>> for ScoreRows {

@@ -37,7 +37,7 @@ pub enum FormulaError {
     },
     /// A CNF grew past the limit.
     #[error(
-        "more than {limit} clauses (max-clauses) {place}: raise the limit, or take a network of fewer inputs or neurons"
+        "more than {limit} clauses (max-clauses) {place}: raise the limit, or compile by a direct route, which needs no formula"
     )]
     TooManyClauses {
         /// The limit that was set.
@@ -132,7 +132,7 @@ fn gate_suffix(gate: Option<usize>) -> String {
 
 fn advice(why: &Stopped) -> &'static str {
     match why {
-        Stopped::OutOfTime { .. } => ": allow more time, or take a network of fewer inputs or neurons",
+        Stopped::OutOfTime { .. } => ": allow more time, or compile by a direct route, which needs no formula",
         Stopped::Interrupted => "",
     }
 }

@@ -24,7 +24,7 @@ pub struct Watch<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The time limit has passed.
-    #[error("the time limit of {} seconds has passed", .limit.as_secs_f64())]
+    #[error("the time limit of {} seconds has passed", (.limit.as_secs_f64() * 1e3).round() / 1e3)]
     OutOfTime {
         /// The limit that was set.
         limit: Duration,
