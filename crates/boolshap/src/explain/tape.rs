@@ -59,9 +59,14 @@ impl Tape {
         let folded = Folded::new(circuit);
         let Tape { players, form } = Self::new(circuit);
         let linear = matches!(form, Form::Constant(_) | Form::NarrowDiagram(_) | Form::WideDiagram(_));
-        let forms = [(false, true), (false, false), (true, true), (true, false)];
-        let can_hold = forms.into_iter().filter(|&(as_diagram, _)| linear || !as_diagram);
-        can_hold.map(|(as_diagram, narrow)| Self::in_form(&folded, players.clone(), as_diagram, narrow)).collect()
+        let mut tapes = Vec::new();
+        for as_diagram in [false, true].into_iter().filter(|&as_diagram| linear || !as_diagram) {
+            let fits = folded.items.len() + 2 + 2 * players.len() <= <u16 as SlotId>::LIMIT;
+            for narrow in [false, true].into_iter().filter(|&narrow| fits || !narrow) {
+                tapes.push(Self::in_form(&folded, players.clone(), as_diagram, narrow));
+            }
+        }
+        tapes
     }
 
     /// The value, if it is always the same.
