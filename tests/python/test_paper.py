@@ -256,7 +256,7 @@ def test_limits_say_how_far_they_got(boolshap, shared_data):
     boolshap("import", shared_data("paper/larq_bnn_13_13_1.h5"), "-o", "m.json")
     message = boolshap.fails("encode", "m.json", "-o", "f.cnf", "--max-clauses", "50")
     assert "more than 50 clauses" in message and "layer" in message
-    message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--max-nodes", "40")
+    message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--max-nodes", "40", "--via", "cnf")
     assert "limit of 40" in message and "clauses" in message
     message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--timeout", "0.01")
     assert "time limit of 0.01 seconds" in message

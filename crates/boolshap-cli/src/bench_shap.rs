@@ -65,23 +65,21 @@ impl ShapTimes {
         let mut times = [const { Vec::new() }; 4];
         for round in 0..ROUNDS {
             watch.step(round as u64, (ROUNDS + SIZES.len()) as u64)?;
-            let mut measured = |kind: usize, rows: usize, work: &mut dyn FnMut() -> anyhow::Result<()>| {
+            let mut measured = |kind: usize, rows: usize, work: &mut dyn FnMut() -> anyhow::Result<usize>| {
                 let start = Instant::now();
-                work()?;
+                let done = work()?;
                 times[kind].push(start.elapsed().as_secs_f64() / rows as f64);
-                anyhow::Ok(())
-            };
-            measured(0, entities.rows(), &mut || Ok(drop(engine.explain(&entities, &uniform, &quiet)?)))?;
-            measured(1, FEW.min(single.len()), &mut || {
-                for row in &single {
-                    engine.explain(row, &uniform, &quiet)?;
-                }
+                anyhow::ensure!(done == rows, "{done} of {rows} rows were explained");
                 Ok(())
+            };
+            measured(0, entities.rows(), &mut || Ok(engine.explain(&entities, &uniform, &quiet)?.rows()))?;
+            measured(1, FEW.min(single.len()), &mut || {
+                single.iter().try_fold(0, |done, row| Ok(done + engine.explain(row, &uniform, &quiet)?.rows()))
             })?;
-            measured(2, few.len(), &mut || Ok(drop(open_box.explain(&few, &uniform, &quiet)?)))?;
+            measured(2, few.len(), &mut || Ok(open_box.explain(&few, &uniform, &quiet)?.len()))?;
             if let Some(labels) = &labels {
                 let definition = BruteForce::new(labels);
-                measured(3, few.len(), &mut || Ok(drop(definition.explain(&few, &uniform, &quiet)?)))?;
+                measured(3, few.len(), &mut || Ok(definition.explain(&few, &uniform, &quiet)?.len()))?;
             }
         }
         let machine = multiply_add_rate();

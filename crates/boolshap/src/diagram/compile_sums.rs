@@ -101,7 +101,7 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
         level = next;
         depth += 1;
     }
-    let mut reducer = Reducer::new(limits.max_nodes);
+    let mut reducer = Reducer::new(variables, limits.max_nodes);
     let mut nodes = level.blocks(&network, label, order, depth, &mut reducer, watch)?;
     drop(level);
     let mut pairs = Vec::new();

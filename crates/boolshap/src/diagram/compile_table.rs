@@ -43,7 +43,7 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     let sorted: Vec<Var> = above.into_iter().chain(below).collect();
     let words = AllInputs::below(label, &sorted, variables).table(watch)?;
     watch.check()?;
-    let mut reducer = Reducer::new(max_nodes);
+    let mut reducer = Reducer::new(variables, max_nodes);
     let mut nodes = Vec::new();
     reducer.words(&words, variables.min(6), &mut nodes)?;
     drop(words);

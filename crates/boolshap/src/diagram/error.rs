@@ -113,6 +113,16 @@ pub enum DiagramError {
         /// How many states were listed by then.
         states: usize,
     },
+    /// Reducing levels of functions came to no end.
+    #[error("{cause} after {level} of {levels} levels from the leaves up")]
+    Reduce {
+        /// Which limit it was.
+        cause: Box<DiagramError>,
+        /// How many levels were done.
+        level: usize,
+        /// How many there are.
+        levels: usize,
+    },
     /// More states than allowed.
     #[error("the limit of {limit} states is reached")]
     TooManyStates {

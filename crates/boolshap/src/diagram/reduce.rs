@@ -5,7 +5,6 @@
 //! [`Distinct`] does the rest. Cost: linear in the number of pairs.
 
 use super::distinct::Distinct;
-use super::error::Halt;
 use super::{DiagramError, Obdd};
 use crate::lit::Var;
 
@@ -15,16 +14,18 @@ pub(super) struct Reducer {
     /// The number that the next node gets; 0 and 1 are the constants.
     next: u32,
     max_nodes: usize,
+    /// How many levels there will be.
+    height: usize,
     distinct: Distinct,
     /// Memory for the pairs of a level.
     pairs: Vec<u64>,
 }
 
 impl Reducer {
-    pub(super) fn new(max_nodes: usize) -> Self {
+    pub(super) fn new(height: usize, max_nodes: usize) -> Self {
         // Numbers of nodes stay below 2^31.
         let max_nodes = max_nodes.min((1 << 31) - 16);
-        Reducer { levels: Vec::new(), next: 2, max_nodes, distinct: Distinct::default(), pairs: Vec::new() }
+        Reducer { levels: Vec::new(), next: 2, max_nodes, height, distinct: Distinct::default(), pairs: Vec::new() }
     }
 
     /// The nodes so far.
@@ -53,7 +54,8 @@ impl Reducer {
 
     fn push(&mut self, level: Vec<[u32; 2]>) -> Result<(), DiagramError> {
         if level.len() > self.max_nodes - self.nodes() {
-            return Err(Halt::Nodes(self.max_nodes).into());
+            let cause = Box::new(DiagramError::TooManyNodes { limit: self.max_nodes });
+            return Err(DiagramError::Reduce { cause, level: self.levels.len(), levels: self.height });
         }
         self.next += level.len() as u32;
         self.levels.push(level);
