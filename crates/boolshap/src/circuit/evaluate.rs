@@ -58,32 +58,62 @@ impl Circuit {
     /// The most variables a [truth table](Circuit::truth_table) may have: 128 megabytes of it.
     pub const TABLE_VARIABLES: usize = 30;
 
-    /// The circuit's value for one assignment. Decisions on the way down cost one step each; only from the first gate
-    /// on are all nodes below it looked at.
+    /// The circuit's value for one assignment, from the root down and only as far as it depends on: a decision follows
+    /// one branch, an and-gate ends at its first false child and an or-gate at its first true one, leaves being asked
+    /// first. No node is looked into twice.
     pub fn evaluate(&self, assignment: &[bool]) -> Result<bool, CircuitError> {
         check_length(self, assignment.len())?;
+        let at_once = |id: NodeId| match self.node(id) {
+            Node::Constant(value) => Some(value),
+            Node::Literal(lit) => Some(lit.holds(assignment[lit.var().index()])),
+            _ => None,
+        };
         let mut top = self.root();
         while let Node::Decision { var, lo, hi } = self.node(top) {
             top = if assignment[var.index()] { hi } else { lo };
         }
-        match self.node(top) {
-            Node::Constant(value) => return Ok(value),
-            Node::Literal(lit) => return Ok(lit.holds(assignment[lit.var().index()])),
-            _ => {}
+        if let Some(value) = at_once(top) {
+            return Ok(value);
         }
-        let mut values = Vec::with_capacity(top.index() + 1);
-        for (_, node) in self.nodes().take(top.index() + 1) {
-            let value = |id: NodeId| values[id.index()];
-            let here = match node {
-                Node::Constant(value) => value,
-                Node::Literal(lit) => lit.holds(assignment[lit.var().index()]),
-                Node::Decision { var, lo, hi } => value(if assignment[var.index()] { hi } else { lo }),
-                Node::And(children) => children.iter().all(|&child| value(child)),
-                Node::Or(children) => children.iter().any(|&child| value(child)),
+        let mut known: Vec<Option<bool>> = vec![None; top.index() + 1];
+        // Nodes whose value is wanted, each by the one below it here, and how many of its children are done with.
+        let mut wanted = vec![(top, 0)];
+        while let Some(frame) = wanted.last_mut() {
+            let (id, done) = *frame;
+            let value = |child: &NodeId| known[child.index()].or_else(|| at_once(*child));
+            // The children, and the value of one of them that settles the gate's.
+            let (children, settles) = match self.node(id) {
+                Node::Decision { var, lo, hi } => {
+                    let branch = if assignment[var.index()] { hi } else { lo };
+                    match value(&branch) {
+                        Some(value) => {
+                            known[id.index()] = Some(value);
+                            wanted.pop();
+                        }
+                        None => wanted.push((branch, 0)),
+                    }
+                    continue;
+                }
+                Node::And(children) => (children, false),
+                Node::Or(children) => (children, true),
+                Node::Constant(_) | Node::Literal(_) => unreachable!("leaves are never wanted"),
             };
-            values.push(here);
+            let settled = done == 0 && children.iter().any(|child| at_once(*child) == Some(settles));
+            let open = children[done..].iter().position(|child| value(child) != Some(!settles));
+            match open.map(|place| (done + place, value(&children[done + place]))) {
+                Some((place, None)) if !settled => {
+                    // On return this child is known, and looked at once more.
+                    frame.1 = place;
+                    wanted.push((children[place], 0));
+                }
+                open => {
+                    let any = settled || open.is_some();
+                    known[id.index()] = Some(if any { settles } else { !settles });
+                    wanted.pop();
+                }
+            }
         }
-        Ok(values[top.index()])
+        Ok(known[top.index()] == Some(true))
     }
 
     /// The values of all assignments: assignment number `i`, in which variable `v` is bit `v` of `i`, stands in bit
