@@ -25,6 +25,9 @@ const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Where the table over hidden widths gives up.
 const LIMITS: (usize, Duration) = (1 << 23, Duration::from_secs(20));
 
+/// How many visits of a node a measurement of the engine takes, for each point.
+const WORK: usize = 1 << 23;
+
 /// One network with as many hidden neurons as inputs.
 struct Square {
     inputs: usize,
@@ -227,8 +230,9 @@ impl Wide {
             Err(error) => Err(error.to_string()),
             Ok((route, circuit)) => {
                 let engine = FastEngine::new(&circuit)?.merge_rows(false);
-                let (rows, uniform) = (random_rows(inputs, 256), Distribution::uniform(inputs));
-                engine.explain(&rows, &uniform, watch)?;
+                // As many rows as take about a second, in whole blocks of lanes.
+                let rows = random_rows(inputs, (WORK / engine.nodes().max(1)).clamp(8, 256));
+                let uniform = Distribution::uniform(inputs);
                 let (table, explained) = timed(|| engine.explain(&rows, &uniform, watch));
                 Ok((route, seconds, circuit.stored_nodes(), (table?.rows() * inputs) as f64 / explained))
             }

@@ -119,6 +119,18 @@ impl Arena {
         Ok(NodeId(id))
     }
 
+    /// Appends a level of a diagram over the nodes that are there: decisions on one variable, of which those between the
+    /// two constants, nodes 0 and 1, are literals.
+    pub(super) fn extend_level(&mut self, var: Var, nodes: &[[u32; 2]]) {
+        let head = var.index() as u32;
+        let (positive, negative) = (var.positive().code() as u32, var.negative().code() as u32);
+        self.nodes.extend(nodes.iter().map(|&[lo, hi]| match [lo, hi] {
+            [0, 1] => Packed { head: LITERAL, a: positive, b: 0 },
+            [1, 0] => Packed { head: LITERAL, a: negative, b: 0 },
+            _ => Packed { head, a: lo, b: hi },
+        }));
+    }
+
     fn gate(&mut self, head: u32, children: &[NodeId]) -> Result<Packed, CircuitError> {
         let start = self.edges.len();
         if start + children.len() > u32::MAX as usize {

@@ -1,7 +1,9 @@
 //! Ordered diagrams as circuits: a node for a node, in the diagram's own order.
 
-use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
+use super::arena::Arena;
+use super::{Circuit, CircuitError, Node, NodeId};
 use crate::diagram::Obdd;
+use crate::lit::Var;
 
 /// The circuit of an ordered diagram: its nodes as decision nodes, and as literals those that tell true from false.
 ///
@@ -15,18 +17,16 @@ use crate::diagram::Obdd;
 /// # Ok::<(), boolshap::circuit::CircuitError>(())
 /// ```
 pub fn lower_obdd(diagram: &Obdd) -> Result<Circuit, CircuitError> {
-    let mut builder = CircuitBuilder::with_capacity(diagram.order().len(), diagram.len() + 2)?;
-    // The constants come first, so every node keeps its number.
-    builder.push(Node::Constant(false))?;
-    builder.push(Node::Constant(true))?;
-    for (var, nodes) in diagram.levels() {
-        for &[lo, hi] in nodes {
-            builder.push(match [lo, hi] {
-                [0, 1] => Node::Literal(var.positive()),
-                [1, 0] => Node::Literal(var.negative()),
-                _ => Node::Decision { var, lo: NodeId::new(lo as usize), hi: NodeId::new(hi as usize) },
-            })?;
-        }
+    let variables = diagram.order().len();
+    if variables > Var::MAX_INDEX + 1 {
+        return Err(CircuitError::TooManyVariables { variables });
     }
-    builder.finish(NodeId::new(diagram.root() as usize))
+    // The constants come first, so every node keeps its number. A diagram has sound children: none is checked again.
+    let mut arena = Arena::with_capacity(diagram.len() + 2);
+    arena.push(Node::Constant(false))?;
+    arena.push(Node::Constant(true))?;
+    for (var, nodes) in diagram.levels() {
+        arena.extend_level(var, nodes);
+    }
+    Circuit::from_arena(arena, variables, NodeId::new(diagram.root() as usize))
 }
