@@ -136,13 +136,13 @@ impl Compile {
         }
         let (route, named) = with_timeout("compiling", self.timeout, |watch| self.compile(&mut stages, watch))?;
         let seconds = start.elapsed().as_secs_f64();
-        let counts = named.circuit.counts();
+        let (nodes, edges, _) = named.circuit.graph_size();
         named.write_whole(file).with_context(place)?;
         if self.json {
             print_json(&json!({
                 "route": route,
-                "nodes": counts.nodes,
-                "edges": counts.edges,
+                "nodes": nodes,
+                "edges": edges,
                 "seconds": seconds,
                 "stages": stages.0.into_iter().collect::<Map<_, _>>(),
             }))?;
@@ -150,7 +150,7 @@ impl Compile {
             for (name, facts) in &stages.0 {
                 print(&format!("{name}: {}", facts_text(facts)))?;
             }
-            let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
+            let (nodes, edges) = (thousands(nodes as u64), thousands(edges as u64));
             print(&format!("circuit of {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
         }
         Ok(())
@@ -354,7 +354,7 @@ impl Compile {
 
     fn shaped(&self, circuit: Circuit, stages: &mut Stages, begin: Instant) -> anyhow::Result<Circuit> {
         let circuit = self.shape.apply(circuit)?;
-        stages.add("circuit", begin, json!({"nodes": circuit.counts().nodes}));
+        stages.add("circuit", begin, json!({"nodes": circuit.graph_size().0}));
         if let Some(limit) = self.max_nodes.filter(|&limit| circuit.stored_nodes() > limit) {
             let nodes = circuit.stored_nodes();
             return Err(anyhow!("the circuit has {nodes} nodes, more than --max-nodes {limit}: raise the limit"));

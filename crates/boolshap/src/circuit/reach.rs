@@ -39,6 +39,9 @@ impl Circuit {
     /// The same circuit without the nodes that the root does not reach, so that the root is the last node.
     pub fn compacted(&self) -> Result<Circuit, CircuitError> {
         let uses = self.uses();
+        if self.root().index() + 1 == self.stored_nodes() && uses.iter().all(|&uses| uses > 0) {
+            return Ok(self.clone());
+        }
         let mut builder = CircuitBuilder::new(self.variables())?;
         let mut moved = vec![self.root(); self.stored_nodes()];
         let mut children = Vec::new();

@@ -25,6 +25,12 @@ pub struct Counts {
 impl Circuit {
     /// The sizes of what the root reaches.
     pub fn counts(&self) -> Counts {
+        let (nodes, edges, fan_in) = self.graph_size();
+        Counts { nodes, edges, tree_nodes: self.tree_nodes(), fan_in }
+    }
+
+    /// Nodes, edges and the most children of what the root reaches, without the size as a tree, which takes longer.
+    pub fn graph_size(&self) -> (usize, usize, usize) {
         let uses = self.uses();
         let (mut nodes, mut edges, mut fan_in) = (0, 0, 0);
         let mut leaves = HashSet::new();
@@ -41,7 +47,7 @@ impl Circuit {
             edges += children;
             fan_in = fan_in.max(children);
         }
-        Counts { nodes, edges, tree_nodes: self.tree_nodes(), fan_in }
+        (nodes, edges, fan_in)
     }
 
     /// The size of the tree in machine words if it fits them, else in big numbers.
