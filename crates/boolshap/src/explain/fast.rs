@@ -83,6 +83,12 @@ impl FastEngine {
         FastEngine { merge_rows: merge, ..self }
     }
 
+    /// On these registers instead of the best there are.
+    #[cfg(test)]
+    pub(super) fn on(self, arch: Arch) -> Self {
+        FastEngine { arch, ..self }
+    }
+
     /// How many nodes a sweep visits: those of the circuit after folding gates into decisions.
     pub fn nodes(&self) -> usize {
         self.tape.nodes()

@@ -149,6 +149,26 @@ proptest! {
     }
 }
 
+/// A machine without vector registers rounds otherwise, as it has no fused multiply-add, and agrees but for that.
+#[test]
+fn one_float_at_a_time_agrees_with_vectors() {
+    for (circuit, seed) in [(walk(30, 6), 3), (threshold(20, 7), 5)] {
+        let n = circuit.variables();
+        let entities: Vec<Vec<bool>> = (0..13).map(|row| assignment(n, row * 0x2_3457 + seed)).collect();
+        let (bits, uniform, watch) = (table_of(n, &entities), Distribution::uniform(n), &Watch::unlimited());
+        for tape in Tape::every_form(&circuit) {
+            let engine = FastEngine::with_tape(&circuit, tape);
+            let vectors = engine.explain(&bits, &uniform, watch).unwrap();
+            let scalars = engine.on(pulp::Arch::Scalar).explain(&bits, &uniform, watch).unwrap();
+            for row in 0..bits.rows() {
+                for (one, other) in vectors.scores(row).iter().zip(scalars.scores(row)) {
+                    assert!((one - other).abs() < 1e-15, "{one} is not {other}");
+                }
+            }
+        }
+    }
+}
+
 /// Parity, whose derivatives are of the highest degree.
 fn parity(n: usize) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
