@@ -258,7 +258,7 @@ def test_limits_say_how_far_they_got(boolshap, shared_data):
     assert "more than 50 clauses" in message and "layer" in message
     message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--max-nodes", "40", "--via", "cnf")
     assert "limit of 40" in message and "clauses" in message
-    message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--timeout", "0.01")
+    message = boolshap.fails("compile", "m.json", "-o", "c.bsc", "--timeout", "0.01", "--via", "cnf")
     assert "time limit of 0.01 seconds" in message
     assert not list(boolshap.folder.glob("*.bsc")) and not (boolshap.folder / "f.cnf").exists()
 

@@ -23,10 +23,6 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Compilers fill and drop arrays of megabytes; this allocator keeps the pages, where the system's hands them back.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 #[derive(Parser)]
 #[command(name = "boolshap", version, max_term_width = 110)]
