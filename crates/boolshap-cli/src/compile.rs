@@ -391,6 +391,7 @@ fn facts_text(facts: &Value) -> String {
     let texts = rest.into_iter().chain(time).map(|(name, value)| match name.as_str() {
         "seconds" => format!("{} s", number(value)),
         "size" => format!("size {}", number(value)),
+        name if value.as_u64() == Some(1) => format!("1 {}", name.trim_end_matches('s').replace('_', " ")),
         name => format!("{} {}", number(value), name.replace('_', " ")),
     });
     texts.collect::<Vec<_>>().join(", ")

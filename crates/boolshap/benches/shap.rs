@@ -5,34 +5,18 @@
 #![allow(missing_docs, clippy::print_stdout, reason = "made by a macro; a benchmark says what it compares with")]
 
 use boolshap::circuit::{Circuit, CircuitBuilder, Node, NodeId};
-use boolshap::data::Bits;
+use boolshap::data::{Bits, Seeded};
 use boolshap::explain::{Distribution, FastEngine, USEFUL_OPERATIONS, multiply_add_rate};
 use boolshap::lit::{Var, Watch};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
 
-/// A small generator of numbers (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ mixed >> 31) % sides as u64) as usize
-    }
-
-    fn signs(&mut self, count: usize) -> Vec<i32> {
-        (0..count).map(|_| if self.roll(2) == 0 { 1 } else { -1 }).collect()
-    }
-}
-
 /// The reduced diagram of a random network of n inputs, n hidden neurons and one output.
 fn network(n: usize) -> Circuit {
-    let mut dice = Dice(1);
-    let hidden: Vec<Vec<i32>> = (0..n).map(|_| dice.signs(n)).collect();
-    let output = dice.signs(n);
+    let mut random = Seeded::new(1, 0);
+    let mut signs = || -> Vec<i32> { (0..n).map(|_| if random.below(2) == 0 { 1 } else { -1 }).collect() };
+    let hidden: Vec<Vec<i32>> = (0..n).map(|_| signs()).collect();
+    let output = signs();
     let fires = |weights: &[i32], bit: &dyn Fn(usize) -> bool| {
         weights.iter().enumerate().map(|(v, weight)| if bit(v) { *weight } else { -weight }).sum::<i32>() > 0
     };
@@ -54,13 +38,13 @@ fn network(n: usize) -> Circuit {
 /// A random ordered diagram of n levels, doubling from the root until they are `width` wide. Half of the edges reach
 /// every node of the next level, the others lead to any deeper one.
 fn diagram(n: usize, width: usize) -> Circuit {
-    let mut dice = Dice(2);
+    let mut random = Seeded::new(2, 0);
     let mut builder = CircuitBuilder::new(n).unwrap();
     let mut deeper = [false, true].map(|value| builder.constant(value).unwrap()).to_vec();
     let mut next = deeper.clone();
     for v in (0..n).rev() {
         let nodes = if v < 40 { width.min(1 << v) } else { width };
-        let mut child = |place: usize| next.get(place).copied().unwrap_or_else(|| deeper[dice.roll(deeper.len())]);
+        let mut child = |place: usize| next.get(place).copied().unwrap_or_else(|| deeper[random.below(deeper.len())]);
         let pairs: Vec<[NodeId; 2]> = (0..nodes).map(|node| [child(2 * node), child(2 * node + 1)]).collect();
         next =
             pairs.iter().map(|&[lo, hi]| builder.push(Node::Decision { var: Var::new(v), lo, hi }).unwrap()).collect();
@@ -70,10 +54,10 @@ fn diagram(n: usize, width: usize) -> Circuit {
 }
 
 fn entities(features: usize, rows: usize) -> Bits {
-    let mut dice = Dice(3);
+    let mut random = Seeded::new(3, 0);
     let mut bits = Bits::new(features);
     for _ in 0..rows {
-        bits.push(&(0..features).map(|_| dice.roll(2) == 0).collect::<Vec<bool>>());
+        bits.push(&(0..features).map(|_| random.below(2) == 0).collect::<Vec<bool>>());
     }
     bits
 }

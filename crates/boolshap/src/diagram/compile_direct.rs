@@ -221,7 +221,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
     loop {
         let limits = SumsLimits { max_nodes: options.max_nodes, max_states: allowed };
         let mut best: Option<Obdd> = None;
-        let (mut done, mut failed) = (0, None);
+        let (mut done, mut failed, mut more_states_help) = (0, None, false);
         for (reached, order) in &mut orders {
             match compile_sums(label, order, limits, watch) {
                 Ok(diagram) => {
@@ -230,13 +230,17 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
                         best = Some(diagram);
                     }
                 }
-                Err(DiagramError::Sums { cause, level, levels, states })
-                    if matches!(*cause, DiagramError::TooManyStates { .. }) =>
-                {
-                    *reached = level;
-                    failed = Some(DiagramError::Sums { cause, level, levels, states });
-                }
-                Err(error) => return best.map(|best| (best, done)).ok_or(error),
+                Err(error) => match (stopped(&error), &error) {
+                    (Some(Stopped::Interrupted), _) => return Err(error),
+                    // What is there when the time is up is better than nothing.
+                    (Some(Stopped::OutOfTime { .. }), _) => return best.map(|best| (best, done)).ok_or(error),
+                    (None, DiagramError::Sums { level, .. }) => {
+                        *reached = *level;
+                        more_states_help = true;
+                        failed = Some(error);
+                    }
+                    (None, _) => failed = Some(error),
+                },
             }
             // In the dear rounds one result is enough.
             if done > 0 && allowed > FIRST_STATES * MORE_STATES {
@@ -246,7 +250,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
         if let Some(best) = best {
             return Ok((best, done));
         }
-        if allowed >= options.max_states {
+        if allowed >= options.max_states || !more_states_help {
             return Err(failed.expect("there is an order"));
         }
         orders.sort_by_key(|(reached, _)| std::cmp::Reverse(*reached));
