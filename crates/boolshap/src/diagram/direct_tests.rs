@@ -1,6 +1,6 @@
 //! The direct compilers against the label's definition on every input, and against each other.
 
-use super::{DiagramError, Obdd, SumsLimits, compile_sums, compile_table};
+use super::{DiagramError, DirectOptions, Obdd, Route, SumsLimits, compile_direct, compile_sums, compile_table};
 use crate::lit::{Var, Watch};
 use crate::model::random::network_strategy;
 use crate::model::{Gate, Label, Network, Output};
@@ -131,4 +131,24 @@ fn limits_end_each_route_with_a_sentence() {
     let late = Watch::unlimited().timeout(std::time::Duration::ZERO);
     assert!(matches!(compile_table(&label, &order[..16], 100, &late), Err(DiagramError::Stopped(_))));
     assert!(compile_sums(&label, &order[..16], SumsLimits::default(), &late).is_err());
+}
+
+#[test]
+fn an_interrupt_ends_the_search_for_a_route_and_a_limit_does_not() {
+    let network = dense(&[40, 3, 1], 5);
+    let label = Label::of_class(&network, 1).unwrap();
+    let flag = std::sync::atomic::AtomicBool::new(true);
+    let watch = Watch::unlimited().stop_flag(&flag);
+    let error = compile_direct(&label, &DirectOptions::default(), &watch).unwrap_err();
+    assert!(!matches!(error, DiagramError::NoRoute { .. }) && error.to_string().contains("interrupted"), "{error}");
+    // Too few states for partial sums: the next route is tried, and says so.
+    let options = DirectOptions { max_states: 10, ..DirectOptions::default() };
+    let direct = compile_direct(&label, &options, &Watch::unlimited());
+    match cfg!(feature = "apply") {
+        true => {
+            let direct = direct.unwrap();
+            assert_eq!((direct.route, direct.abandoned[0].0), (Route::Apply, Route::PartialSums));
+        }
+        false => assert!(direct.is_err()),
+    }
 }
