@@ -115,9 +115,7 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
         pairs.clear();
         pairs.extend(links.iter().map(|&[lo, hi]| u64::from(find(lo)) << 32 | u64::from(find(hi))));
         drop(links);
-        let mut above = Vec::new();
-        reducer.level(&pairs, &mut above)?;
-        nodes = above;
+        nodes = reducer.level(&pairs)?;
     }
     let root = match root.checked_sub(CONSTANT) {
         Some(value) => value,
@@ -247,14 +245,13 @@ impl Level {
                 },
             )?;
         }
-        let mut nodes = Vec::new();
-        reducer.words(&table, left.min(6), &mut nodes)?;
+        let mut row = reducer.words(&table, left.min(6))?;
         drop(table);
         for _ in 6..left {
             watch.check()?;
-            reducer.halve(&mut nodes)?;
+            reducer.halve(&mut row)?;
         }
-        Ok(nodes)
+        Ok(row.into_nodes())
     }
 }
 

@@ -44,12 +44,11 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     let words = AllInputs::below(label, &sorted, variables).table(watch)?;
     watch.check()?;
     let mut reducer = Reducer::new(variables, max_nodes);
-    let mut nodes = Vec::new();
-    reducer.words(&words, variables.min(6), &mut nodes)?;
+    let mut row = reducer.words(&words, variables.min(6))?;
     drop(words);
-    while nodes.len() > 1 {
+    while row.len() > 1 {
         watch.check()?;
-        reducer.halve(&mut nodes)?;
+        reducer.halve(&mut row)?;
     }
-    Ok(reducer.finish(order, |var| used[var.index()], nodes[0]))
+    Ok(reducer.finish(order, |var| used[var.index()], row.into_nodes()[0]))
 }

@@ -1,4 +1,4 @@
-//! The distinct ones among many 64-bit keys, and for each key which of them it is.
+//! The distinct ones among many keys, for each key which of them it is, and whether others are equal to it.
 //!
 //! One large hash table would miss the cache at every key. So the keys are first dealt into piles by the top bits of
 //! their hash, a pass that writes a few hundred streams in order, and each pile then has a small table of its own that
@@ -10,74 +10,161 @@
 //! on the keys alone, not on the number of threads.
 
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A pile of about this many keys has its table in the nearer caches.
 const PILE: usize = 1 << 12;
 /// More streams than this and dealing misses the translation buffer at every key.
 const MAX_PILES: usize = 1 << 10;
-/// Parts for threads are at least this large.
+/// Parts for threads are at least this large; even.
 const MIN_PART: usize = 1 << 16;
-/// Marks a number that is not a position among the distinct keys.
+
+/// Set in the number of a key that others are equal to.
+pub(super) const SHARED: u32 = 1 << 31;
+
+/// While the piles are worked on: a number that is known, and one of several equal keys.
 const KNOWN: u32 = 1 << 31;
+const SEVERAL: u32 = 1 << 30;
+
+pub(super) trait Key: Copy + Default + Eq + Send + Sync {
+    /// Both halves of the key reach the top bits, of which the first choose the pile and the next the place.
+    fn hash(self) -> u64;
+}
+
+impl Key for u32 {
+    #[inline]
+    fn hash(self) -> u64 {
+        u64::from(self).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+impl Key for u64 {
+    #[inline]
+    fn hash(self) -> u64 {
+        (self ^ self >> 32 ^ self << 29).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// Keys in a row.
+pub(super) trait Keys: Sync {
+    type Key: Key;
+
+    fn len(&self) -> usize;
+
+    /// Visits the keys of a range that starts at an even position.
+    fn each(&self, range: Range<usize>, visit: impl FnMut(Self::Key));
+}
+
+impl Keys for [u64] {
+    type Key = u64;
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn each(&self, range: Range<usize>, visit: impl FnMut(u64)) {
+        self[range].iter().copied().for_each(visit);
+    }
+}
+
+/// The lower and the upper half of each word.
+pub(super) struct Halves<'a>(pub(super) &'a [u64]);
+
+impl Keys for Halves<'_> {
+    type Key = u32;
+
+    fn len(&self) -> usize {
+        2 * self.0.len()
+    }
+
+    #[inline]
+    fn each(&self, range: Range<usize>, mut visit: impl FnMut(u32)) {
+        // One place to call from, so that it is compiled into the loop.
+        for &word in &self.0[range.start / 2..range.end / 2] {
+            for half in [word as u32, (word >> 32) as u32] {
+                visit(half);
+            }
+        }
+    }
+}
+
+/// The lower half of each word.
+pub(super) struct LowHalves<'a>(pub(super) &'a [u64]);
+
+impl Keys for LowHalves<'_> {
+    type Key = u32;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn each(&self, range: Range<usize>, visit: impl FnMut(u32)) {
+        self.0[range].iter().map(|&word| word as u32).for_each(visit);
+    }
+}
 
 /// Memory that is used again for the next keys: fresh pages cost more than the work done in them.
 #[derive(Default)]
-pub(super) struct Distinct {
-    parts: Vec<Part>,
+pub(super) struct Distinct<K> {
+    parts: Vec<Part<K>>,
+    /// Of the last keys: how many there are to a part, and how many bits choose a pile.
+    size: usize,
+    pile_bits: u32,
+    /// Before each pile, the distinct keys of all piles before it.
+    offsets: Vec<u32>,
 }
 
 /// The distinct keys, in piles.
-pub(super) struct Found(Vec<Vec<u64>>);
+pub(super) struct Found<K>(Vec<Vec<K>>);
 
-impl Found {
+impl<K: Copy> Found<K> {
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = K> {
         self.0.iter().flatten().copied()
     }
 }
 
 /// A stretch of the keys, dealt.
 #[derive(Default)]
-struct Part {
-    keys: Vec<u64>,
+struct Part<K> {
+    keys: Vec<K>,
     numbers: Vec<u32>,
     /// Where each pile starts.
     starts: Vec<u32>,
 }
 
-impl Distinct {
-    /// The distinct keys, and into `numbers` for each key `base` plus the position of its like among them. A key for
-    /// which `known` has a number, below 2^31, gets that number and is not among the distinct.
-    pub(super) fn find(
+#[inline]
+fn pile<K: Key>(key: K, bits: u32) -> usize {
+    // Also for no bits at all.
+    (key.hash() >> 1 >> (63 - bits)) as usize
+}
+
+impl<K: Key> Distinct<K> {
+    /// The distinct keys but those for which `known` has a number, below 2^30. To be followed by
+    /// [`Distinct::hand_back`] with the same keys.
+    pub(super) fn find<Q: Keys<Key = K> + ?Sized>(
         &mut self,
-        keys: &[u64],
-        base: u32,
-        known: impl Fn(u64) -> Option<u32> + Sync,
-        numbers: &mut Vec<u32>,
-    ) -> Found {
-        debug_assert!(keys.len() < KNOWN as usize);
-        // What was there is written over.
-        numbers.resize(keys.len(), 0);
-        let bits = keys.len().div_ceil(PILE).next_power_of_two().min(MAX_PILES).ilog2();
-        if bits == 0 {
-            let mut found = Vec::new();
-            let mut table = Table::new(keys.len());
-            table.take(keys, bits, &known, &mut found, numbers);
-            numbers.iter_mut().for_each(|number| *number = shifted(*number, base));
-            return Found(vec![found]);
-        }
-        let threads = rayon::current_num_threads().min(keys.len().div_ceil(MIN_PART));
-        let size = keys.len().div_ceil(threads);
-        self.parts.resize_with(threads.max(self.parts.len()), Part::default);
-        let parts = &mut self.parts[..keys.len().div_ceil(size)];
-        parts.par_iter_mut().zip(keys.par_chunks(size)).for_each(|(part, keys)| part.deal(keys, bits));
+        keys: &Q,
+        known: impl Fn(K) -> Option<u32> + Sync,
+    ) -> Found<K> {
+        let count = keys.len();
+        debug_assert!(count < SEVERAL as usize);
+        let bits = count.div_ceil(PILE).next_power_of_two().min(MAX_PILES).ilog2();
+        let threads = rayon::current_num_threads().min(count.div_ceil(MIN_PART)).max(1);
+        (self.pile_bits, self.size) = (bits, count.div_ceil(threads).next_multiple_of(2).max(2));
+        self.parts.resize_with(count.div_ceil(self.size), Part::default);
+        let size = self.size;
+        let range = |part: usize| part * size..count.min((part + 1) * size);
+        self.parts.par_iter_mut().enumerate().for_each(|(at, part)| part.deal(keys, range(at), bits));
 
         // For each pile its keys and its room for results in all parts.
-        let mut piles: Vec<Vec<(&[u64], &mut [u32])>> = (0..1 << bits).map(|_| Vec::new()).collect();
-        for part in parts.iter_mut() {
+        let mut piles: Vec<Vec<(&[K], &mut [u32])>> = (0..1 << bits).map(|_| Vec::new()).collect();
+        for part in &mut self.parts {
             let mut room = part.numbers.as_mut_slice();
             for (pile, range) in piles.iter_mut().zip(part.starts.windows(2)) {
                 let (mine, rest) = room.split_at_mut((range[1] - range[0]) as usize);
@@ -85,126 +172,125 @@ impl Distinct {
                 pile.push((&part.keys[range[0] as usize..range[1] as usize], mine));
             }
         }
-        let found: Vec<Vec<u64>> = piles
+        let found: Vec<Vec<K>> = piles
             .into_par_iter()
             .with_min_len(8)
-            .map_init(
-                || Table::new(0),
-                |table, pile| {
-                    let count = pile.iter().map(|(keys, _)| keys.len()).sum();
-                    table.clear(count);
-                    let mut found = Vec::with_capacity(count);
-                    for (keys, numbers) in pile {
-                        table.take(keys, bits, &known, &mut found, numbers);
-                    }
-                    found
-                },
-            )
+            .map_init(Table::default, |table, pile| table.take(pile, bits, &known))
             .collect();
-        // From positions inside a pile to positions among all.
-        let mut offsets = Vec::with_capacity(found.len());
-        let mut total = base;
+        self.offsets.clear();
+        let mut total = 0;
         for pile in &found {
-            offsets.push(total);
+            self.offsets.push(total);
             total += pile.len() as u32;
         }
-        let handed = numbers.par_chunks_mut(size).zip(keys.par_chunks(size)).zip(self.parts.par_iter_mut());
-        handed.for_each(|((numbers, keys), part)| part.hand_back(keys, bits, &offsets, numbers));
         Found(found)
+    }
+
+    /// Into `numbers` for each key `base` plus the position of its like among the distinct, with [`SHARED`] if it has
+    /// any; a known number is `resolve`d and counts as shared.
+    pub(super) fn hand_back<Q: Keys<Key = K> + ?Sized>(
+        &mut self,
+        keys: &Q,
+        base: u32,
+        resolve: impl Fn(u32) -> u32 + Sync,
+        numbers: &mut Vec<u32>,
+    ) {
+        // What was there is written over.
+        numbers.resize(keys.len(), 0);
+        let (bits, size, offsets) = (self.pile_bits, self.size, &self.offsets);
+        numbers.par_chunks_mut(size).zip(&mut self.parts).enumerate().for_each(|(at, (numbers, part))| {
+            let range = at * size..at * size + numbers.len();
+            let mut numbers = numbers.iter_mut();
+            keys.each(range, |key| {
+                let pile = pile(key, bits);
+                let start = &mut part.starts[pile];
+                let found = part.numbers[*start as usize];
+                *start += 1;
+                let number = numbers.next().expect("a number for each key");
+                *number = match found & KNOWN {
+                    0 => base + offsets[pile] + (found & !SEVERAL) | (found & SEVERAL) << 1,
+                    _ => resolve(found & !KNOWN) | SHARED,
+                };
+            });
+        });
     }
 }
 
-impl Part {
+impl<K: Key> Part<K> {
     /// Sorts keys by the top bits of their hash, those of a pile in their first order.
-    fn deal(&mut self, keys: &[u64], bits: u32) {
-        let shift = 64 - bits;
+    fn deal<Q: Keys<Key = K> + ?Sized>(&mut self, keys: &Q, range: Range<usize>, bits: u32) {
         self.starts.clear();
         self.starts.resize((1 << bits) + 1, 0);
-        for &key in keys {
-            self.starts[(hash(key) >> shift) as usize + 1] += 1;
-        }
+        let starts = &mut self.starts[1..];
+        keys.each(range.clone(), |key| starts[pile(key, bits)] += 1);
         for pile in 1..self.starts.len() {
             self.starts[pile] += self.starts[pile - 1];
         }
-        self.keys.resize(keys.len(), 0);
-        self.numbers.resize(keys.len(), 0);
+        self.keys.resize(range.len(), K::default());
+        self.numbers.resize(range.len(), 0);
         let mut next = self.starts.clone();
-        for &key in keys {
-            let at = &mut next[(hash(key) >> shift) as usize];
-            self.keys[*at as usize] = key;
+        let dealt = self.keys.as_mut_slice();
+        keys.each(range, |key| {
+            let at = &mut next[pile(key, bits)];
+            dealt[*at as usize] = key;
             *at += 1;
-        }
-    }
-
-    /// Gives each key of the first order its number. Uses up where the piles start.
-    fn hand_back(&mut self, keys: &[u64], bits: u32, offsets: &[u32], numbers: &mut [u32]) {
-        for (number, &key) in numbers.iter_mut().zip(keys) {
-            let pile = (hash(key) >> (64 - bits)) as usize;
-            *number = shifted(self.numbers[self.starts[pile] as usize], offsets[pile]);
-            self.starts[pile] += 1;
-        }
+        });
     }
 }
 
-/// A position moved by `base`, a known number as it is.
-fn shifted(number: u32, base: u32) -> u32 {
-    if number & KNOWN != 0 { number & !KNOWN } else { base + number }
+/// A hash table from keys to their positions among the found, counted from 1; 0 is a free place.
+#[derive(Default)]
+struct Table<K> {
+    places: Vec<(K, u32)>,
+    /// Which of the found keys were met again.
+    again: Vec<bool>,
 }
 
-#[inline]
-fn hash(key: u64) -> u64 {
-    // Both halves reach the top bits, of which the first choose the pile and the next the place.
-    (key ^ key >> 32 ^ key << 29).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-/// A hash table of the positions of found keys: numbers from 1, with 0 for a free place.
-struct Table {
-    places: Vec<u32>,
-}
-
-impl Table {
-    fn new(keys: usize) -> Self {
-        let mut table = Table { places: Vec::new() };
-        table.clear(keys);
-        table
-    }
-
-    /// Empties it and makes room for so many keys.
-    fn clear(&mut self, keys: usize) {
-        self.places.clear();
-        self.places.resize((2 * keys.max(1)).next_power_of_two(), 0);
-    }
-
-    /// Adds the distinct unknown keys to `found` in the order of their first appearance, and numbers all.
+impl<K: Key> Table<K> {
+    /// The distinct unknown keys of a pile in the order of their first appearance; numbers all.
     #[inline]
     fn take(
         &mut self,
-        keys: &[u64],
+        pile: Vec<(&[K], &mut [u32])>,
         pile_bits: u32,
-        known: &impl Fn(u64) -> Option<u32>,
-        found: &mut Vec<u64>,
-        numbers: &mut [u32],
-    ) {
-        let mask = self.places.len() - 1;
-        let shift = 64 - pile_bits - self.places.len().ilog2();
-        for (number, &key) in numbers.iter_mut().zip(keys) {
-            if let Some(value) = known(key) {
-                *number = KNOWN | value;
-                continue;
-            }
-            let mut place = (hash(key) >> shift) as usize & mask;
-            *number = loop {
-                match self.places[place] {
-                    0 => {
-                        found.push(key);
-                        self.places[place] = found.len() as u32;
-                        break found.len() as u32 - 1;
-                    }
-                    number if found[number as usize - 1] == key => break number - 1,
-                    _ => place = (place + 1) & mask,
+        known: &impl Fn(K) -> Option<u32>,
+    ) -> Vec<K> {
+        let count: usize = pile.iter().map(|(keys, _)| keys.len()).sum();
+        self.places.clear();
+        self.places.resize((2 * count.max(1)).next_power_of_two(), (K::default(), 0));
+        self.again.resize(self.again.len().max(count), false);
+        let mut found = vec![K::default(); count + 1];
+        let mut next = 0u32;
+        let places = self.places.as_mut_slice();
+        let mask = places.len() - 1;
+        let shift = 64 - pile_bits - places.len().ilog2();
+        let mut rooms = Vec::with_capacity(pile.len());
+        for (keys, numbers) in pile {
+            for (number, &key) in numbers.iter_mut().zip(keys) {
+                if let Some(value) = known(key) {
+                    *number = KNOWN | value;
+                    continue;
                 }
-            };
+                let mut at = (key.hash() >> shift) as usize & mask;
+                while (places[at].1 != 0) & (places[at].0 != key) {
+                    at = (at + 1) & mask;
+                }
+                // No branch on whether it is new: nothing could predict it.
+                let new = places[at].1 == 0;
+                let position = if new { next } else { places[at].1 - 1 };
+                places[at] = (key, position + 1);
+                self.again[position as usize] = !new;
+                found[next as usize] = key;
+                next += u32::from(new);
+                *number = position;
+            }
+            rooms.push(numbers);
         }
+        for number in rooms.into_iter().flatten().filter(|number| **number & KNOWN == 0) {
+            *number |= u32::from(self.again[*number as usize]) * SEVERAL;
+        }
+        found.truncate(next as usize);
+        found
     }
 }
 
@@ -212,20 +298,24 @@ impl Table {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::HashSet;
+    use std::collections::HashMap;
 
     fn check(keys: &[u64]) {
-        let mut numbers = Vec::new();
         let known = |key: u64| (key % 7 == 3).then_some((key % 1000) as u32);
-        let found: Vec<u64> = Distinct::default().find(keys, 5, known, &mut numbers).iter().collect();
-        let unknown: HashSet<u64> = keys.iter().copied().filter(|key| key % 7 != 3).collect();
-        assert_eq!(found.iter().copied().collect::<HashSet<_>>(), unknown);
-        assert_eq!(found.len(), unknown.len(), "no key twice");
+        let mut distinct = Distinct::default();
+        let found = distinct.find(keys, known);
+        let mut numbers = Vec::new();
+        distinct.hand_back(keys, 5, |value| value + 1, &mut numbers);
+        let found: Vec<u64> = found.iter().collect();
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        keys.iter().for_each(|&key| *counts.entry(key).or_default() += 1);
+        assert_eq!(found.len(), counts.keys().filter(|key| *key % 7 != 3).count(), "each key once");
         assert_eq!(numbers.len(), keys.len());
         for (&key, &number) in keys.iter().zip(&numbers) {
+            let (number, shared) = (number & !SHARED, number & SHARED != 0);
             match known(key) {
-                Some(value) => assert_eq!(number, value),
-                None => assert_eq!(found[number as usize - 5], key),
+                Some(value) => assert_eq!((number, shared), (value + 1, true)),
+                None => assert_eq!((found[number as usize - 5], shared), (key, counts[&key] > 1)),
             }
         }
     }
@@ -233,10 +323,27 @@ mod tests {
     #[test]
     fn many_keys_with_repetitions_and_patterns() {
         check(&[]);
-        let keys: Vec<u64> = (0..100_000u64).map(|k| k * k % 30_011).collect();
+        check(&[9]);
+        let keys: Vec<u64> = (0..100_001u64).map(|k| k * k % 30_011).collect();
         check(&keys);
         check(&keys.iter().map(|key| key << 32 | key).collect::<Vec<_>>());
         check(&vec![7; PILE + 1]);
+    }
+
+    #[test]
+    fn halves_stand_in_the_order_of_their_bits() {
+        let words: Vec<u64> = (0..70_000u64).map(|k| (k % 97) << 32 | k % 89).collect();
+        let (mut both, mut low) = (Vec::new(), Vec::new());
+        let mut distinct = Distinct::default();
+        let found: Vec<u32> = distinct.find(&Halves(&words), |_| None).iter().collect();
+        distinct.hand_back(&Halves(&words), 0, |value| value, &mut both);
+        let whole = |number: u32| u64::from(found[(number & !SHARED) as usize]);
+        let again: Vec<u64> = both.chunks_exact(2).map(|pair| whole(pair[1]) << 32 | whole(pair[0])).collect();
+        assert_eq!(again, words);
+        let found: Vec<u32> = distinct.find(&LowHalves(&words), |_| None).iter().collect();
+        distinct.hand_back(&LowHalves(&words), 0, |value| value, &mut low);
+        assert_eq!(found.len(), 89);
+        assert!(low.iter().zip(&words).all(|(number, word)| found[(number & !SHARED) as usize] == *word as u32));
     }
 
     proptest! {

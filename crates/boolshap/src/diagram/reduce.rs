@@ -1,12 +1,24 @@
 //! From levels of functions to a reduced ordered diagram, deepest level first.
 //!
 //! The rules are Bryant's: a node whose children are equal is that child, and two nodes of a level with equal pairs of
-//! children are one. Done level by level on whole arrays: the pairs of a level are keys of 64 bits, and
-//! [`Distinct`] does the rest. Cost: linear in the number of pairs.
+//! children are one. Done level by level on whole arrays, with [`Distinct`] to tell equal pairs. Few have to be told:
+//! a child that is the child of one place only makes the pair there the only one of its kind. In the table of a dense
+//! network nearly all functions of seven variables are such. Functions of up to four variables have an array of all of
+//! them, so the one level at which every key is looked up is that of five variables, whose functions are 32-bit words.
+//! Cost: linear in the number of pairs.
 
-use super::distinct::Distinct;
+use super::distinct::{Distinct, Halves, Keys, LowHalves, SHARED};
 use super::{DiagramError, Obdd};
 use crate::lit::Var;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stands where a parent is not known yet.
+const OPEN: u32 = u32::MAX;
+/// A task of a thread is this many pairs.
+const TASK: usize = 1 << 15;
+/// The functions of four variables are few enough for an array.
+const DIRECT_VARIABLES: usize = 4;
 
 /// The levels reduced so far.
 pub(super) struct Reducer {
@@ -16,16 +28,42 @@ pub(super) struct Reducer {
     max_nodes: usize,
     /// How many levels there will be.
     height: usize,
-    distinct: Distinct,
-    /// Memory for the pairs of a level.
+    distinct: Distinct<u64>,
+    /// Memory for the pairs of a level that have to be told apart, and for their nodes.
     pairs: Vec<u64>,
+    numbers: Vec<u32>,
+    above: Vec<u32>,
+}
+
+/// The node of each of a row of functions, with [`SHARED`] where the same function may stand elsewhere too.
+#[derive(Default)]
+pub(super) struct Row(Vec<u32>);
+
+impl Row {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The nodes alone.
+    pub(super) fn into_nodes(mut self) -> Vec<u32> {
+        self.0.iter_mut().for_each(|node| *node &= !SHARED);
+        self.0
+    }
 }
 
 impl Reducer {
     pub(super) fn new(height: usize, max_nodes: usize) -> Self {
-        // Numbers of nodes stay below 2^31.
-        let max_nodes = max_nodes.min((1 << 31) - 16);
-        Reducer { levels: Vec::new(), next: 2, max_nodes, height, distinct: Distinct::default(), pairs: Vec::new() }
+        Reducer {
+            levels: Vec::new(),
+            next: 2,
+            // Numbers of nodes stay below 2^31.
+            max_nodes: max_nodes.min((1 << 31) - 16),
+            height,
+            distinct: Distinct::default(),
+            pairs: Vec::new(),
+            numbers: Vec::new(),
+            above: Vec::new(),
+        }
     }
 
     /// The nodes so far.
@@ -34,70 +72,150 @@ impl Reducer {
     }
 
     /// The next level up, where function `i` has the children `2 i` and `2 i + 1`: replaces children by their parents.
-    pub(super) fn halve(&mut self, nodes: &mut Vec<u32>) -> Result<(), DiagramError> {
-        let mut pairs = std::mem::take(&mut self.pairs);
-        pairs.clear();
-        pairs.extend(nodes.chunks_exact(2).map(|pair| u64::from(pair[0]) << 32 | u64::from(pair[1])));
-        self.level(&pairs, nodes)?;
-        self.pairs = pairs;
-        Ok(())
-    }
+    pub(super) fn halve(&mut self, row: &mut Row) -> Result<(), DiagramError> {
+        // First how many pairs of each kind there are in each task, then everything to its place.
+        let counts: Vec<[usize; 2]> = row.0.par_chunks(2 * TASK).map(count).collect();
+        let [once, open] = counts.iter().fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
+        self.check_room(once)?;
+        let mut level = vec![[0, 0]; once];
+        // What was there is written over.
+        self.pairs.resize(open, 0);
+        self.above.resize(row.0.len() / 2, 0);
+        let mut tasks = Vec::with_capacity(counts.len());
+        let (mut made_left, mut open_left) = (level.as_mut_slice(), self.pairs.as_mut_slice());
+        let mut first = self.next;
+        let parts = row.0.chunks(2 * TASK).zip(self.above.chunks_mut(TASK));
+        for ((below, above), &[once, open]) in parts.zip(&counts) {
+            let (made, pairs);
+            (made, made_left) = made_left.split_at_mut(once);
+            (pairs, open_left) = open_left.split_at_mut(open);
+            tasks.push(Task { below, above, made, pairs, first });
+            first += once as u32;
+        }
+        tasks.into_par_iter().for_each(Task::run);
 
-    /// The next level up, as pairs of children `lo << 32 | hi`: gives the node of each pair.
-    pub(super) fn level(&mut self, pairs: &[u64], nodes: &mut Vec<u32>) -> Result<(), DiagramError> {
-        let equal = |pair: u64| ((pair >> 32) as u32 == pair as u32).then_some(pair as u32);
-        let found = self.distinct.find(pairs, self.next, equal, nodes);
-        let mut level = Vec::with_capacity(found.len());
-        level.extend(found.iter().map(|pair| [(pair >> 32) as u32, pair as u32]));
+        let found = self.distinct.find(self.pairs.as_slice(), |_| None);
+        self.distinct.hand_back(self.pairs.as_slice(), first, |known| known, &mut self.numbers);
+        let mut numbers_left = self.numbers.as_slice();
+        let mut tasks = Vec::with_capacity(counts.len());
+        for (above, &[_, open]) in self.above.chunks_mut(TASK).zip(&counts).filter(|(_, count)| count[1] > 0) {
+            let numbers;
+            (numbers, numbers_left) = numbers_left.split_at(open);
+            tasks.push((above, numbers));
+        }
+        tasks.into_par_iter().for_each(|(above, numbers)| {
+            let mut next = 0;
+            for node in above {
+                let open = *node == OPEN;
+                *node = if open { numbers[next] } else { *node };
+                next = (next + usize::from(open)).min(numbers.len() - 1);
+            }
+        });
+        std::mem::swap(&mut row.0, &mut self.above);
+        level.reserve_exact(found.len());
+        level.extend(found.iter().map(children));
         self.push(level)
     }
 
-    fn push(&mut self, level: Vec<[u32; 2]>) -> Result<(), DiagramError> {
-        if level.len() > self.max_nodes - self.nodes() {
-            let cause = Box::new(DiagramError::TooManyNodes { limit: self.max_nodes });
-            return Err(DiagramError::Reduce { cause, level: self.levels.len(), levels: self.height });
-        }
-        self.next += level.len() as u32;
-        self.levels.push(level);
-        Ok(())
+    /// The next level up, as pairs of children `lo << 32 | hi`: the node of each pair.
+    pub(super) fn level(&mut self, pairs: &[u64]) -> Result<Vec<u32>, DiagramError> {
+        let equal = |pair: u64| ((pair >> 32) as u32 == pair as u32).then_some(pair as u32);
+        self.pairs.clear();
+        self.pairs.extend(pairs.iter().filter(|pair| equal(**pair).is_none()));
+        let found = self.distinct.find(self.pairs.as_slice(), |_| None);
+        self.distinct.hand_back(self.pairs.as_slice(), self.next, |known| known, &mut self.numbers);
+        let mut numbers = self.numbers.iter();
+        let mut number = || numbers.next().map_or(OPEN, |number| number & !SHARED);
+        let nodes = pairs.iter().map(|&pair| equal(pair).unwrap_or_else(&mut number)).collect();
+        self.push(found.iter().map(children).collect())?;
+        Ok(nodes)
     }
 
-    /// The levels of functions of up to six variables, given as the bits of a word each: replaces words by nodes.
-    pub(super) fn words(&mut self, words: &[u64], variables: usize, nodes: &mut Vec<u32>) -> Result<(), DiagramError> {
-        // Downwards: the distinct functions of ever fewer variables that the words consist of.
-        let mut functions: Vec<u64> = self.distinct.find(words, 0, |_| None, nodes).iter().collect();
-        let mut children = Vec::with_capacity(variables);
-        for left in (0..variables).rev() {
-            let (half, mask) = (1 << left, (1u64 << (1 << left)) - 1);
-            let halves = functions.iter().flat_map(|word| [word & mask, word >> half & mask]);
-            let mut ids = Vec::new();
-            functions = if left <= DIRECT_VARIABLES && functions.len() > 1 << 10 {
-                distinct_direct(halves, 1 << left, &mut ids)
-            } else {
-                self.pairs.clear();
-                self.pairs.extend(halves);
-                self.distinct.find(&self.pairs, 0, |_| None, &mut ids).iter().collect()
-            };
-            children.push(ids);
+    /// The levels of functions of up to six variables, given as the bits of a word each.
+    pub(super) fn words(&mut self, words: &[u64], variables: usize) -> Result<Row, DiagramError> {
+        if variables <= DIRECT_VARIABLES {
+            let mask = (1u64 << (1 << variables)) - 1;
+            let nodes = self.small_functions(words.iter().map(|word| (word & mask) as usize), variables)?;
+            return Ok(Row(words.iter().map(|word| nodes[(word & mask) as usize] | SHARED).collect()));
         }
-        // Upwards: distinct functions are distinct nodes.
-        let mut known: Vec<u32> = functions.iter().map(|&value| value as u32).collect();
-        for ids in children.into_iter().rev() {
+        if variables == DIRECT_VARIABLES + 1 {
+            return self.five_variables(&LowHalves(words));
+        }
+        let mut row = self.five_variables(&Halves(words))?;
+        self.halve(&mut row)?;
+        Ok(row)
+    }
+
+    /// The levels of functions of five variables.
+    fn five_variables(&mut self, functions: &impl Keys<Key = u32>) -> Result<Row, DiagramError> {
+        let halves = |function: u32| [(function & 0xFFFF) as usize, (function >> 16) as usize];
+        let mut distinct = Distinct::default();
+        // A function of four variables is known by its bits; its node follows.
+        let four: Vec<AtomicBool> = (0..1 << 16).map(|_| AtomicBool::new(false)).collect();
+        let found = distinct.find(functions, |function| {
+            let [lo, hi] = halves(function);
+            (lo == hi).then(|| {
+                four[lo].store(true, Ordering::Relaxed);
+                lo as u32
+            })
+        });
+        let four = four.into_iter().enumerate().filter(|(_, used)| used.load(Ordering::Relaxed)).map(|(four, _)| four);
+        let nodes = self.small_functions(four.chain(found.iter().flat_map(halves)), DIRECT_VARIABLES)?;
+        let mut row = Row::default();
+        distinct.hand_back(functions, self.next, |function| nodes[function as usize], &mut row.0);
+        let level = found.iter().map(|function| halves(function).map(|half| nodes[half])).collect();
+        self.push(level)?;
+        Ok(row)
+    }
+
+    /// The levels of functions of up to four variables, given as numbers: the nodes of those that are used.
+    fn small_functions(
+        &mut self,
+        used: impl Iterator<Item = usize>,
+        variables: usize,
+    ) -> Result<Vec<u32>, DiagramError> {
+        let mut marks = vec![false; 1 << (1 << variables)];
+        used.for_each(|function| marks[function] = true);
+        let mut all = vec![marks];
+        for left in (0..variables).rev() {
+            let (half, mask) = (1 << left, (1 << (1 << left)) - 1);
+            let mut marks = vec![false; 1 << half];
+            for (function, _) in all[all.len() - 1].iter().enumerate().filter(|(_, used)| **used) {
+                marks[function & mask] = true;
+                marks[function >> half] = true;
+            }
+            all.push(marks);
+        }
+        let mut nodes = vec![0, 1];
+        for (left, marks) in all.into_iter().rev().skip(1).enumerate() {
+            let (half, mask) = (1 << left, (1 << (1 << left)) - 1);
             let mut level = Vec::new();
-            let mut next = Vec::with_capacity(ids.len() / 2);
-            for pair in ids.chunks_exact(2) {
-                let [lo, hi] = [known[pair[0] as usize], known[pair[1] as usize]];
-                if lo == hi {
-                    next.push(lo);
-                } else {
-                    next.push(self.next + level.len() as u32);
+            let mut next = vec![0; marks.len()];
+            for (function, _) in marks.iter().enumerate().filter(|(_, used)| **used) {
+                let [lo, hi] = [nodes[function & mask], nodes[function >> half]];
+                next[function] = if lo == hi { lo } else { self.next + level.len() as u32 };
+                if lo != hi {
                     level.push([lo, hi]);
                 }
             }
             self.push(level)?;
-            known = next;
+            nodes = next;
         }
-        nodes.iter_mut().for_each(|node| *node = known[*node as usize]);
+        Ok(nodes)
+    }
+
+    fn check_room(&self, more: usize) -> Result<(), DiagramError> {
+        if more <= self.max_nodes - self.nodes() {
+            return Ok(());
+        }
+        let cause = Box::new(DiagramError::TooManyNodes { limit: self.max_nodes });
+        Err(DiagramError::Reduce { cause, level: self.levels.len(), levels: self.height })
+    }
+
+    fn push(&mut self, level: Vec<[u32; 2]>) -> Result<(), DiagramError> {
+        self.check_room(level.len())?;
+        self.next += level.len() as u32;
+        self.levels.push(level);
         Ok(())
     }
 
@@ -109,20 +227,66 @@ impl Reducer {
     }
 }
 
-/// The functions of four variables are few enough for an array.
-const DIRECT_VARIABLES: usize = 4;
+fn children(pair: u64) -> [u32; 2] {
+    [(pair >> 32) as u32, pair as u32]
+}
 
-/// What [`Distinct::find`] does, for keys of so few bits that each has a place of its own.
-fn distinct_direct(keys: impl Iterator<Item = u64>, bits: usize, numbers: &mut Vec<u32>) -> Vec<u64> {
-    let mut places = vec![u32::MAX; 1 << bits];
-    let mut found = Vec::new();
-    numbers.extend(keys.map(|key| {
-        let place = &mut places[key as usize];
-        if *place == u32::MAX {
-            *place = found.len() as u32;
-            found.push(key);
+/// Whether a pair of nodes is one node, and whether it is the only such pair; if neither, it has to be told from others.
+#[inline]
+fn kind(pair: &[u32]) -> (bool, bool) {
+    let equal = pair[0] == pair[1];
+    (equal, !equal & (pair[0] & pair[1] & SHARED == 0))
+}
+
+/// How many pairs stand once, and how many are open.
+fn count(below: &[u32]) -> [usize; 2] {
+    let (mut equals, mut onces) = (0, 0);
+    for (equal, once) in below.chunks_exact(2).map(kind) {
+        equals += u32::from(equal);
+        onces += u32::from(once);
+    }
+    [onces as usize, below.len() / 2 - equals as usize - onces as usize]
+}
+
+/// A stretch of a row, and room for what becomes of it.
+struct Task<'a> {
+    below: &'a [u32],
+    above: &'a mut [u32],
+    made: &'a mut [[u32; 2]],
+    pairs: &'a mut [u64],
+    /// The number of the first node made.
+    first: u32,
+}
+
+/// Pairs are sorted out so many at a time.
+const BATCH: usize = 256;
+
+impl Task<'_> {
+    /// Without branches, as there is no predicting the kind of a pair: every pair is written to the end of both lists,
+    /// and the end of one of them moves.
+    fn run(self) {
+        let (mut made_left, mut open_left) = (self.made, self.pairs);
+        let (mut made_batch, mut open_batch) = ([[0u32; 2]; BATCH], [0u64; BATCH]);
+        let mut number = self.first;
+        for (above, below) in self.above.chunks_mut(BATCH).zip(self.below.chunks(2 * BATCH)) {
+            let (mut made, mut open) = (0, 0);
+            for (above, pair) in above.iter_mut().zip(below.chunks_exact(2)) {
+                let (equal, once) = kind(pair);
+                let [lo, hi] = [pair[0] & !SHARED, pair[1] & !SHARED];
+                made_batch[made % BATCH] = [lo, hi];
+                open_batch[open % BATCH] = u64::from(lo) << 32 | u64::from(hi);
+                let node = if once { number + made as u32 } else { OPEN };
+                *above = if equal { pair[0] } else { node };
+                made += usize::from(once);
+                open += usize::from(!equal & !once);
+            }
+            let (batch, rest) = made_left.split_at_mut(made);
+            batch.copy_from_slice(&made_batch[..made]);
+            made_left = rest;
+            let (batch, rest) = open_left.split_at_mut(open);
+            batch.copy_from_slice(&open_batch[..open]);
+            open_left = rest;
+            number += made as u32;
         }
-        *place
-    }));
-    found
+    }
 }
