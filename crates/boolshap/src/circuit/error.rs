@@ -33,6 +33,9 @@ pub enum CircuitError {
         /// How many nodes there are.
         nodes: usize,
     },
+    /// The conjunction with a formula could not be built.
+    #[error("the circuit cannot be joined with the formula: {0}")]
+    Conjoin(#[from] crate::diagram::DiagramError),
     /// More variables than a literal can number.
     #[error("{variables} variables are too many: a circuit can have {}", Var::MAX_INDEX + 1)]
     TooManyVariables {

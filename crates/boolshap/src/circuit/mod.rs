@@ -3,7 +3,7 @@
 //! [`Circuit`] is the arena, [`CircuitBuilder`] fills it, [`lower`] makes one of a decision diagram. [`fan_in_two`],
 //! [`smooth`] and both together, [`paper_form`], are the paper's Algorithm 1. [`check`] proves what the type promises,
 //! without any of the builders' code. [`read_nnf`], [`write_nnf`], [`read_d4`], [`write_d4`] and
-//! [`write_dot`] speak to other programs.
+//! [`write_dot`] speak to other programs. [`conjoin`] restricts a circuit to the models of a formula.
 //!
 //! **Variables that the root does not mention** stay in the circuit's number of variables and nowhere else. Smoothness
 //! is about or-gates only, so no step adds gates for them; model counts double for each of them; the SHAP engines give
@@ -12,6 +12,7 @@
 mod arena;
 mod builder;
 pub mod check;
+mod conjoin;
 mod count;
 mod d4;
 mod determinism;
@@ -35,6 +36,7 @@ pub(crate) mod samples;
 
 pub use arena::{Circuit, Node, NodeId};
 pub use builder::CircuitBuilder;
+pub use conjoin::{conjoin, exactly_one};
 pub use d4::{read_d4, write_d4};
 pub use dot::write_dot;
 pub use error::CircuitError;

@@ -249,12 +249,7 @@ struct Table<K> {
 impl<K: Key> Table<K> {
     /// The distinct unknown keys of a pile in the order of their first appearance; numbers all.
     #[inline]
-    fn take(
-        &mut self,
-        pile: Vec<(&[K], &mut [u32])>,
-        pile_bits: u32,
-        known: &impl Fn(K) -> Option<u32>,
-    ) -> Vec<K> {
+    fn take(&mut self, pile: Vec<(&[K], &mut [u32])>, pile_bits: u32, known: &impl Fn(K) -> Option<u32>) -> Vec<K> {
         let count: usize = pile.iter().map(|(keys, _)| keys.len()).sum();
         self.places.clear();
         self.places.resize((2 * count.max(1)).next_power_of_two(), (K::default(), 0));

@@ -198,9 +198,9 @@ fn a_circuit_that_is_not_deterministic_does_not_pass() {
     let (uniform, watch) = (Distribution::uniform(2), &Watch::unlimited());
     assert!(open_box.explain(&[[false, true]], &uniform, watch).is_ok());
     let error = open_box.explain(&[[false, true], [true, true]], &uniform, watch).unwrap_err();
-    assert!(matches!(error, ExplainError::DoesNotAddUp { entity: 1, .. }));
+    assert!(matches!(error, ExplainError::Entity { entity: 1, .. }));
     let error = open_box.explain_exact(&[[true, true]], &uniform, watch).unwrap_err();
-    assert!(matches!(error, ExplainError::DoesNotAddUp { entity: 0, .. }));
+    assert!(matches!(error, ExplainError::Entity { entity: 0, .. }));
 }
 
 /// A symmetric function of many variables, whose scores are known without any engine.

@@ -65,36 +65,75 @@ pub enum ExplainError {
     /// A decision node, where the open-box algorithm takes only gates.
     #[error("the open-box algorithm needs a smooth circuit of fan-in 2 made of gates: node {0} is a decision")]
     DecisionNode(NodeId),
-    /// Scores that do not add up: a defect of the engine or a circuit that is not deterministic.
-    #[error(
-        "entity {entity}: the base value {base} and the scores, {sum} in all, do not add up to the prediction {prediction}"
-    )]
-    DoesNotAddUp {
+    /// Something is wrong with one entity.
+    #[error("entity {entity}: {problem}")]
+    Entity {
         /// The position of the entity, counted from 0.
         entity: usize,
-        /// The base value.
-        base: String,
-        /// The sum of the scores.
-        sum: String,
-        /// The prediction.
-        prediction: u8,
+        /// What is wrong.
+        problem: EntityProblem,
     },
     /// The same of a row of a file.
-    #[error(
-        "{}, row {row}: the base value {base} and the scores, {sum} in all, do not add up to the prediction {prediction}",
-        path.display()
-    )]
-    RowDoesNotAddUp {
+    #[error("{}, row {row}: {problem}", path.display())]
+    Row {
         /// The file.
         path: PathBuf,
         /// The first of the rows that have these bits, counted from 1.
         row: u64,
-        /// The base value.
-        base: String,
-        /// The sum of the scores.
-        sum: String,
-        /// The prediction.
-        prediction: u8,
+        /// What is wrong.
+        problem: EntityProblem,
+    },
+    /// A partition that leaves a feature out.
+    #[error("the feature '{feature}' has no player")]
+    NoPlayer {
+        /// The feature.
+        feature: String,
+    },
+    /// Players that do not share out the features of the circuit.
+    #[error("the players have {found} features, but the circuit has {expected}")]
+    PlayersLength {
+        /// The number of features.
+        expected: usize,
+        /// The number that the players share.
+        found: usize,
+    },
+    /// A categorical player none of whose values can occur.
+    #[error("no value of '{player}' has a probability above 0")]
+    NoValue {
+        /// The player.
+        player: String,
+    },
+    /// A background or a sample without rows.
+    #[error("the {what} has no rows")]
+    NoRows {
+        /// Which of the two.
+        what: &'static str,
+    },
+    /// A formula over more variables than there are features.
+    #[error("the constraint speaks of {found} variables, but there are {expected} features")]
+    ConstraintVariables {
+        /// The number of features.
+        expected: usize,
+        /// The number of variables.
+        found: usize,
+    },
+    /// A constraint that nothing satisfies.
+    #[error("no entity satisfies the constraint")]
+    Unsatisfiable,
+    /// More players than can be looked at in all their combinations.
+    #[error(
+        "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \
+         the limit is {limit} players. {instead}"
+    )]
+    TooManyPlayers {
+        /// How many there are.
+        players: usize,
+        /// Why there is no shorter way.
+        why: &'static str,
+        /// How many are taken.
+        limit: usize,
+        /// What can be done instead.
+        instead: &'static str,
     },
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]
@@ -105,4 +144,66 @@ pub enum ExplainError {
     /// The computation was stopped before it was done.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// What can be wrong with one entity.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntityProblem {
+    /// Scores that do not add up: a defect of the engine or a circuit that is not deterministic.
+    #[error("the base value {base} and the scores, {sum} in all, do not add up to the prediction {prediction}")]
+    DoesNotAddUp {
+        /// The base value.
+        base: String,
+        /// The sum of the scores.
+        sum: String,
+        /// The prediction.
+        prediction: u8,
+    },
+    /// The same for interactions: those of one player miss what its contribution gains between coming first and last.
+    #[error(
+        "the interactions of player {player}, {sum} in all, do not add up to the {gain} that it gains from first to last"
+    )]
+    InteractionsDoNotAddUp {
+        /// The position of the player, counted from 0.
+        player: usize,
+        /// The sum of its interactions.
+        sum: String,
+        /// Its contribution as the last to come, less that as the first.
+        gain: String,
+    },
+    /// A categorical player with no value, or several.
+    #[error("the column '{player}' has {ones} values that are 1, where exactly one must be")]
+    NotOneHot {
+        /// The player.
+        player: String,
+        /// How many of its bits are 1.
+        ones: usize,
+    },
+    /// An entity outside the population.
+    #[error("the constraint does not hold")]
+    BreaksConstraint,
+    /// An entity that conditions on what cannot happen.
+    #[error("some of its values cannot occur together under the distribution, so nothing can be expected given them")]
+    ZeroProbability,
+}
+
+impl ExplainError {
+    /// The same with the position of the entity, if it tells one, moved by this.
+    pub(super) fn with_entity(self, moved: impl Fn(usize) -> usize) -> Self {
+        match self {
+            ExplainError::Entity { entity, problem } => ExplainError::Entity { entity: moved(entity), problem },
+            other => other,
+        }
+    }
+
+    /// The same with the row of a file instead of the position of the entity, if it tells one.
+    pub fn in_file(self, path: &std::path::Path, row_of: impl Fn(usize) -> u64) -> Self {
+        match self {
+            ExplainError::Entity { entity, problem } => {
+                ExplainError::Row { path: path.into(), row: row_of(entity), problem }
+            }
+            other => other,
+        }
+    }
 }

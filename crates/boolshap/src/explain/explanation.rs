@@ -1,6 +1,6 @@
 //! The result: a base value, a prediction, and a score for each feature that together lead from one to the other.
 
-use super::ExplainError;
+use super::{EntityProblem, ExplainError};
 use dashu::rational::RBig;
 
 /// The scores of one entity, in floats or in fractions.
@@ -56,7 +56,8 @@ impl Explanation<RBig> {
 
 fn does_not_add_up(entity: usize, base: &impl ToString, sum: &impl ToString, prediction: bool) -> ExplainError {
     let (base, sum) = (base.to_string(), sum.to_string());
-    ExplainError::DoesNotAddUp { entity, base, sum, prediction: prediction.into() }
+    let problem = EntityProblem::DoesNotAddUp { base, sum, prediction: prediction.into() };
+    ExplainError::Entity { entity, problem }
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@
 
 use super::distinct_rows::DistinctRows;
 use super::lanes::LANES;
-use super::path_integral::Workspace;
+use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
 use super::tape::Tape;
-use super::{Distribution, ExplainError, Explanation, ScoreTable};
+use super::{Distribution, ExplainError, ScoreTable};
 use crate::circuit::{Circuit, Evaluator, check};
 use crate::data::Bits;
 use crate::lit::{Var, Watch};
@@ -50,9 +50,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 pub struct FastEngine {
     /// For the predictions, which must not come from the tape.
-    circuit: Circuit,
-    tape: Tape,
-    arch: Arch,
+    pub(super) circuit: Circuit,
+    pub(super) tape: Tape,
+    /// Whose score each variable of the tape adds to, and how many scores there are.
+    pub(super) player_of: Vec<usize>,
+    pub(super) width: usize,
+    pub(super) arch: Arch,
     merge_rows: bool,
     workspaces: Mutex<Vec<Workspace>>,
     rules: Mutex<HashMap<usize, Arc<[Point]>>>,
@@ -63,13 +66,21 @@ impl FastEngine {
     /// seen again when the scores add up.
     pub fn new(circuit: &Circuit) -> Result<Self, ExplainError> {
         check::decomposability(circuit).map_err(ExplainError::NotDecomposable)?;
-        Ok(Self::with_tape(circuit, Tape::new(circuit)))
+        Ok(Self::with_tape(circuit, Tape::new(circuit, |_| false)))
     }
 
     pub(super) fn with_tape(circuit: &Circuit, tape: Tape) -> Self {
+        let player_of = tape.players.iter().map(|var| var.index()).collect();
+        Self::of_players(circuit, tape, player_of, circuit.variables())
+    }
+
+    /// With this circuit for the predictions, and several variables to a player.
+    pub(super) fn of_players(circuit: &Circuit, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
         FastEngine {
             circuit: circuit.clone(),
             tape,
+            player_of,
+            width,
             arch: Arch::new(),
             merge_rows: true,
             workspaces: Mutex::default(),
@@ -112,36 +123,42 @@ impl FastEngine {
             return Err(ExplainError::EntityLength { entity: 0, expected: features, found: entities.features() });
         }
         distribution.check(features)?;
-        let points = self.moved_players(entities, distribution.floats()).div_ceil(2);
-        self.explain_at(points.max(1), entities, distribution, watch)
+        self.explain_from(distribution.floats(), entities, watch)
     }
 
-    /// The same, with so many points, whether they suffice or not.
+    /// The Shapley values when every path starts from these weights.
+    pub(super) fn explain_from(
+        &self,
+        weights: &[f64],
+        entities: &Bits,
+        watch: &Watch<'_>,
+    ) -> Result<ScoreTable, ExplainError> {
+        let points = self.moved_players(entities, weights).div_ceil(2);
+        let table = self.explain_at(&self.rule(points.max(1)), weights, entities, watch)?;
+        table.check_sums()?;
+        Ok(table)
+    }
+
+    /// The sums over these points of the path, unchecked.
     pub(super) fn explain_at(
         &self,
-        points: usize,
+        points: &[Point],
+        weights: &[f64],
         entities: &Bits,
-        distribution: &Distribution,
         watch: &Watch<'_>,
     ) -> Result<ScoreTable, ExplainError> {
         watch.check()?;
-        let features = self.circuit.variables();
         let rows = match self.merge_rows {
             true => DistinctRows::of(entities, &self.tape.players),
             false => DistinctRows::all(entities.rows()),
         };
-        let points = self.rule(points);
-        let mut scores = vec![0.0; rows.first.len() * features];
+        let mut scores = vec![0.0; rows.first.len() * self.width];
         let base_value = match self.tape.constant() {
             Some(value) => f64::from(u8::from(value)),
-            None => self.integrate(entities, distribution.floats(), &points, &rows.first, &mut scores, watch)?,
+            None => self.integrate(entities, weights, points, &rows.first, &mut scores, watch)?,
         };
         let predictions = self.predictions(entities, &rows.first)?;
-        for (kind, scores) in scores.chunks_exact(features.max(1)).enumerate() {
-            let sum: f64 = scores.iter().sum();
-            Explanation::check_sum_of(rows.first[kind], base_value, sum, predictions[kind])?;
-        }
-        Ok(ScoreTable::new(features, base_value, rows, predictions, scores))
+        Ok(ScoreTable::new(self.width, base_value, rows, predictions, scores))
     }
 
     /// How many players differ from their probability in some entity: a bound on how many do so in one entity.
@@ -154,11 +171,12 @@ impl FastEngine {
                 _ => true,
             }
         };
-        self.tape.players.iter().filter(differs).count()
+        let moved = self.tape.players.iter().zip(&self.player_of).filter(|(var, _)| differs(var));
+        count_distinct(moved.map(|(_, &player)| player), self.width)
     }
 
     /// The quadrature rule of so many points, from the last time if there was one.
-    fn rule(&self, count: usize) -> Arc<[Point]> {
+    pub(super) fn rule(&self, count: usize) -> Arc<[Point]> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.entry(count).or_insert_with(|| gauss_legendre(count).into()).clone()
     }
@@ -178,7 +196,7 @@ impl FastEngine {
         with_base.push(Point { at: 0.0, weight: 0.0 });
         let base = AtomicU64::new(0);
         let done = AtomicU64::new(0);
-        let (features, total) = (self.circuit.variables(), rows.len() as u64);
+        let (width, total) = (self.width, rows.len() as u64);
         let block = |workspace: &mut Workspace, index: usize, rows: &[usize], scores: &mut [f64]| {
             watch.step(done.load(Ordering::Relaxed), total)?;
             let points = if index == 0 { &with_base } else { points };
@@ -189,12 +207,12 @@ impl FastEngine {
             };
             let last = workspace.integrate(self.arch, &self.tape, points, rows.len(), path);
             if index == 0 {
-                base.store(last.to_bits(), Ordering::Relaxed);
+                base.store(last[lane_of_last(points.len(), rows.len(), 0)].to_bits(), Ordering::Relaxed);
             }
-            for (row, scores) in scores.chunks_exact_mut(features).enumerate() {
-                for (player, var) in self.tape.players.iter().enumerate() {
-                    // Adding zero makes minus zero plain.
-                    scores[var.index()] = path(row, player).1 * workspace.integral(row, player) + 0.0;
+            for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
+                for (var, &player) in self.player_of.iter().enumerate() {
+                    // Adding to zero makes minus zero plain.
+                    scores[player] += path(row, var).1 * workspace.integral(row, var);
                 }
             }
             done.fetch_add(rows.len() as u64, Ordering::Relaxed);
@@ -202,11 +220,11 @@ impl FastEngine {
         };
         if rows.len() <= LANES || rayon::current_num_threads() == 1 {
             self.with_workspace(|workspace| {
-                let blocks = rows.chunks(LANES).zip(scores.chunks_mut(LANES * features)).enumerate();
+                let blocks = rows.chunks(LANES).zip(scores.chunks_mut(LANES * width)).enumerate();
                 blocks.into_iter().try_for_each(|(index, (rows, scores))| block(workspace, index, rows, scores))
             })?;
         } else {
-            let blocks = rows.par_chunks(LANES).zip(scores.par_chunks_mut(LANES * features)).enumerate();
+            let blocks = rows.par_chunks(LANES).zip(scores.par_chunks_mut(LANES * width)).enumerate();
             blocks.try_for_each(|(index, (rows, scores))| {
                 self.with_workspace(|workspace| block(workspace, index, rows, scores))
             })?;
@@ -215,7 +233,7 @@ impl FastEngine {
     }
 
     /// Lends a workspace that nobody uses.
-    fn with_workspace<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
+    pub(super) fn with_workspace<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let free = lock().pop();
         let mut workspace = free.unwrap_or_else(|| Workspace::new(&self.tape));
@@ -225,7 +243,7 @@ impl FastEngine {
     }
 
     /// The labels of these rows, by plain evaluation of the circuit.
-    fn predictions(&self, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
+    pub(super) fn predictions(&self, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
         const FEW: usize = 8;
         if rows.len() <= FEW {
             return rows.iter().map(|&row| Ok(self.circuit.evaluate(&entities.row(row))?)).collect();
@@ -246,4 +264,10 @@ impl FastEngine {
         });
         Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
     }
+}
+
+/// How many different numbers below a bound there are.
+pub(super) fn count_distinct(numbers: impl Iterator<Item = usize>, bound: usize) -> usize {
+    let mut seen = vec![false; bound];
+    numbers.filter(|&number| !std::mem::replace(&mut seen[number], true)).count()
 }

@@ -74,7 +74,7 @@ fn every_form(circuit: &Circuit) {
     for distribution in &distributions(n) {
         let exact = BruteForce::new(&labels).explain_exact(&entities, distribution, &Watch::unlimited()).unwrap();
         for form in &forms {
-            for tape in Tape::every_form(form) {
+            for tape in Tape::every_form(form, |_| false) {
                 let engine = FastEngine::with_tape(form, tape);
                 let table = engine.explain(&table_of(n, &entities), distribution, &Watch::unlimited()).unwrap();
                 assert_close(&table, &exact, 1e-14);
@@ -156,7 +156,7 @@ fn one_float_at_a_time_agrees_with_vectors() {
         let n = circuit.variables();
         let entities: Vec<Vec<bool>> = (0..13).map(|row| assignment(n, row * 0x2_3457 + seed)).collect();
         let (bits, uniform, watch) = (table_of(n, &entities), Distribution::uniform(n), &Watch::unlimited());
-        for tape in Tape::every_form(&circuit) {
+        for tape in Tape::every_form(&circuit, |_| false) {
             let engine = FastEngine::with_tape(&circuit, tape);
             let vectors = engine.explain(&bits, &uniform, watch).unwrap();
             let scalars = engine.on(pulp::Arch::Scalar).explain(&bits, &uniform, watch).unwrap();
@@ -170,7 +170,7 @@ fn one_float_at_a_time_agrees_with_vectors() {
 }
 
 /// Parity, whose derivatives are of the highest degree.
-fn parity(n: usize) -> Circuit {
+pub(super) fn parity(n: usize) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
     let [mut even, mut odd] = [false, true].map(|value| builder.constant(value).unwrap());
     for v in (0..n).rev() {
@@ -185,14 +185,17 @@ fn half_as_many_points_as_features_are_needed_and_enough() {
     for n in [3, 4, 12, 13] {
         let entities = table_of(n, &[vec![true; n]]);
         let (uniform, watch) = (Distribution::uniform(n), &Watch::unlimited());
-        for tape in Tape::every_form(&parity(n)) {
+        for tape in Tape::every_form(&parity(n), |_| false) {
             let engine = FastEngine::with_tape(&parity(n), tape);
             assert_eq!(engine.points(), n.div_ceil(2));
             let right = engine.explain(&entities, &uniform, watch).unwrap();
             let score = right.scores(0)[0];
             assert!((score - (f64::from(n as u32 % 2) - 0.5) / n as f64).abs() < 1e-15);
-            let error = engine.explain_at(n.div_ceil(2) - 1, &entities, &uniform, watch).unwrap_err();
-            assert!(matches!(error, ExplainError::DoesNotAddUp { entity: 0, .. }), "{error}");
+            let error = {
+                let few = engine.rule(n.div_ceil(2) - 1);
+                engine.explain_at(&few, uniform.floats(), &entities, watch).unwrap().check_sums().unwrap_err()
+            };
+            assert!(matches!(error, ExplainError::Entity { entity: 0, .. }), "{error}");
         }
     }
 }
@@ -342,7 +345,7 @@ fn more_nodes_than_sixteen_bits_name() {
     let labels = Labels::of_circuit(&circuit).unwrap();
     for distribution in [Distribution::uniform(n), Distribution::from_floats(&[0.3; 22]).unwrap()] {
         let expected = BruteForce::new(&labels).explain(&entities[..2], &distribution, &Watch::unlimited()).unwrap();
-        for tape in Tape::every_form(&circuit) {
+        for tape in Tape::every_form(&circuit, |_| false) {
             let engine = FastEngine::with_tape(&circuit, tape);
             let table = engine.explain(&table_of(n, &entities), &distribution, &Watch::unlimited()).unwrap();
             for (row, expected) in expected.iter().enumerate() {
@@ -400,7 +403,7 @@ fn constants_no_features_and_no_rows() {
             let circuit = builder.finish(root).unwrap();
             for rows in [0, 1, 20] {
                 let table = explain(&circuit, &vec![vec![true; features]; rows], &Distribution::uniform(features));
-                assert_eq!((table.rows(), table.features()), (rows, features));
+                assert_eq!((table.rows(), table.width()), (rows, features));
                 for row in 0..rows {
                     assert_eq!(table.base_value(row), f64::from(u8::from(value)));
                     assert_eq!((table.prediction(row), table.scores(row)), (value, &vec![0.0; features][..]));
@@ -435,7 +438,7 @@ fn what_does_not_fit_is_refused() {
     let rows = [[false, false], [false, true], [true, true], [true, true]];
     assert!(engine.explain(&table_of(2, &rows[..2]), &Distribution::uniform(2), watch).is_ok());
     let error = engine.explain(&table_of(2, &rows), &Distribution::uniform(2), watch).err().unwrap();
-    assert!(matches!(error, ExplainError::DoesNotAddUp { entity: 2, .. }), "{error}");
+    assert!(matches!(error, ExplainError::Entity { entity: 2, .. }), "{error}");
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Both are gathered, so that every number is stored once. The reach of a literal's slot is the derivative of the root by
-//! its weight; as the two weights of a variable add up to 1, dF/dw is the reach of x minus that of its negation.
+//! its weight; as the two weights of a variable add up to 1, dF/dw is the reach of x minus that of its negation; for a
+//! one-hot bit, whose negation always weighs 1, it is the reach of x.
 //! Invariant: a pair's slots stand before its node. Cost: 2 multiply-adds for each pair on the way down, 1 on the way up.
 
 use super::fold::{Folded, Item, Term};
@@ -27,7 +28,8 @@ struct Run {
 /// A tape of sums of products. Slot 0 is false, 1 is true, then come the literals in the order of the weights, then the
 /// nodes, the root last.
 pub(super) struct GateTape<I> {
-    players: usize,
+    /// Which of the players are one-hot bits.
+    one_hot: Vec<bool>,
     used: usize,
     nodes: usize,
     up: Vec<Run>,
@@ -101,21 +103,21 @@ impl<I: SlotId> GateTape<I> {
             }
         }
 
-        for (player, slope) in slopes.iter_mut().enumerate().take(self.players) {
+        for (player, (slope, &one_hot)) in slopes.iter_mut().zip(&self.one_hot).enumerate() {
             let (x, not_x) = (I::new(2 + 2 * player).get(reaches), I::new(3 + 2 * player).get(reaches));
             for r in 0..R {
-                slope[r] = simd.sub_f64s(x[r], not_x[r]);
+                slope[r] = if one_hot { x[r] } else { simd.sub_f64s(x[r], not_x[r]) };
             }
         }
         I::new(self.used - 1).get(values)
     }
 
     /// Lays out a folded circuit whose root is its last item; `players` are its variables in ascending order.
-    pub(super) fn new(folded: &Folded, players: &[Var]) -> Self {
+    pub(super) fn new(folded: &Folded, players: &[Var], one_hot: &[bool]) -> Self {
         let first = 2 + 2 * players.len();
         let used = first + folded.items.len();
         let mut tape = GateTape {
-            players: players.len(),
+            one_hot: one_hot.to_vec(),
             used,
             nodes: folded.items.len(),
             up: Vec::new(),

@@ -8,6 +8,7 @@
 //! test that base value and scores add up to the prediction.
 
 mod brute_force;
+mod definition;
 mod diagram_tape;
 mod distinct_rows;
 mod distribution;
@@ -15,7 +16,12 @@ mod error;
 mod explanation;
 mod fast;
 mod fold;
+mod game;
+mod game_floats;
+mod game_fractions;
 mod gate_tape;
+mod index;
+mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
@@ -23,10 +29,13 @@ mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
 mod path_integral;
+mod players;
 mod polynomial;
 mod quadrature;
 mod score_table;
+mod starts;
 mod stream;
+mod subsets;
 mod tape;
 
 #[cfg(test)]
@@ -34,16 +43,24 @@ mod agreement;
 #[cfg(test)]
 mod fast_agreement;
 #[cfg(test)]
+mod game_agreement;
+#[cfg(test)]
 mod stream_tests;
 
 pub use brute_force::BruteForce;
+pub use definition::Definition;
 pub use distribution::Distribution;
-pub use error::ExplainError;
+pub use error::{EntityProblem, ExplainError};
 pub use explanation::Explanation;
 pub use fast::FastEngine;
+pub use game::{Game, Population};
+pub use game_floats::FloatGame;
+pub use game_fractions::ExactGame;
+pub use index::Index;
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
 pub use open_box::OpenBox;
+pub use players::Players;
 pub use score_table::ScoreTable;
 pub use stream::{Scorer, Streamed, explain_stream, score_in_parallel};

@@ -32,7 +32,7 @@ impl Workspace {
     }
 
     /// Integrates for `rows` entities, at most as many as lanes. `path` tells, of an entity of the block and a player,
-    /// where the path starts and how far it leads. Returns F at the last point of the first entity.
+    /// where the path starts and how far it leads. Returns F at the last point, see [`lane_of_last`].
     pub(super) fn integrate(
         &mut self,
         arch: Arch,
@@ -40,7 +40,7 @@ impl Workspace {
         points: &[Point],
         rows: usize,
         path: impl Fn(usize, usize) -> (f64, f64),
-    ) -> f64 {
+    ) -> Lanes {
         let spread = LANES / rows.next_power_of_two();
         for (player, (from, by)) in self.from.lanes_mut().iter_mut().zip(self.by.lanes_mut()).enumerate() {
             for row in 0..rows {
@@ -62,6 +62,12 @@ impl Workspace {
     }
 }
 
+/// The lane in which [`Workspace::integrate`] has been at the last of so many points for an entity of a block.
+pub(super) fn lane_of_last(points: usize, rows: usize, row: usize) -> usize {
+    let spread = LANES / rows.next_power_of_two();
+    row * spread + (points - 1) % spread
+}
+
 struct Integral<'a> {
     workspace: &'a mut Workspace,
     tape: &'a Tape,
@@ -72,19 +78,23 @@ struct Integral<'a> {
 }
 
 impl LaneWork for Integral<'_> {
-    type Output = f64;
+    type Output = Lanes;
 
     #[inline(always)]
-    fn run<S: Simd, const R: usize>(self, simd: S) -> f64 {
+    fn run<S: Simd, const R: usize>(self, simd: S) -> Lanes {
         let Integral { workspace, tape, points, rows, spread } = self;
         let Workspace { slots, weights, slopes, from, by, sums } = workspace;
-        let mut last = 0.0;
+        let mut last = [0.0; LANES];
         for points in points.chunks(spread) {
             let at: Lanes = std::array::from_fn(|lane| points.get(lane % spread).map_or(0.0, |point| point.at));
-            for ((pair, from), by) in weights.lanes_mut().chunks_exact_mut(2).zip(from.lanes()).zip(by.lanes()) {
+            let paths = from.lanes().iter().zip(by.lanes()).zip(&tape.one_hot);
+            for (pair, ((from, by), &one_hot)) in weights.lanes_mut().chunks_exact_mut(2).zip(paths) {
                 for lane in 0..LANES {
                     pair[0][lane] = from[lane] + at[lane] * by[lane];
                     pair[1][lane] = 1.0 - pair[0][lane];
+                }
+                if one_hot {
+                    pair[1] = [1.0; LANES];
                 }
             }
             let value = tape.sweep::<S, R>(
@@ -93,7 +103,7 @@ impl LaneWork for Integral<'_> {
                 slots.registers::<S, R>(),
                 slopes.registers::<S, R>(),
             );
-            last = bytemuck::cast_slice::<S::f64s, f64>(&value)[points.len() - 1];
+            last.copy_from_slice(bytemuck::cast_slice::<S::f64s, f64>(&value));
             for (sums, slopes) in sums.lanes_mut().iter_mut().zip(slopes.lanes()) {
                 if spread == 1 {
                     for lane in 0..LANES {

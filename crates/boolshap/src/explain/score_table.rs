@@ -1,11 +1,12 @@
 //! The scores of many entities in one piece of memory.
 
 use super::distinct_rows::DistinctRows;
+use super::{ExplainError, Explanation};
 
-/// A base value, a prediction and a score for each feature, row by row. Rows that are the same are held once.
+/// A base value, a prediction and a score for each player, row by row. Rows that are the same are held once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreTable {
-    features: usize,
+    width: usize,
     base_value: f64,
     /// For each row, where its scores are.
     kinds: Vec<u32>,
@@ -15,13 +16,13 @@ pub struct ScoreTable {
 
 impl ScoreTable {
     pub(super) fn new(
-        features: usize,
+        width: usize,
         base_value: f64,
         rows: DistinctRows,
         predictions: Vec<bool>,
         scores: Vec<f64>,
     ) -> Self {
-        ScoreTable { features, base_value, kinds: rows.kinds, predictions, scores }
+        ScoreTable { width, base_value, kinds: rows.kinds, predictions, scores }
     }
 
     /// How many rows there are.
@@ -34,9 +35,9 @@ impl ScoreTable {
         self.predictions.len()
     }
 
-    /// How many features there are.
-    pub fn features(&self) -> usize {
-        self.features
+    /// How many scores a row has.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// The expected label when nothing is known of the entity.
@@ -50,8 +51,22 @@ impl ScoreTable {
         self.predictions[self.kinds[row] as usize]
     }
 
-    /// The SHAP score of each feature.
+    /// The score of each player.
     pub fn scores(&self, row: usize) -> &[f64] {
-        &self.scores[self.kinds[row] as usize * self.features..][..self.features]
+        &self.scores[self.kinds[row] as usize * self.width..][..self.width]
+    }
+
+    /// Fails unless base value and scores of every row add up to the prediction (the efficiency axiom).
+    pub(super) fn check_sums(&self) -> Result<(), ExplainError> {
+        let mut checked = 0;
+        // Kinds are numbered as they first appear.
+        for (row, &kind) in self.kinds.iter().enumerate() {
+            if kind == checked {
+                checked += 1;
+                let sum: f64 = self.scores(row).iter().sum();
+                Explanation::check_sum_of(row, self.base_value, sum, self.prediction(row))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@
 //! at most [`PIECE_CELLS`] scores.
 
 use super::{ExplainError, Explanation, ScoreTable};
-use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreRows, ScoreSink, Table};
+use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreRows, ScoreSink};
 use crate::lit::Watch;
 use dashu::rational::RBig;
 use rayon::prelude::*;
@@ -94,7 +94,7 @@ pub(super) fn stream(
                 };
                 let scored = score(&met.fresh.to_bits(), &watch.progress(&report));
                 let row_of = |entity: usize| batch.first_row + fresh[entity] as u64;
-                let scored = scored.map_err(|error| in_file(error, &table, row_of))?;
+                let scored = scored.map_err(|error| error.in_file(table.path(), row_of))?;
                 assert_eq!(scored.len(), fresh.len(), "the engine scores every row");
                 sink.learn(&scored);
                 met.count(limits);
@@ -216,16 +216,6 @@ impl Met {
     }
 }
 
-/// An error that names an entity of a batch, with the row of the file instead.
-fn in_file(error: ExplainError, table: &Table, row_of: impl Fn(usize) -> u64) -> ExplainError {
-    match error {
-        ExplainError::DoesNotAddUp { entity, base, sum, prediction } => {
-            ExplainError::RowDoesNotAddUp { path: table.path().into(), row: row_of(entity), base, sum, prediction }
-        }
-        other => other,
-    }
-}
-
 /// Scores rows a few at a time on all cores, by an engine that takes rows one by one.
 pub fn score_in_parallel<T: Send>(
     rows: &Bits,
@@ -240,12 +230,8 @@ where
     let entities: Vec<Vec<bool>> = (0..rows.rows()).map(|row| rows.row(row)).collect();
     let done = Mutex::new(0);
     let part = |(number, part): (usize, &[Vec<bool>])| {
-        let explanations = explain(part, &watch.silent()).map_err(|error| match error {
-            ExplainError::DoesNotAddUp { entity, base, sum, prediction } => {
-                ExplainError::DoesNotAddUp { entity: number * TOGETHER + entity, base, sum, prediction }
-            }
-            other => other,
-        })?;
+        let explanations =
+            explain(part, &watch.silent()).map_err(|error| error.with_entity(|entity| number * TOGETHER + entity))?;
         // Locked while it is told, so that progress never goes back.
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += part.len();
@@ -261,7 +247,7 @@ where
 
 impl From<ScoreTable> for ScoreRows {
     fn from(table: ScoreTable) -> Self {
-        let mut rows = ScoreRows::of_floats(table.features());
+        let mut rows = ScoreRows::of_floats(table.width());
         for row in 0..table.rows() {
             rows.push(table.prediction(row), table.base_value(row), table.scores(row));
         }

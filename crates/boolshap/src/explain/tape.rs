@@ -13,6 +13,8 @@ pub(super) struct Tape {
     form: Form,
     /// The variables with an influence, in ascending order: player `i` of the sweeps is the variable at `i`.
     pub(super) players: Vec<Var>,
+    /// Which of them are one-hot bits: the negation of such a bit weighs 1 whatever the bit weighs.
+    pub(super) one_hot: Vec<bool>,
 }
 
 enum Form {
@@ -24,8 +26,9 @@ enum Form {
 }
 
 impl Tape {
-    /// The tape of a decomposable circuit.
-    pub(super) fn new(circuit: &Circuit) -> Self {
+    /// The tape of a decomposable circuit in which a variable is a one-hot bit if this says so. Every model of the circuit
+    /// must then have exactly one 1 in the group of the bit.
+    pub(super) fn new(circuit: &Circuit, one_hot: impl Fn(Var) -> bool) -> Self {
         let folded = Folded::new(circuit);
         let mut players: Vec<Var> = folded
             .items
@@ -39,31 +42,32 @@ impl Tape {
         players.dedup();
         let linear = folded.items.iter().all(|item| matches!(item, Item::Decision { .. }));
         let slots = folded.items.len() + 2 + if linear { 0 } else { 2 * players.len() };
-        Self::in_form(&folded, players, linear, slots <= <u16 as SlotId>::LIMIT)
+        let one_hot = players.iter().map(|&var| one_hot(var)).collect();
+        Self::in_form(&folded, players, one_hot, linear, slots <= <u16 as SlotId>::LIMIT)
     }
 
-    fn in_form(folded: &Folded, players: Vec<Var>, linear: bool, narrow: bool) -> Self {
+    fn in_form(folded: &Folded, players: Vec<Var>, one_hot: Vec<bool>, linear: bool, narrow: bool) -> Self {
         let form = match (folded.root <= Term::TRUE, linear, narrow) {
             (true, ..) => Form::Constant(folded.root == Term::TRUE),
-            (_, true, true) => Form::NarrowDiagram(DiagramTape::new(folded, &players)),
-            (_, true, false) => Form::WideDiagram(DiagramTape::new(folded, &players)),
-            (_, false, true) => Form::NarrowGates(GateTape::new(folded, &players)),
-            (_, false, false) => Form::WideGates(GateTape::new(folded, &players)),
+            (_, true, true) => Form::NarrowDiagram(DiagramTape::new(folded, &players, &one_hot)),
+            (_, true, false) => Form::WideDiagram(DiagramTape::new(folded, &players, &one_hot)),
+            (_, false, true) => Form::NarrowGates(GateTape::new(folded, &players, &one_hot)),
+            (_, false, false) => Form::WideGates(GateTape::new(folded, &players, &one_hot)),
         };
-        Tape { form, players }
+        Tape { form, players, one_hot }
     }
 
     /// The same circuit on every tape that can hold it.
     #[cfg(test)]
-    pub(super) fn every_form(circuit: &Circuit) -> Vec<Self> {
+    pub(super) fn every_form(circuit: &Circuit, one_hot: impl Fn(Var) -> bool) -> Vec<Self> {
         let folded = Folded::new(circuit);
-        let Tape { players, form } = Self::new(circuit);
+        let Tape { players, form, one_hot } = Self::new(circuit, one_hot);
         let linear = matches!(form, Form::Constant(_) | Form::NarrowDiagram(_) | Form::WideDiagram(_));
         let mut tapes = Vec::new();
         for as_diagram in [false, true].into_iter().filter(|&as_diagram| linear || !as_diagram) {
             let fits = folded.items.len() + 2 + 2 * players.len() <= <u16 as SlotId>::LIMIT;
             for narrow in [false, true].into_iter().filter(|&narrow| fits || !narrow) {
-                tapes.push(Self::in_form(&folded, players.clone(), as_diagram, narrow));
+                tapes.push(Self::in_form(&folded, players.clone(), one_hot.clone(), as_diagram, narrow));
             }
         }
         tapes

@@ -1,0 +1,202 @@
+//! The definitions of all games and indices, taken literally: the judge of the evaluators, and the engine `brute-force`.
+//!
+//! Nothing here is shared with them but the description of players and population. v(S) is computed by going through all
+//! entities that agree with e on S, or through all rows; an index by going through all sets. In fractions throughout.
+//! Cost: 3^N for an entity of N features.
+
+use super::{EntityProblem, ExplainError, Explanation, Index, Labels, Players, Population};
+use crate::data::Bits;
+use crate::lit::Watch;
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+
+/// Scores by the definition (engine `brute-force`).
+///
+/// ```
+/// use boolshap::explain::{Definition, Distribution, Index, Labels, Players, Population};
+/// use boolshap::lit::Watch;
+/// let both = Labels::from_fn(2, |entity| entity[0] && entity[1])?;
+/// let players = Players::features(&["x".into(), "y".into()]);
+/// let population = Population::Product(Distribution::uniform(2));
+/// let judge = Definition::new(both, players, population)?;
+/// let rows = judge.explain(&[[true, true]], Index::Banzhaf, &Watch::unlimited())?;
+/// assert_eq!(rows[0].scores[0].to_string(), "3/8");
+/// # Ok::<(), boolshap::explain::ExplainError>(())
+/// ```
+pub struct Definition {
+    labels: Labels,
+    players: Players,
+    population: Population,
+}
+
+impl Definition {
+    /// The most features: five million entities to go through.
+    pub const MAX_FEATURES: usize = 14;
+
+    /// The game of these labels.
+    pub fn new(labels: Labels, players: Players, population: Population) -> Result<Self, ExplainError> {
+        let features = labels.features();
+        if features > Self::MAX_FEATURES {
+            return Err(ExplainError::TooManyFeatures { features, engine: "brute force", limit: Self::MAX_FEATURES });
+        }
+        match &population {
+            Population::Product(distribution) | Population::Constrained(distribution, _) => {
+                distribution.check(features)?
+            }
+            Population::Background(rows) if rows.rows() == 0 => {
+                return Err(ExplainError::NoRows { what: "background" });
+            }
+            Population::Sample(rows) if rows.rows() == 0 => return Err(ExplainError::NoRows { what: "sample" }),
+            Population::Background(rows) | Population::Sample(rows) => players.check_rows(rows)?,
+        }
+        Ok(Definition { labels, players, population })
+    }
+
+    /// The values of these entities.
+    pub fn explain<E: AsRef<[bool]>>(
+        &self,
+        entities: &[E],
+        index: Index,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Explanation<RBig>>, ExplainError> {
+        let mut explanations = Vec::with_capacity(entities.len());
+        for (number, entity) in entities.iter().map(AsRef::as_ref).enumerate() {
+            let wrong = |problem| ExplainError::Entity { entity: number, problem };
+            let expected = self.labels.features();
+            if entity.len() != expected {
+                return Err(ExplainError::EntityLength { entity: number, expected, found: entity.len() });
+            }
+            let mut alone = Bits::new(expected);
+            alone.push(entity);
+            self.players.check_rows(&alone).map_err(|error| error.with_entity(|_| number))?;
+            if let Population::Constrained(_, formula) = &self.population {
+                if !formula.holds(entity) {
+                    return Err(wrong(EntityProblem::BreaksConstraint));
+                }
+            }
+            let count = self.players.len();
+            let mut values = Vec::with_capacity(1 << count);
+            for set in 0..1usize << count {
+                watch.step(number as u64, entities.len() as u64)?;
+                let value = self.value(entity, |player| set >> player & 1 == 1, set + 1 == 1 << count);
+                values.push(value.ok_or_else(|| wrong(EntityProblem::ZeroProbability))?);
+            }
+            let scores = match index {
+                Index::Shapley => (0..count).map(|i| shapley(&values, count, i)).collect(),
+                Index::Banzhaf => (0..count).map(|i| banzhaf(&values, count, i)).collect(),
+                Index::Interaction => {
+                    let later = |i: usize| (i + 1..count).map(move |j| (i, j));
+                    (0..count).flat_map(later).map(|(i, j)| interaction(&values, count, i, j)).collect()
+                }
+            };
+            let prediction = self.label(entity);
+            let explanation = Explanation { base_value: values[0].clone(), prediction, scores };
+            if index == Index::Shapley {
+                explanation.check_sum(number)?;
+            }
+            explanations.push(explanation);
+        }
+        Ok(explanations)
+    }
+
+    fn label(&self, entity: &[bool]) -> bool {
+        self.labels.label(entity.iter().enumerate().map(|(v, &value)| usize::from(value) << v).sum())
+    }
+
+    /// v(S), or nothing if the condition cannot occur.
+    fn value(&self, entity: &[bool], is_in: impl Fn(usize) -> bool, is_all: bool) -> Option<RBig> {
+        let features = entity.len();
+        let present: Vec<bool> = (0..features).map(|feature| is_in(self.players.of(feature))).collect();
+        let mixed = |other: &dyn Fn(usize) -> bool| -> Vec<bool> {
+            (0..features).map(|v| if present[v] { entity[v] } else { other(v) }).collect()
+        };
+        match &self.population {
+            Population::Background(rows) => {
+                let ones = (0..rows.rows()).filter(|&row| self.label(&mixed(&|v| rows.get(row, v)))).count();
+                Some(RBig::from_parts(ones.into(), rows.rows().into()))
+            }
+            Population::Sample(_) if is_all => Some(u8::from(self.label(entity)).into()),
+            Population::Sample(rows) => {
+                let mean = |agreeing: &mut dyn Iterator<Item = usize>| {
+                    let (mut ones, mut all) = (0usize, 0usize);
+                    for row in agreeing {
+                        ones += usize::from(self.label(&rows.row(row)));
+                        all += 1;
+                    }
+                    (all > 0).then(|| RBig::from_parts(ones.into(), all.into()))
+                };
+                let agrees = |row: &usize| (0..features).all(|v| !present[v] || rows.get(*row, v) == entity[v]);
+                mean(&mut (0..rows.rows()).filter(agrees)).or_else(|| mean(&mut (0..rows.rows())))
+            }
+            Population::Product(_) | Population::Constrained(..) => {
+                let absent: Vec<usize> = (0..features).filter(|&v| !present[v]).collect();
+                let (mut ones, mut all) = (RBig::ZERO, RBig::ZERO);
+                for choice in 0..1usize << absent.len() {
+                    let mut other = entity.to_vec();
+                    absent.iter().enumerate().for_each(|(place, &v)| other[v] = choice >> place & 1 == 1);
+                    let weight = self.weight(&other, &is_in);
+                    if self.label(&other) {
+                        ones += &weight;
+                    }
+                    all += weight;
+                }
+                (all != RBig::ZERO).then(|| ones / all)
+            }
+        }
+    }
+
+    /// The probability of an entity, up to a factor, by its absent players alone.
+    fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> RBig {
+        let (distribution, formula) = match &self.population {
+            Population::Product(distribution) => (distribution, None),
+            Population::Constrained(distribution, formula) => (distribution, Some(formula)),
+            _ => unreachable!("rows have no weights"),
+        };
+        if formula.is_some_and(|formula| !formula.holds(entity)) {
+            return RBig::ZERO;
+        }
+        let mut weight = RBig::ONE;
+        for player in (0..self.players.len()).filter(|&player| !is_in(player)) {
+            let mut ones = self.players.members(player).filter(|&v| entity[v]);
+            if self.players.is_one_hot(player) {
+                match (ones.next(), ones.next()) {
+                    (Some(value), None) => weight *= &distribution.exact()[value],
+                    _ => return RBig::ZERO,
+                }
+                continue;
+            }
+            for v in self.players.members(player) {
+                let p = &distribution.exact()[v];
+                weight *= if entity[v] { p.clone() } else { RBig::ONE - p };
+            }
+        }
+        weight
+    }
+}
+
+fn sets(count: usize, without: usize) -> impl Iterator<Item = usize> {
+    (0..1usize << count).filter(move |set| set & without == 0)
+}
+
+/// |S|! (n-|S|-1)! / n!
+fn order_weight(size: usize, n: usize) -> RBig {
+    let factorial = |k: usize| (2..=k).map(UBig::from).fold(UBig::ONE, |product, factor| product * factor);
+    RBig::from_parts((factorial(size) * factorial(n - size - 1)).into(), factorial(n))
+}
+
+fn shapley(v: &[RBig], n: usize, i: usize) -> RBig {
+    let terms = sets(n, 1 << i).map(|s| order_weight(s.count_ones() as usize, n) * (&v[s | 1 << i] - &v[s]));
+    terms.fold(RBig::ZERO, |sum, term| sum + term)
+}
+
+fn banzhaf(v: &[RBig], n: usize, i: usize) -> RBig {
+    let sum = sets(n, 1 << i).fold(RBig::ZERO, |sum, s| sum + &v[s | 1 << i] - &v[s]);
+    sum / RBig::from(UBig::ONE << (n - 1))
+}
+
+fn interaction(v: &[RBig], n: usize, i: usize, j: usize) -> RBig {
+    let (i, j) = (1 << i, 1 << j);
+    let terms = sets(n, i | j)
+        .map(|s| order_weight(s.count_ones() as usize, n - 1) * (&v[s | i | j] - &v[s | i] - &v[s | j] + &v[s]));
+    terms.fold(RBig::ZERO, |sum, term| sum + term)
+}

@@ -1,0 +1,244 @@
+//! The game that scores are the values of: a circuit, players, and what absent players are.
+//!
+//! A mode builds a [`Game`], and that is all it does: two evaluators, [`FloatGame`] in floating-point lanes and
+//! [`ExactGame`] in integers, compute every index of every game without knowing where it came from. A game has one of
+//! three forms.
+//!
+//! - **Paths.** v(S) is a weighted sum, over starting points, of the circuit's expected value when the weights of the
+//!   players in S have moved from the start to the entity. Along the diagonal, where all players have come in with the same
+//!   probability t, this is a polynomial in t, and Owen's integral gives all scores in polynomial time. Independent
+//!   features and background rows are of this form, and so are one-hot columns as players: "exactly one" is conjoined to
+//!   the circuit for every column that it touches, the literal of a value weighs what the value does, its negation 1, and
+//!   no smoothing is needed, since a bit missing from a satisfiable branch could be flipped, which "exactly one" forbids.
+//! - **Vertices.** v(S) is a quotient of two circuits' expected values, or players are blocks of several independent
+//!   features, so that per-feature weights would tell the sum of the features' scores instead. All sets are looked at.
+//! - **Sample.** v(S) is the mean label of the sample's rows that agree with the entity on S; numerator and denominator are
+//!   sums over the rows whose set of agreements contains S: a superset-sum transform each.
+//!
+//! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
+//! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
+
+use super::starts::{Sample, Starts};
+use super::{Distribution, EntityProblem, ExplainError, Players};
+use crate::circuit::{Circuit, check, conjoin, exactly_one};
+use crate::data::Bits;
+use crate::formula::Cnf;
+use crate::lit::{Var, Watch};
+
+/// What absent features are.
+#[derive(Clone, Debug)]
+pub enum Population {
+    /// Independent of each other, with these probabilities.
+    Product(Distribution),
+    /// As in these rows, whatever the present features are (interventional).
+    Background(Bits),
+    /// As in those of these rows that agree with the present features (conditional).
+    Sample(Bits),
+    /// Independent, but among the models of a formula over the features only.
+    Constrained(Distribution, Cnf),
+}
+
+/// How large the circuit may grow when "exactly one" or a constraint is joined to it.
+const MAX_JOINED_NODES: usize = 1 << 24;
+
+/// A game on the label of an entity.
+///
+/// ```
+/// use boolshap::circuit::read_nnf;
+/// use boolshap::explain::{ExactGame, Game, Index, Players, Population, Distribution};
+/// use boolshap::lit::Watch;
+/// // x1 or (not x1 and x2), as the two values of one column: always true.
+/// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
+/// let players = Players::columns(&["c=a".into(), "c=b".into()], None);
+/// let uniform = Population::Product(Distribution::uniform(2));
+/// let game = Game::new(&circuit, players, uniform, &Watch::unlimited())?;
+/// let rows = ExactGame::new(&game)?.explain(&[[true, false]], Index::Shapley, &Watch::unlimited())?;
+/// assert_eq!((rows[0].base_value.to_string(), rows[0].scores[0].to_string()), ("1".into(), "0".into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Game {
+    /// For the predictions.
+    pub(super) labels: Circuit,
+    pub(super) players: Players,
+    pub(super) form: Form,
+    constraint: Option<Cnf>,
+}
+
+#[derive(Clone)]
+pub(super) enum Form {
+    Paths { circuit: Weighted, starts: Starts },
+    Vertices { above: Weighted, below: Option<Weighted>, starts: Starts },
+    Sample { sample: Sample, labels: Vec<bool> },
+}
+
+/// A circuit some of whose variables are one-hot bits.
+#[derive(Clone)]
+pub(super) struct Weighted {
+    pub(super) circuit: Circuit,
+    pub(super) one_hot: Vec<bool>,
+}
+
+impl Game {
+    /// The most players of a game whose sets are all looked at.
+    pub const MAX_PLAYERS: usize = 20;
+
+    /// The game of a circuit's label. An error if the circuit is not decomposable; that it is deterministic is believed.
+    pub fn new(
+        circuit: &Circuit,
+        players: Players,
+        population: Population,
+        watch: &Watch<'_>,
+    ) -> Result<Self, ExplainError> {
+        check::decomposability(circuit).map_err(ExplainError::NotDecomposable)?;
+        let features = circuit.variables();
+        if players.feature_count() != features {
+            return Err(ExplainError::PlayersLength { expected: features, found: players.feature_count() });
+        }
+        let mut constraint = None;
+        let form = match population {
+            Population::Product(distribution) => {
+                distribution.check(features)?;
+                let starts = Starts::product(&distribution, &players)?;
+                unconditional(circuit, &players, starts, watch)?
+            }
+            Population::Background(rows) => {
+                check_width(&rows, features)?;
+                players.check_rows(&rows)?;
+                let starts = Starts::Rows(Sample::new(&rows, "background")?);
+                unconditional(circuit, &players, starts, watch)?
+            }
+            Population::Sample(rows) => {
+                check_width(&rows, features)?;
+                players.check_rows(&rows)?;
+                let why = "an expectation given what is known has no shorter way";
+                let instead = "Name larger players in a file, use --players columns, or --distribution background";
+                check_players(players.len(), why, instead)?;
+                let sample = Sample::new(&rows, "sample")?;
+                let label = |row| circuit.evaluate(&sample.rows.row(row));
+                let labels = (0..sample.counts.len()).map(label).collect::<Result<Vec<bool>, _>>()?;
+                Form::Sample { sample, labels }
+            }
+            Population::Constrained(distribution, formula) => {
+                distribution.check(features)?;
+                if formula.variables() > features {
+                    return Err(ExplainError::ConstraintVariables { expected: features, found: formula.variables() });
+                }
+                let starts = Starts::product(&distribution, &players)?;
+                let mentioned = [circuit.mentioned(), formula.mentioned()].concat();
+                let why = "an expectation given a constraint has no shorter way";
+                let instead = "Name larger players in a file, or use --players columns";
+                check_players(playing(&players, &mentioned).len(), why, instead)?;
+                let groups = players.one_hot_groups(&mentioned);
+                let mut joined = exactly_one(features, &groups);
+                formula.clauses().for_each(|clause| joined.push(clause.clone()));
+                let [above, below] = conjoin(circuit, &joined, &groups, MAX_JOINED_NODES, watch)?;
+                if below.model_count() == 0u8.into() {
+                    return Err(ExplainError::Unsatisfiable);
+                }
+                constraint = Some(formula);
+                let weighted = |circuit| Weighted { circuit, one_hot: flags(features, &groups) };
+                Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts }
+            }
+        };
+        Ok(Game { labels: circuit.clone(), players, form, constraint })
+    }
+
+    /// The players.
+    pub fn players(&self) -> &Players {
+        &self.players
+    }
+
+    /// Fails if some entity is no member of the population.
+    pub(super) fn check_entities(&self, entities: &Bits) -> Result<(), ExplainError> {
+        check_width(entities, self.labels.variables())?;
+        self.players.check_rows(entities)?;
+        if let Some(constraint) = &self.constraint {
+            if let Some(entity) = (0..entities.rows()).find(|&row| !constraint.holds(&entities.row(row))) {
+                return Err(ExplainError::Entity { entity, problem: EntityProblem::BreaksConstraint });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// v(S) as a sum over starts: by paths if every player is one feature or one-hot, else by its values at all vertices.
+fn unconditional(
+    circuit: &Circuit,
+    players: &Players,
+    starts: Starts,
+    watch: &Watch<'_>,
+) -> Result<Form, ExplainError> {
+    let mentioned = circuit.mentioned();
+    if players.has_blocks() {
+        let why = "a player of several features has no shorter way";
+        check_players(playing(players, &mentioned).len(), why, "Use fewer players, or --players columns or features")?;
+        let above = Weighted { circuit: circuit.clone(), one_hot: vec![false; circuit.variables()] };
+        return Ok(Form::Vertices { above, below: None, starts });
+    }
+    let groups = players.one_hot_groups(&mentioned);
+    let one_hot = flags(circuit.variables(), &groups);
+    let circuit = match groups.is_empty() {
+        true => circuit.clone(),
+        false => {
+            let formula = exactly_one(circuit.variables(), &groups);
+            let [joined, _] = conjoin(circuit, &formula, &groups, MAX_JOINED_NODES, watch)?;
+            joined
+        }
+    };
+    Ok(Form::Paths { circuit: Weighted { circuit, one_hot }, starts })
+}
+
+/// The players that have one of these features.
+pub(super) fn playing(players: &Players, mentioned: &[Var]) -> Vec<usize> {
+    let mut playing: Vec<usize> = mentioned.iter().map(|var| players.of(var.index())).collect();
+    playing.sort_unstable();
+    playing.dedup();
+    playing
+}
+
+fn check_players(players: usize, why: &'static str, instead: &'static str) -> Result<(), ExplainError> {
+    match players <= Game::MAX_PLAYERS {
+        true => Ok(()),
+        false => Err(ExplainError::TooManyPlayers { players, why, limit: Game::MAX_PLAYERS, instead }),
+    }
+}
+
+fn check_width(rows: &Bits, expected: usize) -> Result<(), ExplainError> {
+    match rows.features() {
+        found if found == expected => Ok(()),
+        found => Err(ExplainError::EntityLength { entity: 0, expected, found }),
+    }
+}
+
+fn flags(features: usize, groups: &[Vec<Var>]) -> Vec<bool> {
+    let mut flags = vec![false; features];
+    groups.iter().flatten().for_each(|var| flags[var.index()] = true);
+    flags
+}
+
+/// For a sample and an entity: for each set of players the weight of the rows that agree on it, and of those among them
+/// with the label 1.
+pub(super) fn agreements(players: &Players, sample: &Sample, labels: &[bool], entity: &[bool]) -> [Vec<u64>; 2] {
+    let count = players.len();
+    let [mut agreeing, mut positive] = [vec![0u64; 1 << count], vec![0u64; 1 << count]];
+    for (row, (&weight, &label)) in sample.counts.iter().zip(labels).enumerate() {
+        let mut agrees = (1usize << count) - 1;
+        for (feature, &value) in entity.iter().enumerate() {
+            if sample.rows.get(row, feature) != value {
+                agrees &= !(1 << players.of(feature));
+            }
+        }
+        agreeing[agrees] += weight;
+        positive[agrees] += weight * u64::from(label);
+    }
+    for table in [&mut agreeing, &mut positive] {
+        for player in 0..count {
+            for block in table.chunks_exact_mut(2 << player) {
+                let (without, with) = block.split_at_mut(1 << player);
+                without.iter_mut().zip(with).for_each(|(sum, more)| *sum += *more);
+            }
+        }
+    }
+    [agreeing, positive]
+}

@@ -1,0 +1,209 @@
+//! Both evaluators against the definition: random circuits, every mode, every kind of players, every index.
+
+use super::{Definition, Distribution, ExactGame, ExplainError, FloatGame, Game, Index, Labels, Players, Population};
+use crate::circuit::Circuit;
+use crate::circuit::samples::{from_table, random_circuit};
+use crate::data::{Bits, Seeded};
+use crate::formula::{Clause, Cnf};
+use crate::lit::Watch;
+use dashu::rational::RBig;
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+const INDICES: [Index; 3] = [Index::Shapley, Index::Banzhaf, Index::Interaction];
+
+fn names(features: usize) -> Vec<String> {
+    (0..features).map(|v| format!("x{v}")).collect()
+}
+
+/// The first three features one column, the next two another, as far as there are so many.
+fn columns(features: usize) -> Players {
+    let name = |v: usize| match v {
+        0..3 if features >= 3 => format!("a={v}"),
+        3..5 if features >= 5 => format!("b={v}"),
+        _ => format!("x{v}"),
+    };
+    Players::columns(&(0..features).map(name).collect::<Vec<_>>(), None)
+}
+
+fn blocks(features: usize) -> Players {
+    let of: HashMap<String, String> =
+        names(features).into_iter().enumerate().map(|(v, name)| (name, format!("p{}", v * v % 3))).collect();
+    Players::named(&names(features), &of).unwrap()
+}
+
+/// Random rows, one-hot where the players are.
+fn rows(players: &Players, count: usize, random: &mut Seeded) -> Bits {
+    let mut bits = Bits::new(players.feature_count());
+    for _ in 0..count {
+        let mut row = vec![false; players.feature_count()];
+        for player in 0..players.len() {
+            let members: Vec<usize> = players.members(player).collect();
+            match players.is_one_hot(player) {
+                true => row[members[random.below(members.len())]] = true,
+                false => members.iter().for_each(|&v| row[v] = random.below(2) == 1),
+            }
+        }
+        bits.push(&row);
+    }
+    bits
+}
+
+fn product(features: usize, ends: bool) -> Distribution {
+    let inner = [(1, 3), (9, 10), (1, 2), (2, 7), (1, 10)];
+    let all = [(1, 3), (0, 1), (9, 10), (1, 1), (2, 7)];
+    let fraction = |v: usize| if ends { all[v % 5] } else { inner[v % 5] };
+    let value = |v| RBig::from_parts(fraction(v).0.into(), (fraction(v).1 as u8).into());
+    Distribution::product((0..features).map(value).collect()).unwrap()
+}
+
+fn agree(circuit: &Circuit, players: &Players, population: Population, entities: &Bits) {
+    let watch = &Watch::unlimited();
+    let game = Game::new(circuit, players.clone(), population.clone(), watch).unwrap();
+    let judge = Definition::new(Labels::of_circuit(circuit).unwrap(), players.clone(), population).unwrap();
+    let (floats, exact) = (FloatGame::new(&game), ExactGame::new(&game).unwrap());
+    let list: Vec<Vec<bool>> = (0..entities.rows()).map(|row| entities.row(row)).collect();
+    for index in INDICES {
+        let expected = judge.explain(&list, index, watch).unwrap();
+        let found = exact.explain(&list, index, watch).unwrap();
+        assert_eq!(found, expected, "{index:?} of {players:?}");
+        let table = floats.explain(entities, index, watch).unwrap();
+        for (row, expected) in expected.iter().enumerate() {
+            let expected = expected.to_floats();
+            assert_eq!(table.prediction(row), expected.prediction);
+            assert!((table.base_value(row) - expected.base_value).abs() < 1e-12);
+            assert_eq!(table.scores(row).len(), expected.scores.len());
+            for (score, expected) in table.scores(row).iter().zip(&expected.scores) {
+                assert!((score - expected).abs() < 1e-12, "{index:?} of {players:?}: {score} is not {expected}");
+            }
+        }
+    }
+}
+
+fn every_mode(circuit: &Circuit, seed: u64) {
+    let n = circuit.variables();
+    let mut random = Seeded::new(seed, 5);
+    for players in [Players::features(&names(n)), columns(n), blocks(n)] {
+        let entities = rows(&players, 3, &mut random);
+        agree(circuit, &players, Population::Product(Distribution::uniform(n)), &entities);
+        agree(circuit, &players, Population::Product(product(n, false)), &entities);
+        if players.kind() != "columns" {
+            agree(circuit, &players, Population::Product(product(n, true)), &entities);
+        }
+        let mut background = rows(&players, 4, &mut random);
+        // A row twice, and the first entity itself.
+        background.push(&background.row(0));
+        background.push(&entities.row(0));
+        agree(circuit, &players, Population::Background(background.clone()), &entities);
+        agree(circuit, &players, Population::Sample(background), &entities);
+        if n == 0 {
+            continue;
+        }
+        // A clause that each entity satisfies, over all features, and one over the first two that the first does.
+        let first = entities.row(0);
+        let mut formula = Cnf::new(n);
+        let number = |v: usize| (v as i32 + 1) * if first[v] { 1 } else { -1 };
+        if n >= 2 {
+            formula.push(Clause::from_dimacs(&[number(0), -number(1)]).unwrap());
+        }
+        formula.push(Clause::from_dimacs(&(0..n).map(number).collect::<Vec<_>>()).unwrap());
+        let mut members = Bits::new(n);
+        (0..3).map(|row| entities.row(row)).filter(|row| formula.holds(row)).for_each(|row| members.push(&row));
+        for distribution in [Distribution::uniform(n), product(n, false)] {
+            agree(circuit, &players, Population::Constrained(distribution, formula.clone()), &members);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn random_circuits_in_every_mode((circuit, _) in random_circuit(6), seed in any::<u64>()) {
+        every_mode(&circuit, seed);
+    }
+}
+
+#[test]
+fn constants_and_single_literals_in_every_mode() {
+    for table in [0u64, 0xFFFF_FFFF, 0xAAAA_AAAA, 0x0F0F_0F0F, 0x8000_0000] {
+        every_mode(&from_table(5, &[table]), table);
+    }
+}
+
+/// Twenty features that matter, all numbers big.
+#[test]
+fn many_players_need_big_integers_and_still_agree_with_floats() {
+    let n = 20;
+    let circuit = super::fast_agreement::parity(n);
+    let watch = &Watch::unlimited();
+    let population = Population::Product(product(n, false));
+    let game = Game::new(&circuit, Players::features(&names(n)), population, watch).unwrap();
+    let entity: Vec<bool> = (0..n).map(|v| v % 3 == 0).collect();
+    let mut entities = Bits::new(n);
+    entities.push(&entity);
+    for index in INDICES {
+        let exact = ExactGame::new(&game).unwrap().explain(&[&entity], index, watch).unwrap();
+        let table = FloatGame::new(&game).explain(&entities, index, watch).unwrap();
+        for (score, exact) in table.scores(0).iter().zip(&exact[0].to_floats().scores) {
+            assert!((score - exact).abs() < 1e-12);
+        }
+    }
+}
+
+/// The score of a column is not the sum of its bits' scores: a or-b, with a and b the first two of three values.
+#[test]
+fn a_column_is_not_the_sum_of_its_bits() {
+    let circuit = from_table(3, &[0b1110_1110]);
+    let watch = &Watch::unlimited();
+    let uniform = || Population::Product(Distribution::uniform(3));
+    let score = |players: Players| {
+        let game = Game::new(&circuit, players, uniform(), watch).unwrap();
+        let rows = ExactGame::new(&game).unwrap().explain(&[[true, false, false]], Index::Shapley, watch).unwrap();
+        rows[0].scores.iter().fold(RBig::ZERO, |sum, score| sum + score)
+    };
+    // From 2/3 to 1 as a column, from 3/4 to 1 as bits.
+    assert_eq!(score(columns(3)).to_string(), "1/3");
+    assert_eq!(score(Players::features(&names(3))).to_string(), "1/4");
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused() {
+    let circuit = from_table(3, &[0b1110_1110]);
+    let watch = &Watch::unlimited();
+    let uniform = || Distribution::uniform(3);
+    let features = || Players::features(&names(3));
+    let fails = |players: Players, population: Population, entity: [bool; 3]| {
+        let by_floats = Game::new(&circuit, players.clone(), population.clone(), watch).and_then(|game| {
+            let mut entities = Bits::new(3);
+            entities.push(&entity);
+            FloatGame::new(&game).explain(&entities, Index::Shapley, watch).map(|_| ())
+        });
+        let exact = Game::new(&circuit, players, population, watch)
+            .and_then(|game| ExactGame::new(&game)?.explain(&[entity], Index::Shapley, watch).map(|_| ()));
+        let text = by_floats.unwrap_err().to_string();
+        assert_eq!(exact.unwrap_err().to_string(), text);
+        text
+    };
+    let clause = |numbers: &[i32]| Cnf::from_clauses(3, Clause::from_dimacs(numbers));
+    let text = fails(features(), Population::Constrained(uniform(), clause(&[1, 2])), [false; 3]);
+    assert_eq!(text, "entity 0: the constraint does not hold");
+    let mut never = clause(&[1]);
+    never.push(Clause::from_dimacs(&[-1]).unwrap());
+    assert_eq!(
+        fails(features(), Population::Constrained(uniform(), never), [true; 3]),
+        "no entity satisfies the constraint"
+    );
+    let text = fails(columns(3), Population::Product(uniform()), [true, true, false]);
+    assert_eq!(text, "entity 0: the column 'a' has 2 values that are 1, where exactly one must be");
+    let certain = Distribution::from_floats(&[0.5, 0.0, 0.5]).unwrap();
+    let text = fails(features(), Population::Constrained(certain, clause(&[-1, 2])), [true, true, false]);
+    assert!(text.starts_with("entity 0: some of its values cannot occur together"), "{text}");
+    assert_eq!(fails(features(), Population::Background(Bits::new(3)), [true; 3]), "the background has no rows");
+    let many = Players::features(&names(21));
+    let wide = super::fast_agreement::parity(21);
+    let mut sample = Bits::new(21);
+    sample.push(&[true; 21]);
+    let Err(error) = Game::new(&wide, many, Population::Sample(sample), watch) else { panic!("too many players") };
+    assert!(matches!(error, ExplainError::TooManyPlayers { players: 21, limit: 20, .. }));
+    assert!(error.to_string().contains("2^21") && error.to_string().contains("--players columns"), "{error}");
+}

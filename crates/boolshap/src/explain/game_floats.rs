@@ -1,0 +1,370 @@
+//! Games in floating-point lanes.
+//!
+//! For paths, everything is [`Workspace::integrate`]: a lane follows one path, and what differs is which. From one start,
+//! the lanes are entities ([`FastEngine`]); from many, they are the starts of one entity, of which only the players that
+//! differ move, so that few points suffice. For the interactions of an entity they are "player i is in" and "player i is
+//! out": the second derivative by the weights of i and j is the difference of the first derivatives by that of j. Shapley
+//! values integrate from 0 to 1 by Gauss-Legendre points, Banzhaf values take the one point 1/2, where every player is in
+//! half of the coalitions.
+//!
+//! Cost for an entity, with n moving players and s starts: s n / 2 pairs of sweeps for Shapley, s for Banzhaf, s n^2 for
+//! all interactions; 2^n sweeps, eight at a time, for the values at all vertices.
+
+use super::distinct_rows::DistinctRows;
+use super::fast::count_distinct;
+use super::game::{Form, Weighted, agreements, playing};
+use super::index::pairs;
+use super::lanes::LANES;
+use super::path_integral::lane_of_last;
+use super::quadrature::Point;
+use super::starts::Starts;
+use super::subsets::SubsetTable;
+use super::tape::Tape;
+use super::{EntityProblem, ExplainError, Explanation, FastEngine, Game, Index, ScoreTable};
+use crate::data::Bits;
+use crate::lit::{Var, Watch};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A game made ready for floats (engine `fast`).
+///
+/// ```
+/// use boolshap::circuit::read_nnf;
+/// use boolshap::data::Bits;
+/// use boolshap::explain::{FloatGame, Game, Index, Players, Population};
+/// use boolshap::lit::Watch;
+/// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
+/// let (mut background, mut entities) = (Bits::new(2), Bits::new(2));
+/// background.push(&[false, false]);
+/// entities.push(&[true, true]);
+/// let players = Players::features(&["x".into(), "y".into()]);
+/// let game = Game::new(&circuit, players, Population::Background(background), &Watch::unlimited())?;
+/// let table = FloatGame::new(&game).explain(&entities, Index::Shapley, &Watch::unlimited())?;
+/// assert_eq!(table.scores(0), [0.5, 0.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FloatGame<'g> {
+    game: &'g Game,
+    form: FloatForm<'g>,
+    /// v of no player.
+    base_value: f64,
+}
+
+enum FloatForm<'g> {
+    Paths { engine: FastEngine, starts: &'g Starts },
+    Vertices { above: FastEngine, below: Option<FastEngine>, starts: &'g Starts, playing: Vec<usize> },
+    Sample,
+}
+
+impl<'g> FloatGame<'g> {
+    /// Prepares a game.
+    pub fn new(game: &'g Game) -> Self {
+        let engine = |weighted: &Weighted| {
+            let tape = Tape::new(&weighted.circuit, |var| weighted.one_hot[var.index()]);
+            let player_of = tape.players.iter().map(|var| game.players.of(var.index())).collect();
+            FastEngine::of_players(&game.labels, tape, player_of, game.players.len())
+        };
+        let form = match &game.form {
+            Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts },
+            Form::Vertices { above, below, starts } => {
+                let below = below.as_ref().map(engine);
+                let above = engine(above);
+                let mentioned: Vec<Var> =
+                    [Some(&above), below.as_ref()].into_iter().flatten().flat_map(|e| e.tape.players.clone()).collect();
+                FloatForm::Vertices { above, below, starts, playing: playing(&game.players, &mentioned) }
+            }
+            Form::Sample { .. } => FloatForm::Sample,
+        };
+        let mut prepared = FloatGame { game, form, base_value: 0.0 };
+        prepared.base_value = prepared.base_value();
+        prepared
+    }
+
+    /// v of no player.
+    fn base_value(&self) -> f64 {
+        match (&self.form, &self.game.form) {
+            (FloatForm::Paths { engine, starts }, _) => (0..starts.len())
+                .map(|start| starts.share(start) * value_at(engine, 1, |_, var| starts.float(start, var.index()))[0])
+                .sum(),
+            (FloatForm::Vertices { above, below, starts, .. }, _) => {
+                let value = |engine: &FastEngine| -> f64 {
+                    let at = |start: usize| value_at(engine, 1, |_, var| starts.float(start, var.index()))[0];
+                    (0..starts.len()).map(|start| starts.share(start) * at(start)).sum()
+                };
+                value(above) / below.as_ref().map_or(1.0, value)
+            }
+            (FloatForm::Sample, Form::Sample { sample, labels }) => {
+                let positive = sample.counts.iter().zip(labels).filter(|(_, label)| **label).map(|(count, _)| count);
+                positive.sum::<u64>() as f64 / sample.total as f64
+            }
+            _ => unreachable!("prepared from the same form"),
+        }
+    }
+
+    /// The values of these entities, on all threads of the current pool. Each row has passed the check of its index.
+    pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
+        self.game.check_entities(entities)?;
+        match (&self.form, index) {
+            (FloatForm::Paths { engine, starts: Starts::One { floats, .. } }, Index::Shapley) => {
+                engine.explain_from(floats, entities, watch)
+            }
+            (FloatForm::Paths { engine, starts: Starts::One { floats, .. } }, Index::Banzhaf) => {
+                engine.explain_at(&[HALF], floats, entities, watch)
+            }
+            _ => self.explain_each(entities, index, watch),
+        }
+    }
+
+    fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
+        let done = AtomicU64::new(0);
+        let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
+            watch.step(done.load(Ordering::Relaxed), entities.rows() as u64)?;
+            let entity = entities.row(row);
+            let scores = match &self.form {
+                FloatForm::Paths { engine, starts } => match index {
+                    Index::Shapley => along_paths(engine, starts, &entity, Points::Gauss),
+                    Index::Banzhaf => along_paths(engine, starts, &entity, Points::Half),
+                    Index::Interaction => interactions(engine, starts, &entity),
+                },
+                _ => {
+                    let table = self.table(&entity).map_err(|error| error.with_entity(|_| row))?;
+                    table.values_of(index).map(|scores| self.all_players(index, scores))
+                }
+            };
+            done.fetch_add(1, Ordering::Relaxed);
+            scores.map_err(|problem| ExplainError::Entity { entity: row, problem })
+        };
+        let rows: Vec<Vec<f64>> = match entities.rows() {
+            0 => Vec::new(),
+            1 => vec![one(0)?],
+            rows => (0..rows).into_par_iter().map(one).collect::<Result<_, _>>()?,
+        };
+        let rows_of = DistinctRows::all(entities.rows());
+        let predictions = FloatGame::predictions(self.game, entities)?;
+        let width = index.columns(self.game.players.names()).len();
+        let table = ScoreTable::new(width, self.base_value, rows_of, predictions, rows.concat());
+        if index == Index::Shapley {
+            table.check_sums()?;
+        }
+        Ok(table)
+    }
+
+    fn predictions(game: &Game, entities: &Bits) -> Result<Vec<bool>, ExplainError> {
+        (0..entities.rows()).map(|row| Ok(game.labels.evaluate(&entities.row(row))?)).collect()
+    }
+
+    /// v of all sets of the players that matter.
+    fn table(&self, entity: &[bool]) -> Result<SubsetTable<f64>, ExplainError> {
+        match (&self.form, &self.game.form) {
+            (FloatForm::Vertices { above, below, starts, playing }, _) => {
+                let mut values = vertices(above, starts, playing, entity);
+                if let Some(below) = below {
+                    for (value, below) in values.iter_mut().zip(vertices(below, starts, playing, entity)) {
+                        // The label is in [0, 1] where nothing is below it; a problem is told by the check of sums.
+                        *value /= below;
+                    }
+                }
+                if values.iter().any(|value| !value.is_finite()) {
+                    return Err(ExplainError::Entity { entity: 0, problem: EntityProblem::ZeroProbability });
+                }
+                Ok(SubsetTable::new(playing.len(), values))
+            }
+            (FloatForm::Sample, Form::Sample { sample, labels }) => {
+                let [agreeing, positive] = agreements(&self.game.players, sample, labels, entity);
+                let mean =
+                    |(&all, &ones): (&u64, &u64)| if all > 0 { ones as f64 / all as f64 } else { self.base_value };
+                let mut values: Vec<f64> = agreeing.iter().zip(&positive).map(mean).collect();
+                *values.last_mut().expect("at least the empty set") =
+                    f64::from(u8::from(self.game.labels.evaluate(entity)?));
+                Ok(SubsetTable::new(self.game.players.len(), values))
+            }
+            _ => unreachable!("paths have no table"),
+        }
+    }
+
+    /// Zeros for the players that do not matter.
+    fn all_players(&self, index: Index, scores: Vec<f64>) -> Vec<f64> {
+        match &self.form {
+            FloatForm::Vertices { playing, .. } => spread(index, playing, self.game.players.len(), scores, 0.0),
+            _ => scores,
+        }
+    }
+}
+
+/// The scores of some players, or their pairs, among those of all.
+pub(super) fn spread<T: Clone>(index: Index, some: &[usize], all: usize, scores: Vec<T>, zero: T) -> Vec<T> {
+    match index {
+        Index::Shapley | Index::Banzhaf => {
+            let mut spread = vec![zero; all];
+            some.iter().zip(scores).for_each(|(&player, score)| spread[player] = score);
+            spread
+        }
+        Index::Interaction => {
+            let mut spread = vec![zero; all * all.saturating_sub(1) / 2];
+            for ((i, j), score) in pairs(some.len()).zip(scores) {
+                spread[pair_place(all, some[i], some[j])] = score;
+            }
+            spread
+        }
+    }
+}
+
+/// The place of the pair i < j among all pairs.
+pub(super) fn pair_place(players: usize, i: usize, j: usize) -> usize {
+    i * (2 * players - i - 1) / 2 + j - i - 1
+}
+
+/// The middle of the path, where every player is in half of the coalitions.
+const HALF: Point = Point { at: 0.5, weight: 1.0 };
+
+#[derive(Clone, Copy, PartialEq)]
+enum Points {
+    Gauss,
+    Half,
+}
+
+/// F at fixed weights, one set of them to a lane.
+fn value_at(engine: &FastEngine, rows: usize, weight: impl Fn(usize, Var) -> f64) -> [f64; LANES] {
+    if let Some(value) = engine.tape.constant() {
+        return [f64::from(u8::from(value)); LANES];
+    }
+    let still = [Point { at: 0.0, weight: 0.0 }];
+    let path = |row: usize, place: usize| (weight(row, engine.tape.players[place]), 0.0);
+    let values = engine.with_workspace(|workspace| workspace.integrate(engine.arch, &engine.tape, &still, rows, path));
+    std::array::from_fn(|row| if row < rows { values[lane_of_last(1, rows, row)] } else { 0.0 })
+}
+
+/// v of each set of these players, for the circuit of one engine.
+fn vertices(engine: &FastEngine, starts: &Starts, playing: &[usize], entity: &[bool]) -> Vec<f64> {
+    let mut place_of = vec![usize::MAX; engine.width];
+    playing.iter().enumerate().for_each(|(place, &player)| place_of[player] = place);
+    let places: Vec<usize> = engine.player_of.iter().map(|&player| place_of[player]).collect();
+    let mut place_of_var = vec![0; entity.len()];
+    engine.tape.players.iter().zip(&places).for_each(|(var, &place)| place_of_var[var.index()] = place);
+    let mut values = vec![0.0; 1 << playing.len()];
+    for start in 0..starts.len() {
+        let share = starts.share(start);
+        for (first, chunk) in values.chunks_mut(LANES).enumerate().map(|(chunk, values)| (chunk * LANES, values)) {
+            let at = value_at(engine, chunk.len(), |row, var| match (first + row) >> place_of_var[var.index()] & 1 {
+                1 => f64::from(u8::from(entity[var.index()])),
+                _ => starts.float(start, var.index()),
+            });
+            chunk.iter_mut().zip(at).for_each(|(value, at)| *value += share * at);
+        }
+    }
+    values
+}
+
+/// Where a start's path leads from, and how far, for each variable of the tape; and how many players move.
+struct StartPath {
+    share: f64,
+    path: Vec<(f64, f64)>,
+    moving: usize,
+}
+
+/// The paths from all starts from which something moves, those of few moving players first.
+fn start_paths(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Vec<StartPath> {
+    let mut paths: Vec<StartPath> = (0..starts.len())
+        .map(|start| {
+            let path: Vec<(f64, f64)> = engine
+                .tape
+                .players
+                .iter()
+                .map(|var| {
+                    let from = starts.float(start, var.index());
+                    (from, f64::from(u8::from(entity[var.index()])) - from)
+                })
+                .collect();
+            let moved = path.iter().zip(&engine.player_of).filter(|((_, by), _)| *by != 0.0).map(|(_, &player)| player);
+            let moving = count_distinct(moved, engine.width);
+            StartPath { share: starts.share(start), path, moving }
+        })
+        .filter(|path| path.moving > 0)
+        .collect();
+    paths.sort_by_key(|path| path.moving);
+    paths
+}
+
+/// Shapley or Banzhaf values: the lanes are starts.
+fn along_paths(
+    engine: &FastEngine,
+    starts: &Starts,
+    entity: &[bool],
+    points: Points,
+) -> Result<Vec<f64>, EntityProblem> {
+    let mut scores = vec![0.0; engine.width];
+    if engine.tape.constant().is_some() {
+        return Ok(scores);
+    }
+    for block in start_paths(engine, starts, entity).chunks(LANES) {
+        let gauss = engine.rule(block[block.len() - 1].moving.div_ceil(2));
+        let points = if points == Points::Gauss { &gauss[..] } else { &[HALF] };
+        engine.with_workspace(|workspace| {
+            workspace.integrate(engine.arch, &engine.tape, points, block.len(), |row, var| block[row].path[var]);
+            for (row, StartPath { share, path, .. }) in block.iter().enumerate() {
+                for (var, &player) in engine.player_of.iter().enumerate() {
+                    scores[player] += share * path[var].1 * workspace.integral(row, var);
+                }
+            }
+        });
+    }
+    Ok(scores)
+}
+
+/// The interactions of all pairs: the lanes are players that are in, or out.
+fn interactions(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Result<Vec<f64>, EntityProblem> {
+    let players = engine.width;
+    let mut scores = vec![0.0; players * players.saturating_sub(1) / 2];
+    if engine.tape.constant().is_some() {
+        return Ok(scores);
+    }
+    // What each player's contribution gains between coming first and coming last.
+    let mut gains = vec![0.0; players];
+    for StartPath { share, path, moving } in start_paths(engine, starts, entity) {
+        engine.with_workspace(|workspace| {
+            for (at, sign) in [(0.0, -1.0), (1.0, 1.0)] {
+                let end = [Point { at, weight: 1.0 }];
+                workspace.integrate(engine.arch, &engine.tape, &end, 1, |_, var| path[var]);
+                for (var, &player) in engine.player_of.iter().enumerate() {
+                    gains[player] += sign * share * path[var].1 * workspace.integral(0, var);
+                }
+            }
+        });
+        let mut movers: Vec<usize> =
+            engine.player_of.iter().zip(&path).filter(|(_, (_, by))| *by != 0.0).map(|(&player, _)| player).collect();
+        movers.sort_unstable();
+        movers.dedup();
+        let points = engine.rule((moving - 1).div_ceil(2).max(1));
+        for block in movers.chunks(LANES / 2) {
+            engine.with_workspace(|workspace| {
+                workspace.integrate(engine.arch, &engine.tape, &points, 2 * block.len(), |row, var| {
+                    let (from, by) = path[var];
+                    match engine.player_of[var] == block[row / 2] {
+                        true => (from + by * (row % 2) as f64, 0.0),
+                        false => (from, by),
+                    }
+                });
+                for (row, &one) in block.iter().enumerate() {
+                    for (var, &other) in engine.player_of.iter().enumerate().filter(|(_, other)| **other > one) {
+                        let gain = workspace.integral(2 * row + 1, var) - workspace.integral(2 * row, var);
+                        scores[pair_place(players, one, other)] += share * path[var].1 * gain;
+                    }
+                }
+            });
+        }
+    }
+    let mut sums = vec![0.0; players];
+    for ((i, j), score) in pairs(players).zip(&scores) {
+        sums[i] += score;
+        sums[j] += score;
+    }
+    for (player, (sum, gain)) in sums.iter().zip(&gains).enumerate() {
+        let difference: f64 = sum - gain;
+        // So that a NaN fails as well.
+        if difference.abs() > Explanation::TOLERANCE || difference.is_nan() {
+            let (sum, gain) = (sum.to_string(), gain.to_string());
+            return Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain });
+        }
+    }
+    Ok(scores)
+}

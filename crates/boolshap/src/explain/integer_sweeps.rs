@@ -1,0 +1,115 @@
+//! The pair of sweeps over a smooth circuit in whole numbers.
+//!
+//! With weights that are fractions, each variable's over a denominator of its own, the numerators alone can be swept: in
+//! a smooth circuit every product that an or-gate adds up has one factor of each of the same variables, so all have the
+//! same denominator. Of a one-hot group every product has exactly one positive literal, and the negative ones weigh 1, so
+//! a group counts as one variable. Upwards a node's value is computed from its children's, downwards the derivative of the
+//! root by it. Cost: linear in the edges.
+
+use super::game::Weighted;
+use super::polynomial::Integer;
+use crate::circuit::{Circuit, CircuitError, Node, NodeId, smooth};
+use crate::lit::Var;
+use dashu::integer::IBig;
+
+/// A smooth circuit, ready to be swept.
+pub(super) struct IntegerSweeps {
+    circuit: Circuit,
+    nodes: Vec<NodeId>,
+    /// The variables that the circuit mentions.
+    pub(super) mentioned: Vec<Var>,
+    pub(super) one_hot: Vec<bool>,
+}
+
+/// Memory of the sweeps, with their results.
+pub(super) struct Sweep<T> {
+    values: Vec<T>,
+    reaches: Vec<T>,
+    /// For each variable the weight of its literal and of the negation.
+    pub(super) weights: Vec<[T; 2]>,
+    /// The derivatives of the root by them.
+    pub(super) slopes: Vec<[T; 2]>,
+}
+
+impl IntegerSweeps {
+    pub(super) fn new(weighted: &Weighted) -> Result<Self, CircuitError> {
+        let circuit = smooth(&weighted.circuit)?;
+        let (nodes, mentioned) = (circuit.reachable(), circuit.mentioned());
+        Ok(IntegerSweeps { circuit, nodes, mentioned, one_hot: weighted.one_hot.clone() })
+    }
+
+    pub(super) fn memory<T: Integer>(&self) -> Sweep<T> {
+        let nodes = self.circuit.stored_nodes();
+        let pairs = vec![[T::zero(), T::zero()]; self.circuit.variables()];
+        Sweep { values: vec![T::zero(); nodes], reaches: vec![T::zero(); nodes], weights: pairs.clone(), slopes: pairs }
+    }
+
+    /// The value of the root.
+    pub(super) fn up<T: Integer>(&self, sweep: &mut Sweep<T>) -> T {
+        let one = T::from_big(&IBig::ONE);
+        for &id in &self.nodes {
+            let at = |child: &NodeId| &sweep.values[child.index()];
+            sweep.values[id.index()] = match self.circuit.node(id) {
+                Node::Constant(value) => {
+                    if value {
+                        one.clone()
+                    } else {
+                        T::zero()
+                    }
+                }
+                Node::Literal(lit) => sweep.weights[lit.var().index()][usize::from(lit.is_negative())].clone(),
+                Node::Decision { var, lo, hi } => {
+                    let [x, not_x] = &sweep.weights[var.index()];
+                    let mut value = x.times(at(&hi));
+                    value.add_product(not_x, at(&lo));
+                    value
+                }
+                Node::And(children) => children.iter().fold(one.clone(), |product, child| product.times(at(child))),
+                Node::Or(children) => children.iter().fold(T::zero(), |sum, child| sum.plus(at(child))),
+            };
+        }
+        sweep.values[self.circuit.root().index()].clone()
+    }
+
+    /// The derivatives, after [`IntegerSweeps::up`].
+    pub(super) fn down<T: Integer>(&self, sweep: &mut Sweep<T>) {
+        let one = T::from_big(&IBig::ONE);
+        let Sweep { values, reaches, weights, slopes } = sweep;
+        reaches.fill(T::zero());
+        slopes.fill([T::zero(), T::zero()]);
+        reaches[self.circuit.root().index()] = one.clone();
+        let mut before = Vec::new();
+        for &id in self.nodes.iter().rev() {
+            let reach = reaches[id.index()].clone();
+            match self.circuit.node(id) {
+                Node::Constant(_) => {}
+                Node::Literal(lit) => {
+                    slopes[lit.var().index()][usize::from(lit.is_negative())].add_product(&reach, &one);
+                }
+                Node::Decision { var, lo, hi } => {
+                    for (side, child) in [hi, lo].into_iter().enumerate() {
+                        slopes[var.index()][side].add_product(&reach, &values[child.index()]);
+                        reaches[child.index()].add_product(&reach, &weights[var.index()][side]);
+                    }
+                }
+                Node::Or(children) => {
+                    children.iter().for_each(|child| reaches[child.index()].add_product(&reach, &one));
+                }
+                Node::And(children) => {
+                    // For each child the product of all others: of those before, then of those behind.
+                    before.clear();
+                    let mut product = reach;
+                    for child in children {
+                        before.push(product.clone());
+                        product = product.times(&values[child.index()]);
+                    }
+                    let mut behind = one.clone();
+                    for (child, before) in children.iter().zip(&before).rev() {
+                        reaches[child.index()].add_product(before, &behind);
+                        behind = behind.times(&values[child.index()]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the paths to an entity start: what absent players are, as weighted points.
+//!
+//! A start gives each feature the weight of its being 1 while its player is absent; the weight moves on a straight line
+//! to the entity's own value as the player comes in. A population of independent features is one start, its
+//! probabilities; a set of background rows is a start for each distinct row, all weights 0 or 1.
+
+use super::{Distribution, ExplainError, Players};
+use crate::data::{Bits, PackedRows, RowIndex};
+use dashu::rational::RBig;
+
+/// Weighted starts.
+#[derive(Clone, Debug)]
+pub(super) enum Starts {
+    One { exact: Vec<RBig>, floats: Vec<f64> },
+    Rows(Sample),
+}
+
+/// Distinct rows with how often each occurs.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) rows: Bits,
+    pub(super) counts: Vec<u64>,
+    pub(super) total: u64,
+}
+
+impl Sample {
+    /// The distinct ones of some rows, of which there must be one, in the order of their first appearance.
+    pub(super) fn new(rows: &Bits, what: &'static str) -> Result<Self, ExplainError> {
+        if rows.rows() == 0 {
+            return Err(ExplainError::NoRows { what });
+        }
+        let packed = PackedRows::from_bits(rows);
+        let mut index = RowIndex::new(packed.row_words());
+        let mut distinct = PackedRows::new(rows.features());
+        let mut counts: Vec<u64> = Vec::new();
+        for row in 0..packed.rows() {
+            let (number, is_new) = index.insert(packed.row(row));
+            if is_new {
+                distinct.push(packed.row(row));
+                counts.push(0);
+            }
+            counts[number as usize] += 1;
+        }
+        Ok(Sample { rows: distinct.to_bits(), counts, total: rows.rows() as u64 })
+    }
+}
+
+impl Starts {
+    /// One start: independent features, those of a one-hot player as the values of a categorical variable. There, uniform
+    /// means that all values are alike, and otherwise the probabilities are in proportion to the features'.
+    pub(super) fn product(distribution: &Distribution, players: &Players) -> Result<Self, ExplainError> {
+        let mut exact = distribution.exact().to_vec();
+        for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
+            let members: Vec<usize> = players.members(player).collect();
+            let sum = members.iter().fold(RBig::ZERO, |sum, &feature| sum + &exact[feature]);
+            if sum == RBig::ZERO {
+                return Err(ExplainError::NoValue { player: players.names()[player].clone() });
+            }
+            members.iter().for_each(|&feature| exact[feature] = &exact[feature] / &sum);
+        }
+        let floats = exact.iter().map(|probability| probability.to_f64().value()).collect();
+        Ok(Starts::One { exact, floats })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Starts::One { .. } => 1,
+            Starts::Rows(sample) => sample.counts.len(),
+        }
+    }
+
+    /// What part of the whole a start is.
+    pub(super) fn share(&self, start: usize) -> f64 {
+        match self {
+            Starts::One { .. } => 1.0,
+            Starts::Rows(sample) => sample.counts[start] as f64 / sample.total as f64,
+        }
+    }
+
+    pub(super) fn exact_share(&self, start: usize) -> RBig {
+        match self {
+            Starts::One { .. } => RBig::ONE,
+            Starts::Rows(sample) => RBig::from_parts(sample.counts[start].into(), sample.total.into()),
+        }
+    }
+
+    /// The weight of a feature.
+    pub(super) fn float(&self, start: usize, feature: usize) -> f64 {
+        match self {
+            Starts::One { floats, .. } => floats[feature],
+            Starts::Rows(sample) => f64::from(u8::from(sample.rows.get(start, feature))),
+        }
+    }
+
+    pub(super) fn exact(&self, start: usize, feature: usize) -> RBig {
+        match self {
+            Starts::One { exact, .. } => exact[feature].clone(),
+            Starts::Rows(sample) => RBig::from(u8::from(sample.rows.get(start, feature))),
+        }
+    }
+}
