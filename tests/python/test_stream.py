@@ -89,7 +89,7 @@ def test_parquet_is_csv_in_another_format(boolshap, circuit):
         table = pa.parquet.read_table(boolshap.folder / "s.parquet")
         assert table.column_names == header
         number = pa.string() if exact else pa.float64()
-        assert table.schema.types == [pa.string(), pa.int8(), *[number] * (FEATURES + 1)]
+        assert table.schema.types == [pa.string(), pa.int32(), *[number] * (FEATURES + 1)]
         read = Fraction if exact else float
         for name, column in zip(header[2:], list(zip(*rows))[2:]):
             assert [read(cell) for cell in table[name].to_pylist()] == [read(cell) for cell in column]

@@ -55,7 +55,7 @@ impl StreamTimes {
         let (training, testing) = embedded_rows(&model.features)?;
         write_rows(&input, binariser, &[training, testing], rows, watch)?;
         let open = || Entities::open(&input, &model.features, Some(binariser), Reading::Raw);
-        let columns = ScoreColumns { kept: Vec::new(), players: model.features.clone(), exact: false };
+        let columns = ScoreColumns::of_scores(&model.features, false);
         let explain = |sink: &mut dyn ScoreSink| explain_stream(open()?, score, sink, &watch.silent());
 
         let mut times = [const { Vec::new() }; 4];
@@ -74,7 +74,7 @@ impl StreamTimes {
         measured(0, to_file)?;
         // Before anything else takes memory.
         let peak_bytes = peak_memory();
-        let mut finished = Finished { learned: ScoreRows::of_floats(columns.players.len()), numbers: Vec::new() };
+        let mut finished = Finished { learned: ScoreRows::of_floats(columns.numbers.len() - 1), numbers: Vec::new() };
         explain(&mut finished)?;
         for round in 0..ROUNDS as u64 {
             watch.step(round, ROUNDS as u64)?;

@@ -1,22 +1,21 @@
 //! `boolshap explain`: the scores of every row.
 
 use crate::first_rows::FirstRows;
+use crate::game_options::GameOptions;
 use crate::predict::Input;
 use crate::terminal::{input_path, note, output_path, print, print_json, thousands, usage, with_row_progress};
 use anyhow::{Context, bail};
 use boolshap::circuit::{NamedCircuit, paper_form};
-use boolshap::data::{Entities, Reading, ScoreColumns, ScoreFile, ScoreSink, Table};
-use boolshap::explain::{BruteForce, Distribution, FastEngine, Labels, OpenBox, Scorer, Streamed};
-use boolshap::explain::{explain_stream, score_in_parallel};
-use boolshap::model::parse_decimal;
+use boolshap::data::{Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink};
+use boolshap::explain::{BruteForce, Definition, ExactGame, Explanation, FloatGame, Game, Index, Labels, OpenBox};
+use boolshap::explain::{Population, Scorer, Streamed, explain_stream, score_in_parallel};
 use clap::{Args, ValueEnum};
-use dashu::rational::RBig;
-use serde_json::json;
-use std::collections::HashMap;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Give the exact SHAP score of every feature of every row
+/// Give the exact SHAP scores of every row
 ///
 /// Rows are read, explained and written a few thousand at a time, so tables of any length fit into memory. Rows with the
 /// same bits are computed once as long as they are remembered (64 MiB of them), and counted as distinct_rows up to about
@@ -31,11 +30,9 @@ pub(crate) struct Explain {
     /// without it the first rows are shown
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What fills in absent features: uniform, product (the marginals of training), or product:FILE with columns
-    /// feature,probability or with rows to estimate from
-    #[arg(long, default_value = "uniform")]
-    distribution: String,
-    /// Which algorithm: fast unless fractions are asked for, then paper
+    #[command(flatten)]
+    game: GameOptions,
+    /// Which algorithm: fast, unless fractions are asked for; paper is for features as players of uniform or product
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// Write exact fractions
@@ -65,50 +62,80 @@ enum Engine {
 impl Explain {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
-        let engine = match (self.engine, self.exact) {
-            (Some(Engine::Fast), true) => return usage("--engine fast works in floats: --exact needs another engine"),
-            (Some(engine), _) => engine,
-            (None, true) => Engine::Paper,
-            (None, false) => Engine::Fast,
-        };
+        if self.engine == Some(Engine::Fast) && self.exact {
+            return usage("--engine fast works in floats: --exact needs another engine");
+        }
         let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
-        let distribution = read_distribution(&self.distribution, &named)?;
+        let players = self.game.players(&named)?;
+        let population = self.game.population(&named, &players)?;
+        let index = self.game.index.index();
+        let simple = players.kind() == "features" && index == Index::Shapley;
+        let product = match &population {
+            Population::Product(distribution) if simple => Some(distribution.clone()),
+            _ => None,
+        };
+        if self.engine == Some(Engine::Paper) && product.is_none() {
+            return usage("--engine paper is for features as players, Shapley values, and uniform or product");
+        }
         let data = input_path(&self.data);
         let mut entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
-        let columns = ScoreColumns { kept: entities.kept(), players: named.features.clone(), exact: self.exact };
+        let about = self.about(index);
+        let columns = ScoreColumns {
+            kept: entities.kept(),
+            about: about.clone(),
+            ..ScoreColumns::of_scores(&index.columns(players.names()), self.exact)
+        };
         self.check_names(&columns)?;
         let mut sink = Sink::open(self.output.as_deref(), &columns)?;
+        let mut means = ScoreMeans::new(sink.as_dyn(), columns.numbers.len(), self.exact);
         let streamed = with_row_progress("explaining", |watch| {
-            let smooth;
-            let labels;
-            let scorer: Box<Scorer<'_>> = match engine {
-                Engine::Fast => {
-                    let engine = FastEngine::new(&named.circuit)?;
-                    let given = &distribution;
-                    Box::new(move |rows, watch| Ok(engine.explain(rows, given, watch)?.into()))
-                }
-                Engine::Paper => {
+            let (game, smooth, labels);
+            let scorer: Box<Scorer<'_>> = match (self.engine, &product) {
+                (Some(Engine::Paper), Some(given)) => {
                     smooth = paper_form(&named.circuit)?;
                     let engine = OpenBox::new(&smooth)?;
-                    let given = &distribution;
                     Box::new(move |rows, watch| match self.exact {
                         false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
                         true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
                     })
                 }
-                Engine::BruteForce => {
+                (Some(Engine::BruteForce), Some(given)) => {
                     labels = Labels::of_circuit(&named.circuit)?;
                     let engine = BruteForce::new(&labels);
-                    let given = &distribution;
                     Box::new(move |rows, watch| match self.exact {
                         false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
                         true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
                     })
                 }
+                (Some(Engine::BruteForce), None) => {
+                    let labels = Labels::of_circuit(&named.circuit)?;
+                    let judge = Definition::new(labels, players, population).map_err(|e| self.game.in_file(e))?;
+                    Box::new(move |rows, watch| match self.exact {
+                        false => score_in_parallel(rows, watch, |part, watch| {
+                            let exact = judge.explain(part, index, watch)?;
+                            Ok(exact.iter().map(Explanation::to_floats).collect())
+                        }),
+                        true => score_in_parallel(rows, watch, |part, watch| judge.explain(part, index, watch)),
+                    })
+                }
+                _ => {
+                    let built = Game::new(&named.circuit, players, population, &watch.silent());
+                    game = built.map_err(|error| self.game.in_file(error))?;
+                    if self.exact {
+                        let exact = ExactGame::new(&game)?;
+                        Box::new(move |rows, watch| {
+                            score_in_parallel(rows, watch, |part, watch| exact.explain(part, index, watch))
+                        })
+                    } else {
+                        let floats = FloatGame::new(&game);
+                        Box::new(move |rows, watch| Ok(floats.explain(rows, index, watch)?.into()))
+                    }
+                }
             };
-            anyhow::Ok(explain_stream(entities, &*scorer, sink.as_dyn(), watch)?)
+            anyhow::Ok(explain_stream(entities, &*scorer, &mut means, watch)?)
         })?;
+        let means = means.finish();
         match sink {
             Sink::File(file) => file.finish()?,
             // With --json there is only the summary to tell.
@@ -121,17 +148,65 @@ impl Explain {
         }
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
-            print_json(&json!({"rows": rows, "distinct_rows": distinct_rows, "seconds": seconds}))?;
-        } else if let Some(path) = &self.output {
-            let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
-            print(&format!("{} rows{distinct} explained in {seconds:.2} s: {}", thousands(rows), path.display()))?;
+            let means: serde_json::Map<String, Value> =
+                columns.numbers.iter().cloned().zip(mean_values(means)).skip(1).collect();
+            let mut summary = json!({
+                "rows": rows, "distinct_rows": distinct_rows, "seconds": seconds, "mean_absolute": means,
+            });
+            about.into_iter().for_each(|(key, text)| summary[key] = text.into());
+            print_json(&summary)?;
+        } else {
+            print(&format!("({})", self.meaning(&about)))?;
+            if let Some(path) = &self.output {
+                let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
+                print(&format!("{} rows{distinct} explained in {seconds:.2} s: {}", thousands(rows), path.display()))?;
+            }
         }
         Ok(())
     }
 
+    /// What the scores are.
+    fn about(&self, index: Index) -> BTreeMap<String, String> {
+        let engine = match (self.engine, self.exact) {
+            (Some(Engine::Paper), _) => "paper",
+            (Some(Engine::BruteForce), _) => "brute-force",
+            (_, true) => "exact",
+            (_, false) => "fast",
+        };
+        let mut about: BTreeMap<String, String> = [
+            ("distribution", self.game.distribution.as_str()),
+            ("players", &self.game.players),
+            ("index", index.name()),
+            ("engine", engine),
+            ("checked", index.checked()),
+        ]
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .into();
+        if let Some(constraint) = &self.game.constraint {
+            about.insert("constraint".into(), constraint.display().to_string());
+        }
+        about
+    }
+
+    /// The same as a line to read.
+    fn meaning(&self, about: &BTreeMap<String, String>) -> String {
+        let index = match self.game.index.index() {
+            Index::Shapley => {
+                "Shapley values; base value and scores of each row were found to add up to the prediction"
+            }
+            Index::Banzhaf => "Banzhaf values, which have no sum to check",
+            Index::Interaction => "Shapley interactions, of which those of each player were found to add up",
+        };
+        let constraint = about.get("constraint").map_or(String::new(), |file| format!(" given {file}"));
+        let [distribution, players, engine] = ["distribution", "players", "engine"].map(|key| &about[key]);
+        format!("distribution {distribution}{constraint}, players {players}, engine {engine}; {index}")
+    }
+
     /// Every column of the result has a name of its own.
     fn check_names(&self, columns: &ScoreColumns) -> anyhow::Result<()> {
-        if let Some(name) = columns.players.iter().find(|name| ["prediction", "base_value"].contains(&name.as_str())) {
+        if let Some(name) =
+            columns.numbers[1..].iter().find(|name| ["prediction", "base_value"].contains(&name.as_str()))
+        {
             bail!("{}: a feature is called '{name}', as a column of the result is", self.circuit.display());
         }
         for (index, field) in columns.kept.iter().enumerate() {
@@ -178,66 +253,11 @@ fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
     given.iter().flat_map(split).collect()
 }
 
-/// The distribution that a command line names.
-fn read_distribution(text: &str, named: &NamedCircuit) -> anyhow::Result<Distribution> {
-    let features = &named.features;
-    let fraction = |ones: u64, rows: u64| RBig::from_parts(ones.into(), rows.into());
-    let probabilities = match text.split_once(':') {
-        None if text == "uniform" => return Ok(Distribution::uniform(features.len())),
-        None if text == "product" => {
-            let marginals = named.marginals.as_ref().filter(|marginals| marginals.rows > 0);
-            let marginals = marginals.context("the circuit holds no marginals: use product:FILE")?;
-            marginals.ones.iter().map(|&ones| fraction(ones, marginals.rows)).collect()
-        }
-        Some(("product", file)) => {
-            let path = Path::new(file);
-            let table = Table::open(path)?;
-            if table.position("feature").is_ok() && table.position("probability").is_ok() {
-                read_probabilities(&table, features)?
-            } else {
-                let entities = Entities::of_table(table, features, named.binariser.as_ref(), Reading::Auto)?;
-                let (mut rows, mut ones) = (0u64, vec![0u64; features.len()]);
-                for bits in entities {
-                    let bits = bits?;
-                    rows += bits.rows() as u64;
-                    ones.iter_mut().zip(bits.ones()).for_each(|(sum, more)| *sum += more);
-                }
-                if rows == 0 {
-                    bail!("{file}: there are no rows to estimate probabilities from");
-                }
-                ones.into_iter().map(|ones| fraction(ones, rows)).collect()
-            }
-        }
-        _ => return usage(format!("--distribution '{text}' is none of uniform, product, product:FILE")),
-    };
-    Ok(Distribution::product(probabilities)?)
-}
-
-/// A table of features and probabilities, decimals read exactly; every feature must be there once.
-fn read_probabilities(table: &Table, features: &[String]) -> anyhow::Result<Vec<RBig>> {
-    let path = table.path().display();
-    let mut found: HashMap<String, RBig> = HashMap::new();
-    for chunk in table.chunks(&[table.position("feature")?, table.position("probability")?])? {
-        let chunk = chunk?;
-        for row in 0..chunk.rows {
-            let number = chunk.first_row + row as u64;
-            let name = chunk.columns[0].text(row).unwrap_or_default().into_owned();
-            let text = chunk.columns[1].text(row).unwrap_or_default();
-            let value =
-                parse_decimal(&text).with_context(|| format!("{path}, row {number}: '{text}' is not a number"))?;
-            if !features.contains(&name) {
-                bail!("{path}, row {number}: the circuit has no feature '{name}'");
-            }
-            if value < RBig::ZERO || value > RBig::ONE {
-                bail!("{path}, row {number}: the probability {text} is not between 0 and 1");
-            }
-            if found.insert(name.clone(), value).is_some() {
-                bail!("{path}, row {number}: the feature '{name}' is there twice");
-            }
-        }
+/// Means as JSON numbers, or as texts of fractions.
+fn mean_values(means: Option<Means>) -> Vec<Value> {
+    match means {
+        None => Vec::new(),
+        Some(Means::Floats(means)) => means.into_iter().map(Value::from).collect(),
+        Some(Means::Exact(means)) => means.into_iter().map(|mean| mean.to_string().into()).collect(),
     }
-    features
-        .iter()
-        .map(|name| found.remove(name).with_context(|| format!("{path}: the feature '{name}' is missing")))
-        .collect()
 }

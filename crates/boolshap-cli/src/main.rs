@@ -13,6 +13,7 @@ mod encode;
 mod experiment;
 mod explain;
 mod first_rows;
+mod game_options;
 mod import;
 mod info;
 mod predict;

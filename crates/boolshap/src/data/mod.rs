@@ -12,6 +12,7 @@ mod profile;
 mod row_index;
 mod schema;
 mod score_file;
+mod score_means;
 #[cfg(feature = "parquet")]
 mod score_parquet;
 mod score_rows;
@@ -33,6 +34,7 @@ pub use profile::MAX_CATEGORIES;
 pub use row_index::RowIndex;
 pub use schema::{Cut, Kind, Kinds};
 pub use score_file::{ScoreColumns, ScoreFile};
+pub use score_means::{Means, ScoreMeans};
 pub use score_rows::{KeptCells, ScoreRows, ScoreSink, kept_text};
 pub use seeded::Seeded;
 pub use split::split;

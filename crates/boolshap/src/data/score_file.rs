@@ -4,9 +4,12 @@
 //! | | CSV | Parquet |
 //! | --- | --- | --- |
 //! | kept columns | their text, quoted where needed | their own type (text, if they come from CSV) |
-//! | prediction | 0 or 1 | int8, 0 or 1 |
+//! | prediction | 0 or 1, or the class | int32 |
 //! | base value and scores | shortest decimals that read back as the same float | float64 |
 //! | the same, exact | fractions `a/b`, integers as `1` | text |
+//!
+//! What the scores are (distribution, players, index and so on) stands in the metadata of a Parquet file, keys
+//! `boolshap.*`; CSV has no place for it.
 //!
 //! The file is there whole or not at all. Learned rows are kept as the bytes of their lines for CSV, as numbers for
 //! Parquet.
@@ -17,6 +20,7 @@ use super::{DataError, KeptCells, ScoreRows, ScoreSink, WholeFile, quote_csv};
 use arrow_array::{Array, StringArray, cast::AsArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -25,16 +29,24 @@ use std::path::{Path, PathBuf};
 pub struct ScoreColumns {
     /// The columns copied from the input, in front.
     pub kept: Vec<FieldRef>,
-    /// The names of those who share the prediction, one column each.
-    pub players: Vec<String>,
+    /// The names of the numbers behind the prediction: the base value, then the scores, of one class or of several.
+    pub numbers: Vec<String>,
     /// Whether numbers are exact fractions.
     pub exact: bool,
+    /// What the scores are, by key.
+    pub about: BTreeMap<String, String>,
 }
 
 impl ScoreColumns {
-    /// The names of what is computed: `prediction`, `base_value`, then the players.
+    /// Of one base value and these scores, and nothing else.
+    pub fn of_scores(scores: &[String], exact: bool) -> Self {
+        let numbers = std::iter::once("base_value".to_string()).chain(scores.iter().cloned()).collect();
+        ScoreColumns { kept: Vec::new(), numbers, exact, about: BTreeMap::new() }
+    }
+
+    /// The names of what is computed: `prediction`, then the numbers.
     pub fn results(&self) -> impl Iterator<Item = &str> {
-        ["prediction", "base_value"].into_iter().chain(self.players.iter().map(String::as_str))
+        std::iter::once("prediction").chain(self.numbers.iter().map(String::as_str))
     }
 
     /// All names in order; an error if two columns would have the same.
@@ -199,7 +211,7 @@ mod tests {
     fn write(path: &Path, exact: bool) {
         let fields = vec![Field::new("text", DataType::Utf8, true), Field::new("id", DataType::Int64, true)];
         let kept = fields.into_iter().map(FieldRef::new).collect();
-        let columns = ScoreColumns { kept, players: vec!["a".into(), "b,c".into()], exact };
+        let columns = ScoreColumns { kept, ..ScoreColumns::of_scores(&["a".into(), "b,c".into()], exact) };
         let mut file = ScoreFile::create(path, &columns).unwrap();
         // Numbers start at 0 again after forgetting.
         for round in 0..2 {
@@ -284,7 +296,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = vec![FieldRef::new(Field::new("b", DataType::Utf8, true))];
         for name in ["s.csv", "s.parquet"] {
-            let mut columns = ScoreColumns { kept: kept.clone(), players: vec!["a".into()], exact: false };
+            let mut columns = ScoreColumns { kept: kept.clone(), ..ScoreColumns::of_scores(&["a".into()], false) };
             let mut file = ScoreFile::create(&folder.path().join(name), &columns).unwrap();
             let mut rows = ScoreRows::of_floats(1);
             rows.push(true, 0.5, &[0.5]);
@@ -292,7 +304,7 @@ mod tests {
             let texts = StringArray::from_iter_values(["x"].iter().cycle().take(100_000));
             file.write(&vec![0; 100_000], &[Arc::new(texts)]).unwrap();
             drop(file);
-            columns.players.push("b".into());
+            columns.numbers.push("b".into());
             let error = ScoreFile::create(&folder.path().join(name), &columns).err().unwrap();
             assert_eq!(error.to_string(), "two columns of the result would be called 'b'");
         }
@@ -313,7 +325,7 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let table = Table::open(&path).unwrap();
-        let columns = ScoreColumns { kept: vec![table.field(0)], players: vec!["a".into()], exact: false };
+        let columns = ScoreColumns { kept: vec![table.field(0)], ..ScoreColumns::of_scores(&["a".into()], false) };
         for name in ["out.csv", "out.parquet"] {
             let path = folder.path().join(name);
             let mut file = ScoreFile::create(&path, &columns).unwrap();

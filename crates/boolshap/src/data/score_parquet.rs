@@ -6,12 +6,13 @@
 
 use super::score_rows::Numbers;
 use super::{DataError, KeptCells, ScoreColumns, ScoreRows, WholeFile};
-use arrow_array::{Float64Array, Int8Array, RecordBatch, StringArray};
+use arrow_array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,17 +32,19 @@ impl ParquetScores {
     pub(super) fn create(path: &Path, columns: &ScoreColumns) -> Result<Self, DataError> {
         let number = if columns.exact { DataType::Utf8 } else { DataType::Float64 };
         let computed = |(index, name): (usize, &str)| {
-            let kind = if index == 0 { DataType::Int8 } else { number.clone() };
+            let kind = if index == 0 { DataType::Int32 } else { number.clone() };
             FieldRef::new(Field::new(name, kind, false))
         };
         let fields = columns.kept.iter().cloned().chain(columns.results().enumerate().map(computed));
-        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let about: HashMap<String, String> =
+            columns.about.iter().map(|(key, value)| (format!("boolshap.{key}"), value.clone())).collect();
+        let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), about));
         let file = WholeFile::create(path).map_err(|source| DataError::Io { path: path.into(), source })?;
         let zstd = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder().set_compression(zstd).build();
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|e| wrong(path, e))?;
-        let players = columns.players.len();
-        let learned = if columns.exact { ScoreRows::of_texts(players) } else { ScoreRows::of_floats(players) };
+        let scores = columns.numbers.len() - 1;
+        let learned = if columns.exact { ScoreRows::of_texts(scores) } else { ScoreRows::of_floats(scores) };
         Ok(ParquetScores { writer, schema, learned, text_bytes: 0 })
     }
 
@@ -55,9 +58,9 @@ impl ParquetScores {
     pub(super) fn write(&mut self, path: &Path, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {
         let width = self.learned.width();
         let rows = || numbers.iter().map(|&number| number as usize);
-        let prediction = rows().map(|row| i8::from(self.learned.prediction(row)));
+        let prediction = rows().map(|row| self.learned.prediction(row) as i32);
         let mut columns = kept.to_vec();
-        columns.push(Arc::new(Int8Array::from_iter_values(prediction)));
+        columns.push(Arc::new(Int32Array::from_iter_values(prediction)));
         for column in 0..width {
             columns.push(match &self.learned.numbers {
                 Numbers::Floats(floats) => {

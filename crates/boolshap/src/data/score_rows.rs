@@ -7,11 +7,12 @@ use super::{DataError, write_number};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 
-/// Rows of a result: a prediction, a base value, and a score for each player, in floats or as texts of fractions.
+/// Rows of a result: a prediction (a label or a class), a base value, and a score for each player, in floats or as texts
+/// of fractions. Of several classes there can be all base values and scores, one class after another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreRows {
     width: usize,
-    predictions: Vec<bool>,
+    predictions: Vec<u32>,
     pub(super) numbers: Numbers,
 }
 
@@ -34,20 +35,25 @@ impl ScoreRows {
     }
 
     /// Adds a row; exact rows cannot be added to floats, nor floats to exact rows.
-    pub fn push(&mut self, prediction: bool, base_value: f64, scores: &[f64]) {
+    pub fn push(&mut self, prediction: impl Into<u32>, base_value: f64, scores: &[f64]) {
         assert_eq!(scores.len() + 1, self.width, "a score for each player");
         let Numbers::Floats(numbers) = &mut self.numbers else { panic!("these rows are exact") };
         numbers.push(base_value);
         numbers.extend_from_slice(scores);
-        self.predictions.push(prediction);
+        self.predictions.push(prediction.into());
     }
 
     /// Adds a row of texts.
-    pub fn push_texts(&mut self, prediction: bool, base_value: String, scores: impl IntoIterator<Item = String>) {
+    pub fn push_texts(
+        &mut self,
+        prediction: impl Into<u32>,
+        base_value: String,
+        scores: impl IntoIterator<Item = String>,
+    ) {
         let Numbers::Texts(numbers) = &mut self.numbers else { panic!("these rows are not exact") };
         numbers.push(base_value);
         numbers.extend(scores);
-        self.predictions.push(prediction);
+        self.predictions.push(prediction.into());
         assert_eq!(numbers.len(), self.width * self.predictions.len(), "a score for each player");
     }
 
@@ -60,6 +66,42 @@ impl ScoreRows {
             _ => panic!("rows of floats and exact rows do not mix"),
         }
         self.predictions.extend(other.predictions);
+    }
+
+    /// One row for each row of these tables, which hold as many: its numbers in all of them side by side.
+    pub fn side_by_side(predictions: Vec<u32>, tables: &[ScoreRows]) -> Self {
+        fn interleave<T: Clone>(rows: usize, tables: &[(&[T], usize)]) -> Vec<T> {
+            let cells = |row: usize| tables.iter().flat_map(move |(all, width)| &all[row * width..(row + 1) * width]);
+            (0..rows).flat_map(cells).cloned().collect()
+        }
+        let rows = predictions.len();
+        assert!(tables.iter().all(|table| table.len() == rows), "as many rows");
+        let floats: Vec<(&[f64], usize)> = tables
+            .iter()
+            .filter_map(|table| match &table.numbers {
+                Numbers::Floats(floats) => Some((floats.as_slice(), table.width)),
+                Numbers::Texts(_) => None,
+            })
+            .collect();
+        let texts: Vec<(&[String], usize)> = tables
+            .iter()
+            .filter_map(|table| match &table.numbers {
+                Numbers::Floats(_) => None,
+                Numbers::Texts(texts) => Some((texts.as_slice(), table.width)),
+            })
+            .collect();
+        let numbers = match (floats.len(), texts.len()) {
+            (_, 0) => Numbers::Floats(interleave(rows, &floats)),
+            (0, _) => Numbers::Texts(interleave(rows, &texts)),
+            _ => panic!("rows of floats and exact rows do not mix"),
+        };
+        ScoreRows { width: tables.iter().map(ScoreRows::width).sum(), predictions, numbers }
+    }
+
+    /// The same rows with other predictions.
+    pub fn with_predictions(self, predictions: Vec<u32>) -> Self {
+        assert_eq!(predictions.len(), self.len(), "a prediction for each row");
+        ScoreRows { predictions, ..self }
     }
 
     /// The rows of these numbers, in this order.
@@ -100,7 +142,7 @@ impl ScoreRows {
     }
 
     /// The prediction of a row.
-    pub fn prediction(&self, row: usize) -> bool {
+    pub fn prediction(&self, row: usize) -> u32 {
         self.predictions[row]
     }
 
@@ -113,7 +155,7 @@ impl ScoreRows {
 
     /// Adds a row as texts with commas between them.
     pub(super) fn write_line(&self, row: usize, line: &mut Vec<u8>) {
-        line.push(b'0' + u8::from(self.predictions[row]));
+        line.extend_from_slice(self.predictions[row].to_string().as_bytes());
         let cells = row * self.width..(row + 1) * self.width;
         match &self.numbers {
             Numbers::Floats(numbers) => numbers[cells].iter().for_each(|&number| {

@@ -50,7 +50,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 pub struct FastEngine {
     /// For the predictions, which must not come from the tape.
-    pub(super) circuit: Circuit,
+    pub(super) circuit: Arc<Circuit>,
     pub(super) tape: Tape,
     /// Whose score each variable of the tape adds to, and how many scores there are.
     pub(super) player_of: Vec<usize>,
@@ -71,11 +71,11 @@ impl FastEngine {
 
     pub(super) fn with_tape(circuit: &Circuit, tape: Tape) -> Self {
         let player_of = tape.players.iter().map(|var| var.index()).collect();
-        Self::of_players(circuit, tape, player_of, circuit.variables())
+        Self::of_players(&Arc::new(circuit.clone()), tape, player_of, circuit.variables())
     }
 
     /// With this circuit for the predictions, and several variables to a player.
-    pub(super) fn of_players(circuit: &Circuit, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
+    pub(super) fn of_players(circuit: &Arc<Circuit>, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
         FastEngine {
             circuit: circuit.clone(),
             tape,

@@ -24,6 +24,7 @@ use crate::circuit::{Circuit, check, conjoin, exactly_one};
 use crate::data::Bits;
 use crate::formula::Cnf;
 use crate::lit::{Var, Watch};
+use std::sync::Arc;
 
 /// What absent features are.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ const MAX_JOINED_NODES: usize = 1 << 24;
 #[derive(Clone)]
 pub struct Game {
     /// For the predictions.
-    pub(super) labels: Circuit,
+    pub(super) labels: Arc<Circuit>,
     pub(super) players: Players,
     pub(super) form: Form,
     constraint: Option<Cnf>,
@@ -75,7 +76,7 @@ pub(super) enum Form {
 /// A circuit some of whose variables are one-hot bits.
 #[derive(Clone)]
 pub(super) struct Weighted {
-    pub(super) circuit: Circuit,
+    pub(super) circuit: Arc<Circuit>,
     pub(super) one_hot: Vec<bool>,
 }
 
@@ -91,6 +92,7 @@ impl Game {
         watch: &Watch<'_>,
     ) -> Result<Self, ExplainError> {
         check::decomposability(circuit).map_err(ExplainError::NotDecomposable)?;
+        let circuit = &Arc::new(circuit.clone());
         let features = circuit.variables();
         if players.feature_count() != features {
             return Err(ExplainError::PlayersLength { expected: features, found: players.feature_count() });
@@ -137,7 +139,7 @@ impl Game {
                     return Err(ExplainError::Unsatisfiable);
                 }
                 constraint = Some(formula);
-                let weighted = |circuit| Weighted { circuit, one_hot: flags(features, &groups) };
+                let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: flags(features, &groups) };
                 Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts }
             }
         };
@@ -164,7 +166,7 @@ impl Game {
 
 /// v(S) as a sum over starts: by paths if every player is one feature or one-hot, else by its values at all vertices.
 fn unconditional(
-    circuit: &Circuit,
+    circuit: &Arc<Circuit>,
     players: &Players,
     starts: Starts,
     watch: &Watch<'_>,
@@ -183,7 +185,7 @@ fn unconditional(
         false => {
             let formula = exactly_one(circuit.variables(), &groups);
             let [joined, _] = conjoin(circuit, &formula, &groups, MAX_JOINED_NODES, watch)?;
-            joined
+            Arc::new(joined)
         }
     };
     Ok(Form::Paths { circuit: Weighted { circuit, one_hot }, starts })
