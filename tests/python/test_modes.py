@@ -659,7 +659,7 @@ def test_more_than_twenty_players_are_refused_where_time_doubles_with_each(bools
     # A player of two features leaves 21 players of 22 features.
     n = 22 if mode == "players" else 21
     features = [f"x{i + 1}" for i in range(n)]
-    compile_formula(boolshap, chain(n), features)
+    compile_formula(boolshap, Formula(n, [[i, i + 1] for i in range(1, n)]), features)
     entity = [1] * n
     write_table(boolshap.folder / "e.csv", features, [entity])
     Formula(n, [[1, 2]]).write(boolshap.folder / "k.cnf")

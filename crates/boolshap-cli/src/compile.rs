@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// Compile a network (or a .cnf, .sdd, .nnf or .ddnnf file) into a deterministic decomposable circuit
@@ -35,9 +36,9 @@ pub(crate) struct Compile {
     /// How to get from a network to a circuit
     #[arg(long, value_enum, default_value = "auto")]
     via: Via,
-    /// Compile "the answer is class K"; needed with more than two classes
-    #[arg(long, value_name = "K")]
-    class: Option<usize>,
+    /// Compile "the answer is class K", or with `all` a circuit for each class; needed with more than two classes
+    #[arg(long, value_name = "K|all")]
+    class: Option<Class>,
     /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
@@ -124,6 +125,33 @@ impl Stages {
     }
 }
 
+/// Which class of a network.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Class {
+    All,
+    One(usize),
+}
+
+impl Class {
+    fn one(self) -> Option<usize> {
+        match self {
+            Class::All => None,
+            Class::One(class) => Some(class),
+        }
+    }
+}
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Class::All),
+            _ => text.parse().map(Class::One).map_err(|_| "is neither the number of a class nor 'all'".into()),
+        }
+    }
+}
+
 impl Compile {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let output = output_path(&self.output);
@@ -186,17 +214,22 @@ impl Compile {
                     model.features = names(path, model.network.inputs())?;
                     model.binariser = None;
                 }
-                let (route, circuit) = match self.via {
-                    Via::Cnf => {
-                        let begin = Instant::now();
-                        let cnf = encode_model(&model, self.class, self.max_clauses, watch)?;
-                        stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
-                        ("cnf", self.of_cnf(&cnf, stages, watch)?)
+                let (route, mut named) = match self.class {
+                    Some(Class::All) => {
+                        let (mut circuits, mut route) = (Vec::new(), "");
+                        for class in 0..model.network.classes() {
+                            let (by, circuit) = self.of_class(&model, Some(class), stages, watch)?;
+                            route = by;
+                            circuits.push(circuit);
+                        }
+                        (route, NamedCircuit::of_classes(&circuits, &model)?)
                     }
-                    _ => self.directly(&model, stages, watch)?,
+                    one => {
+                        let (route, circuit) = self.of_class(&model, one.and_then(Class::one), stages, watch)?;
+                        (route, NamedCircuit::of_model(circuit, &model)?)
+                    }
                 };
-                let mut named = NamedCircuit::of_model(circuit, &model)?;
-                if let Some(class) = self.class {
+                if let Some(Class::One(class)) = self.class {
                     named.provenance.insert("class".into(), class.into());
                 }
                 named.provenance.insert("route".into(), route.into());
@@ -229,10 +262,30 @@ impl Compile {
         Ok((route, named))
     }
 
+    /// The circuit of one class of a network.
+    fn of_class(
+        &self,
+        model: &Model,
+        class: Option<usize>,
+        stages: &mut Stages,
+        watch: &Watch<'_>,
+    ) -> anyhow::Result<(&'static str, Circuit)> {
+        if self.via != Via::Cnf {
+            return self.directly(model, class, stages, watch);
+        }
+        let begin = Instant::now();
+        let cnf = encode_model(model, class, self.max_clauses, watch)?;
+        stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
+        Ok(("cnf", self.of_cnf(&cnf, stages, watch)?))
+    }
+
     /// Steps (a) and (b) alone: an SDD and its vtree in libsdd's formats.
     fn write_sdd(&self, mut file: WholeFile, output: &Path) -> anyhow::Result<()> {
         if self.shape.smooth || self.shape.fan_in_2 || self.features.is_some() || self.variables.is_some() {
             return usage("an SDD file has no room for --smooth, --fan-in-2, --features or --variables");
+        }
+        if self.class == Some(Class::All) {
+            return usage("an SDD file has room for one class: say which with --class K");
         }
         let start = Instant::now();
         let vtree_path = output.with_extension("vtree");
@@ -251,7 +304,10 @@ impl Compile {
                 Some("sdd" | "nnf" | "ddnnf") => {
                     return usage("an SDD is made of a network or a formula, not of a circuit");
                 }
-                _ => encode_model(&Model::load(&self.source)?, self.class, self.max_clauses, watch)?,
+                _ => {
+                    let class = self.class.and_then(Class::one);
+                    encode_model(&Model::load(&self.source)?, class, self.max_clauses, watch)?
+                }
             };
             stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
             let begin = Instant::now();
@@ -300,11 +356,12 @@ impl Compile {
     fn directly(
         &self,
         model: &Model,
+        class: Option<usize>,
         stages: &mut Stages,
         watch: &Watch<'_>,
     ) -> anyhow::Result<(&'static str, Circuit)> {
         let begin = Instant::now();
-        let label = Label::of_class(&model.network, the_class(model, self.class)?)?;
+        let label = Label::of_class(&model.network, the_class(model, class)?)?;
         let mut options = DirectOptions { route: self.via.route(), ..DirectOptions::default() };
         options.max_nodes = self.max_nodes.unwrap_or(options.max_nodes);
         let Direct { diagram, route, reason, orders, abandoned } = compile_direct(&label, &options, watch)?;

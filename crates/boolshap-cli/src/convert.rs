@@ -16,6 +16,9 @@ pub(crate) struct Convert {
     /// Where to write it: the ending .nnf, .ddnnf or .dot says the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Which class of a file that holds several
+    #[arg(long, value_name = "K")]
+    class: Option<usize>,
     #[command(flatten)]
     shape: Shape,
 }
@@ -27,7 +30,13 @@ impl Convert {
             return usage(format!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display()));
         }
         let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
-        let circuit = self.shape.apply(expand_decisions(&named.circuit)?)?;
+        let circuit = match (self.class, named.classes.is_empty()) {
+            (Some(_), true) => return usage("--class is for files of several classes, and this holds one circuit"),
+            (None, false) => return usage("the file holds several classes: say which one with --class"),
+            (Some(class), false) => named.class(class).with_context(|| self.circuit.display().to_string())?,
+            (None, true) => named.circuit,
+        };
+        let circuit = self.shape.apply(expand_decisions(&circuit)?)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;

@@ -3,16 +3,17 @@
 use crate::first_rows::FirstRows;
 use crate::game_options::GameOptions;
 use crate::predict::Input;
+use crate::scoring::{Asked, Engine, Prepared, each_class, predicted_class};
 use crate::terminal::{input_path, note, output_path, print, print_json, thousands, usage, with_row_progress};
 use anyhow::{Context, bail};
-use boolshap::circuit::{NamedCircuit, paper_form};
+use boolshap::circuit::{Circuit, NamedCircuit};
 use boolshap::data::{Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink};
-use boolshap::explain::{BruteForce, Definition, ExactGame, Explanation, FloatGame, Game, Index, Labels, OpenBox};
-use boolshap::explain::{Population, Scorer, Streamed, explain_stream, score_in_parallel};
-use clap::{Args, ValueEnum};
+use boolshap::explain::{Index, Scorer, Streamed, explain_stream};
+use clap::Args;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Instant;
 
 /// Give the exact SHAP scores of every row
@@ -38,6 +39,9 @@ pub(crate) struct Explain {
     /// Write exact fractions
     #[arg(long)]
     exact: bool,
+    /// Of a file of several classes: each, predicted (the class of the row, the default), or the number of one
+    #[arg(long, value_name = "each|predicted|K")]
+    class: Option<Classes>,
     /// How to read the rows
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
@@ -49,14 +53,27 @@ pub(crate) struct Explain {
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Engine {
-    /// All scores of a row from a few sweeps over the circuit, in floats
-    Fast,
-    /// The open-box algorithm of Arenas et al.
-    Paper,
-    /// The definition, over all subsets of features
-    BruteForce,
+/// Which classes of a file that holds several.
+#[derive(Clone, Copy, PartialEq)]
+enum Classes {
+    Each,
+    Predicted,
+    One(usize),
+}
+
+impl FromStr for Classes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "each" => Ok(Classes::Each),
+            "predicted" => Ok(Classes::Predicted),
+            _ => text
+                .parse()
+                .map(Classes::One)
+                .map_err(|_| "is none of each, predicted, or the number of a class".into()),
+        }
+    }
 }
 
 impl Explain {
@@ -65,73 +82,48 @@ impl Explain {
         if self.engine == Some(Engine::Fast) && self.exact {
             return usage("--engine fast works in floats: --exact needs another engine");
         }
-        let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
+        let place = || self.circuit.display().to_string();
+        let named = NamedCircuit::load(&self.circuit).with_context(place)?;
+        let classes = match (self.class, named.classes.is_empty()) {
+            (Some(_), true) => return usage("--class is for files of several classes (compile --class all)"),
+            (None, true) => None,
+            (given, false) => Some(given.unwrap_or(Classes::Predicted)),
+        };
+        let circuits: Vec<Circuit> = match classes {
+            None => vec![named.circuit.clone()],
+            Some(Classes::One(class)) => vec![named.class(class).with_context(place)?],
+            Some(_) => (0..named.classes.len()).map(|class| named.class(class)).collect::<Result<_, _>>()?,
+        };
         let players = self.game.players(&named)?;
         let population = self.game.population(&named, &players)?;
-        let index = self.game.index.index();
-        let simple = players.kind() == "features" && index == Index::Shapley;
-        let product = match &population {
-            Population::Product(distribution) if simple => Some(distribution.clone()),
-            _ => None,
-        };
-        if self.engine == Some(Engine::Paper) && product.is_none() {
-            return usage("--engine paper is for features as players, Shapley values, and uniform or product");
-        }
+        let asked = Asked { engine: self.engine, index: self.game.index.index(), exact: self.exact };
         let data = input_path(&self.data);
         let mut entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
-        let about = self.about(index);
-        let columns = ScoreColumns {
+        let about = self.about(asked);
+        let mut columns = ScoreColumns {
             kept: entities.kept(),
             about: about.clone(),
-            ..ScoreColumns::of_scores(&index.columns(players.names()), self.exact)
+            ..ScoreColumns::of_scores(&asked.index.columns(players.names()), self.exact)
         };
+        if classes == Some(Classes::Each) {
+            let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
+            columns.numbers = (0..circuits.len()).flat_map(of_class).collect();
+        }
         self.check_names(&columns)?;
         let mut sink = Sink::open(self.output.as_deref(), &columns)?;
         let mut means = ScoreMeans::new(sink.as_dyn(), columns.numbers.len(), self.exact);
         let streamed = with_row_progress("explaining", |watch| {
-            let (game, smooth, labels);
-            let scorer: Box<Scorer<'_>> = match (self.engine, &product) {
-                (Some(Engine::Paper), Some(given)) => {
-                    smooth = paper_form(&named.circuit)?;
-                    let engine = OpenBox::new(&smooth)?;
-                    Box::new(move |rows, watch| match self.exact {
-                        false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
-                        true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
-                    })
-                }
-                (Some(Engine::BruteForce), Some(given)) => {
-                    labels = Labels::of_circuit(&named.circuit)?;
-                    let engine = BruteForce::new(&labels);
-                    Box::new(move |rows, watch| match self.exact {
-                        false => score_in_parallel(rows, watch, |part, watch| engine.explain(part, given, watch)),
-                        true => score_in_parallel(rows, watch, |part, watch| engine.explain_exact(part, given, watch)),
-                    })
-                }
-                (Some(Engine::BruteForce), None) => {
-                    let labels = Labels::of_circuit(&named.circuit)?;
-                    let judge = Definition::new(labels, players, population).map_err(|e| self.game.in_file(e))?;
-                    Box::new(move |rows, watch| match self.exact {
-                        false => score_in_parallel(rows, watch, |part, watch| {
-                            let exact = judge.explain(part, index, watch)?;
-                            Ok(exact.iter().map(Explanation::to_floats).collect())
-                        }),
-                        true => score_in_parallel(rows, watch, |part, watch| judge.explain(part, index, watch)),
-                    })
-                }
-                _ => {
-                    let built = Game::new(&named.circuit, players, population, &watch.silent());
-                    game = built.map_err(|error| self.game.in_file(error))?;
-                    if self.exact {
-                        let exact = ExactGame::new(&game)?;
-                        Box::new(move |rows, watch| {
-                            score_in_parallel(rows, watch, |part, watch| exact.explain(part, index, watch))
-                        })
-                    } else {
-                        let floats = FloatGame::new(&game);
-                        Box::new(move |rows, watch| Ok(floats.explain(rows, index, watch)?.into()))
-                    }
-                }
+            let silent = watch.silent();
+            let prepare = |circuit| {
+                Prepared::new(circuit, &players, &population, asked, |error| self.game.in_file(error), &silent)
+            };
+            let prepared = circuits.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
+            let mut scorers = prepared.iter().map(|one| one.scorer(asked)).collect::<Result<Vec<_>, _>>()?;
+            let scorer: Box<Scorer<'_>> = match classes {
+                Some(Classes::Each) => Box::new(|rows, watch| each_class(&circuits, &scorers, rows, watch)),
+                Some(Classes::Predicted) => Box::new(|rows, watch| predicted_class(&circuits, &scorers, rows, watch)),
+                None | Some(Classes::One(_)) => scorers.remove(0),
             };
             anyhow::Ok(explain_stream(entities, &*scorer, &mut means, watch)?)
         })?;
@@ -148,8 +140,9 @@ impl Explain {
         }
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
+            let is_score = |(name, _): &(String, Value)| name.split(':').next() != Some("base_value");
             let means: serde_json::Map<String, Value> =
-                columns.numbers.iter().cloned().zip(mean_values(means)).skip(1).collect();
+                columns.numbers.iter().cloned().zip(mean_values(means)).filter(is_score).collect();
             let mut summary = json!({
                 "rows": rows, "distinct_rows": distinct_rows, "seconds": seconds, "mean_absolute": means,
             });
@@ -166,19 +159,13 @@ impl Explain {
     }
 
     /// What the scores are.
-    fn about(&self, index: Index) -> BTreeMap<String, String> {
-        let engine = match (self.engine, self.exact) {
-            (Some(Engine::Paper), _) => "paper",
-            (Some(Engine::BruteForce), _) => "brute-force",
-            (_, true) => "exact",
-            (_, false) => "fast",
-        };
+    fn about(&self, asked: Asked) -> BTreeMap<String, String> {
         let mut about: BTreeMap<String, String> = [
             ("distribution", self.game.distribution.as_str()),
             ("players", &self.game.players),
-            ("index", index.name()),
-            ("engine", engine),
-            ("checked", index.checked()),
+            ("index", asked.index.name()),
+            ("engine", asked.engine_name()),
+            ("checked", asked.index.checked()),
         ]
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .into();

@@ -83,9 +83,12 @@ impl GameOptions {
 
     /// What is wrong with the rows of a population, with their file.
     pub(crate) fn in_file(&self, error: ExplainError) -> anyhow::Error {
-        match self.distribution.split_once(':') {
-            Some((_, file)) => error.in_file(Path::new(file), |entity| entity as u64 + 1).into(),
-            None => error.into(),
+        match (self.distribution.split_once(':'), error) {
+            (Some((_, file)), error @ ExplainError::NoRows { .. }) => {
+                anyhow::Error::new(error).context(file.to_string())
+            }
+            (Some((_, file)), error) => error.in_file(Path::new(file), |entity| entity as u64 + 1).into(),
+            (None, error) => error.into(),
         }
     }
 
@@ -112,6 +115,7 @@ impl GameOptions {
                     if bits.rows() == 0 {
                         bail!("{file}: there are no rows to estimate probabilities from");
                     }
+                    players.check_rows(&bits).map_err(|error| self.in_file(error))?;
                     bits.ones().into_iter().map(|ones| fraction(ones, bits.rows() as u64)).collect()
                 }
             }

@@ -2,11 +2,11 @@
 
 use crate::terminal::{print, print_json, thousands, with_progress};
 use anyhow::Context;
-use boolshap::circuit::{NamedCircuit, check};
+use boolshap::circuit::{Circuit, Counts, NamedCircuit, check};
 use boolshap::model::{Model, Output, count_classes};
 use clap::Args;
 use dashu::integer::UBig;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Networks are counted over all inputs where that takes about a second at most.
@@ -47,48 +47,105 @@ impl Info {
 
     fn circuit(&self) -> anyhow::Result<()> {
         let named = NamedCircuit::load(&self.file).with_context(|| self.file.display().to_string())?;
-        let circuit = &named.circuit;
-        let counts = circuit.counts();
-        let decomposable = check::decomposability(circuit).is_ok();
-        let smooth = check::smoothness(circuit).is_ok();
-        let deterministic =
-            with_progress("checking", |watch| check::determinism(circuit, check::Effort::default(), watch))?.verdict();
-        // Counting multiplies and adds, which is only right on a sound circuit.
-        let models = (decomposable && deterministic != Some(false)).then(|| circuit.model_count().to_string());
-        // A tree may have more nodes than any number type of JSON readers.
-        let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
-        if self.json {
-            print_json(&json!({
-                "features": named.features,
-                "nodes": counts.nodes,
-                "edges": counts.edges,
-                "tree_nodes": tree_nodes,
-                "models": models,
-                "deterministic": deterministic,
-                "decomposable": decomposable,
-                "smooth": smooth,
-                "fan_in": counts.fan_in,
-                "schema": named.binariser,
-                "marginals": named.marginals,
-                "provenance": named.provenance,
-            }))?;
-            return Ok(());
-        }
-        let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
-        print(&format!("circuit of {nodes} nodes and {edges} edges, fan-in {}", counts.fan_in))?;
-        print(&format!("as a tree: {} nodes", counts.tree_nodes))?;
-        let yes = |value: bool| if value { "" } else { "not " };
-        let determinism = match deterministic {
-            Some(value) => format!("{}deterministic", yes(value)),
-            None => "determinism not decided within the limit".into(),
-        };
-        print(&format!("{determinism}, {}decomposable, {}smooth", yes(decomposable), yes(smooth)))?;
-        match models {
-            Some(models) => print(&format!("true on {models} of {} inputs", UBig::ONE << circuit.variables()))?,
-            None => print("not a sound circuit, so its models are not counted")?,
+        let origin = [
+            ("schema", json!(named.binariser)),
+            ("marginals", json!(named.marginals)),
+            ("provenance", json!(named.provenance)),
+        ];
+        if named.classes.is_empty() {
+            let facts = Facts::of(&named.circuit)?;
+            if self.json {
+                let mut summary = facts.json();
+                summary["features"] = json!(named.features);
+                origin.into_iter().for_each(|(key, value)| summary[key] = value);
+                print_json(&summary)?;
+                return Ok(());
+            }
+            print(&facts.text())?;
+        } else {
+            let mut classes = Vec::new();
+            for (class, (name, _)) in named.classes.iter().enumerate() {
+                let facts = Facts::of(&named.class(class)?)?;
+                if self.json {
+                    let mut summary = facts.json();
+                    summary["name"] = json!(name);
+                    classes.push(summary);
+                } else {
+                    print(&format!("class {class} ({name}): {}", facts.text().replace('\n', "\n  ")))?;
+                }
+            }
+            if self.json {
+                let mut summary = json!({"features": named.features, "classes": classes});
+                origin.into_iter().for_each(|(key, value)| summary[key] = value);
+                print_json(&summary)?;
+                return Ok(());
+            }
         }
         print(&format!("features: {}", shorten(&named.features)))?;
         Ok(())
+    }
+}
+
+/// What can be told of a circuit.
+struct Facts {
+    counts: Counts,
+    decomposable: bool,
+    smooth: bool,
+    deterministic: Option<bool>,
+    models: Option<String>,
+    variables: usize,
+}
+
+impl Facts {
+    fn of(circuit: &Circuit) -> anyhow::Result<Self> {
+        let decomposable = check::decomposability(circuit).is_ok();
+        let deterministic =
+            with_progress("checking", |watch| check::determinism(circuit, check::Effort::default(), watch))?.verdict();
+        Ok(Facts {
+            counts: circuit.counts(),
+            decomposable,
+            smooth: check::smoothness(circuit).is_ok(),
+            deterministic,
+            // Counting multiplies and adds, which is only right on a sound circuit.
+            models: (decomposable && deterministic != Some(false)).then(|| circuit.model_count().to_string()),
+            variables: circuit.variables(),
+        })
+    }
+
+    fn json(&self) -> Value {
+        let counts = &self.counts;
+        // A tree may have more nodes than any number type of JSON readers.
+        let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
+        json!({
+            "nodes": counts.nodes,
+            "edges": counts.edges,
+            "tree_nodes": tree_nodes,
+            "models": self.models,
+            "deterministic": self.deterministic,
+            "decomposable": self.decomposable,
+            "smooth": self.smooth,
+            "fan_in": counts.fan_in,
+        })
+    }
+
+    fn text(&self) -> String {
+        let counts = &self.counts;
+        let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
+        let yes = |value: bool| if value { "" } else { "not " };
+        let determinism = match self.deterministic {
+            Some(value) => format!("{}deterministic", yes(value)),
+            None => "determinism not decided within the limit".into(),
+        };
+        let models = match &self.models {
+            Some(models) => format!("true on {models} of {} inputs", UBig::ONE << self.variables),
+            None => "not a sound circuit, so its models are not counted".into(),
+        };
+        let (decomposable, smooth) = (yes(self.decomposable), yes(self.smooth));
+        format!(
+            "circuit of {nodes} nodes and {edges} edges, fan-in {}\nas a tree: {} nodes\n\
+             {determinism}, {decomposable}decomposable, {smooth}smooth\n{models}",
+            counts.fan_in, counts.tree_nodes
+        )
     }
 }
 

@@ -17,6 +17,7 @@ mod game_options;
 mod import;
 mod info;
 mod predict;
+mod scoring;
 mod terminal;
 mod train;
 

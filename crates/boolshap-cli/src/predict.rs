@@ -2,7 +2,7 @@
 
 use crate::terminal::{output_path, print, with_progress};
 use anyhow::Context;
-use boolshap::circuit::{self, NamedCircuit};
+use boolshap::circuit::{self, Circuit, NamedCircuit};
 use boolshap::data::{Binariser, Entities, Reading, WholeFile};
 use boolshap::model::{Evaluator, Model};
 use clap::{Args, ValueEnum};
@@ -63,7 +63,8 @@ impl Predict {
                     let words = classes(&bits.block(block))?;
                     for lane in 0..(bits.rows() - block * 64).min(64) {
                         let class = words.iter().position(|word| word >> lane & 1 == 1);
-                        writeln!(file, "{}", class.expect("every entity has a class")).with_context(place)?;
+                        writeln!(file, "{}", class.context("some row has no class: the file is damaged")?)
+                            .with_context(place)?;
                     }
                 }
                 rows += bits.rows();
@@ -79,7 +80,8 @@ impl Predict {
 /// A model or a circuit.
 enum Predictor {
     Model(Model),
-    Circuit(NamedCircuit),
+    /// With the circuit of each class, if it holds several.
+    Circuit(NamedCircuit, Vec<Circuit>),
 }
 
 /// Gives one word a class for 64 entities whose features come a word each.
@@ -89,7 +91,9 @@ impl Predictor {
     fn load(path: &Path) -> anyhow::Result<Self> {
         let place = || path.display().to_string();
         if NamedCircuit::recognises(path).with_context(place)? {
-            return Ok(Predictor::Circuit(NamedCircuit::load(path).with_context(place)?));
+            let named = NamedCircuit::load(path).with_context(place)?;
+            let classes = (0..named.classes.len()).map(|class| named.class(class)).collect::<Result<_, _>>()?;
+            return Ok(Predictor::Circuit(named, classes));
         }
         Ok(Predictor::Model(Model::load(path)?))
     }
@@ -97,14 +101,14 @@ impl Predictor {
     fn features(&self) -> &[String] {
         match self {
             Predictor::Model(model) => &model.features,
-            Predictor::Circuit(named) => &named.features,
+            Predictor::Circuit(named, _) => &named.features,
         }
     }
 
     fn binariser(&self) -> Option<&Binariser> {
         match self {
             Predictor::Model(model) => model.binariser.as_ref(),
-            Predictor::Circuit(named) => named.binariser.as_ref(),
+            Predictor::Circuit(named, _) => named.binariser.as_ref(),
         }
     }
 
@@ -114,9 +118,15 @@ impl Predictor {
                 let mut evaluator = Evaluator::new(&model.network);
                 Box::new(move |words| Ok(evaluator.classes(words).to_vec()))
             }
-            Predictor::Circuit(named) => {
+            Predictor::Circuit(named, classes) if classes.is_empty() => {
                 let mut evaluator = circuit::Evaluator::new(&named.circuit);
                 Box::new(move |words| evaluator.words(words).map(|label| vec![!label, label]).map_err(Into::into))
+            }
+            Predictor::Circuit(_, classes) => {
+                let mut evaluators: Vec<_> = classes.iter().map(circuit::Evaluator::new).collect();
+                Box::new(move |words| {
+                    evaluators.iter_mut().map(|evaluator| evaluator.words(words).map_err(Into::into)).collect()
+                })
             }
         }
     }

@@ -175,6 +175,11 @@ impl Circuit {
         Ok(Circuit { arena, variables, root })
     }
 
+    /// The same nodes with another root.
+    pub(super) fn with_root(&self, root: NodeId) -> Result<Self, CircuitError> {
+        Self::from_arena(self.arena.clone(), self.variables, root)
+    }
+
     /// The number of variables, those that no node mentions included.
     pub fn variables(&self) -> usize {
         self.variables

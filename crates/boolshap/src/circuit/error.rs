@@ -33,6 +33,14 @@ pub enum CircuitError {
         /// How many nodes there are.
         nodes: usize,
     },
+    /// A class that a file does not hold.
+    #[error("there is no class {class}: the file holds classes 0 to {}", .classes.saturating_sub(1))]
+    UnknownClass {
+        /// The class.
+        class: usize,
+        /// How many classes there are.
+        classes: usize,
+    },
     /// The conjunction with a formula could not be built.
     #[error("the circuit cannot be joined with the formula: {0}")]
     Conjoin(#[from] crate::diagram::DiagramError),

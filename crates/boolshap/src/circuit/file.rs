@@ -25,6 +25,8 @@ const MAX_HEADER: u64 = 1 << 30;
 pub struct NamedCircuit {
     /// The circuit; its variables are the features, in order.
     pub circuit: Circuit,
+    /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
+    pub classes: Vec<(String, NodeId)>,
     /// The names of the features.
     pub features: Vec<String>,
     /// How raw rows become bits, if that is known.
@@ -44,6 +46,8 @@ struct Header {
     provenance: BTreeMap<String, serde_json::Value>,
     nodes: u64,
     root: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<(String, u32)>,
 }
 
 impl NamedCircuit {
@@ -52,7 +56,8 @@ impl NamedCircuit {
         if features.len() != circuit.variables() {
             return Err(CircuitError::WrongLength { expected: circuit.variables(), found: features.len() });
         }
-        Ok(NamedCircuit { circuit, features, binariser: None, marginals: None, provenance: BTreeMap::new() })
+        let (classes, provenance) = (Vec::new(), BTreeMap::new());
+        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, provenance })
     }
 
     /// A circuit that computes what a model does, with the model's names, binarisation and marginals.
@@ -62,6 +67,38 @@ impl NamedCircuit {
         named.marginals = model.marginals.clone();
         named.provenance = model.provenance.clone();
         Ok(named)
+    }
+
+    /// The circuits of all classes of a model, one after another in one arena.
+    pub fn of_classes(circuits: &[Circuit], model: &Model) -> Result<Self, CircuitError> {
+        let mut builder = CircuitBuilder::new(model.features.len())?;
+        let mut classes = Vec::with_capacity(circuits.len());
+        for (class, circuit) in circuits.iter().enumerate() {
+            let first = builder.len();
+            let moved = |id: NodeId| NodeId::new(first + id.index());
+            for (_, node) in circuit.nodes() {
+                let children: Vec<NodeId> = node.children().map(moved).collect();
+                builder.push(match node {
+                    Node::Decision { var, lo, hi } => Node::Decision { var, lo: moved(lo), hi: moved(hi) },
+                    Node::And(_) => Node::And(&children),
+                    Node::Or(_) => Node::Or(&children),
+                    leaf => leaf,
+                })?;
+            }
+            let name = model.classes.as_ref().and_then(|names| names.get(class).cloned());
+            classes.push((name.unwrap_or_else(|| class.to_string()), moved(circuit.root())));
+        }
+        let root = classes.first().map_or(NodeId::new(0), |(_, root)| *root);
+        let mut named = Self::of_model(builder.finish(root)?, model)?;
+        named.classes = classes;
+        Ok(named)
+    }
+
+    /// The circuit of one class.
+    pub fn class(&self, class: usize) -> Result<Circuit, CircuitError> {
+        let classes = self.classes.len();
+        let (_, root) = self.classes.get(class).ok_or(CircuitError::UnknownClass { class, classes })?;
+        self.circuit.with_root(*root)?.compacted()
     }
 
     /// Whether a file begins as a circuit file does.
@@ -92,6 +129,7 @@ impl NamedCircuit {
             provenance: self.provenance.clone(),
             nodes: self.circuit.stored_nodes() as u64,
             root: self.circuit.root().index() as u32,
+            classes: self.classes.iter().map(|(name, root)| (name.clone(), root.index() as u32)).collect(),
         };
         let header = serde_json::to_vec(&header)?;
         out.write_all(MAGIC)?;
@@ -159,6 +197,10 @@ impl NamedCircuit {
         named.binariser = header.schema;
         named.marginals = header.marginals;
         named.provenance = header.provenance;
+        if header.classes.iter().any(|&(_, root)| u64::from(root) >= header.nodes) {
+            return Err(damaged("the root of a class is unknown"));
+        }
+        named.classes = header.classes.into_iter().map(|(name, root)| (name, NodeId::new(root as usize))).collect();
         Ok(named)
     }
 }
@@ -281,6 +323,26 @@ mod tests {
         assert_eq!(bytes(&back), bytes(&named));
         assert_eq!(back.circuit.truth_table().unwrap(), named.circuit.truth_table().unwrap());
         assert_eq!((back.features, back.marginals), (named.features, named.marginals));
+    }
+
+    #[test]
+    fn several_classes_keep_a_circuit_each() {
+        let circuits = [sample().circuit, super::super::samples::from_table(4, &[0b0110_1001])];
+        let network = crate::model::Network::new(
+            4,
+            vec![],
+            crate::model::Output::Step(crate::model::Gate::new(vec![1, 1, 1, 1], 2).unwrap()),
+        );
+        let model = Model::new(network.unwrap(), ["a", "b", "c", "d"].map(String::from).to_vec()).unwrap();
+        let named = NamedCircuit::of_classes(&circuits, &model).unwrap();
+        let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
+        assert_eq!(back.classes, named.classes);
+        for (class, circuit) in circuits.iter().enumerate() {
+            let kept = back.class(class).unwrap();
+            assert_eq!(kept.truth_table().unwrap(), circuit.truth_table().unwrap());
+            assert_eq!(kept.counts().nodes, circuit.counts().nodes);
+        }
+        assert_eq!(back.class(2).unwrap_err().to_string(), "there is no class 2: the file holds classes 0 to 1");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Definition {
     labels: Labels,
     players: Players,
     population: Population,
+    /// The chances of a feature to be 0 and 1, as whole numbers whose scale is the same for all values of its player.
+    chances: Vec<[UBig; 2]>,
 }
 
 impl Definition {
@@ -49,7 +51,20 @@ impl Definition {
             Population::Sample(rows) if rows.rows() == 0 => return Err(ExplainError::NoRows { what: "sample" }),
             Population::Background(rows) | Population::Sample(rows) => players.check_rows(rows)?,
         }
-        Ok(Definition { labels, players, population })
+        let chances = match &population {
+            Population::Product(distribution) | Population::Constrained(distribution, _) => {
+                let exact = distribution.exact();
+                let chance = |v: usize| {
+                    let members = players.members(players.of(v)).map(|member| exact[member].denominator().clone());
+                    let scale = RBig::from(members.fold(UBig::ONE, |product, denominator| product * denominator));
+                    let whole = |p: RBig| p.numerator().clone().try_into().expect("a probability is not negative");
+                    [whole((RBig::ONE - &exact[v]) * &scale), whole(&exact[v] * &scale)]
+                };
+                (0..features).map(chance).collect()
+            }
+            Population::Background(_) | Population::Sample(_) => Vec::new(),
+        };
+        Ok(Definition { labels, players, population, chances })
     }
 
     /// The values of these entities.
@@ -130,7 +145,7 @@ impl Definition {
             }
             Population::Product(_) | Population::Constrained(..) => {
                 let absent: Vec<usize> = (0..features).filter(|&v| !present[v]).collect();
-                let (mut ones, mut all) = (RBig::ZERO, RBig::ZERO);
+                let (mut ones, mut all) = (UBig::ZERO, UBig::ZERO);
                 for choice in 0..1usize << absent.len() {
                     let mut other = entity.to_vec();
                     absent.iter().enumerate().for_each(|(place, &v)| other[v] = choice >> place & 1 == 1);
@@ -140,34 +155,30 @@ impl Definition {
                     }
                     all += weight;
                 }
-                (all != RBig::ZERO).then(|| ones / all)
+                (all != UBig::ZERO).then(|| RBig::from_parts(ones.into(), all))
             }
         }
     }
 
     /// The probability of an entity, up to a factor, by its absent players alone.
-    fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> RBig {
-        let (distribution, formula) = match &self.population {
-            Population::Product(distribution) => (distribution, None),
-            Population::Constrained(distribution, formula) => (distribution, Some(formula)),
-            _ => unreachable!("rows have no weights"),
-        };
-        if formula.is_some_and(|formula| !formula.holds(entity)) {
-            return RBig::ZERO;
+    fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> UBig {
+        if let Population::Constrained(_, formula) = &self.population {
+            if !formula.holds(entity) {
+                return UBig::ZERO;
+            }
         }
-        let mut weight = RBig::ONE;
+        let mut weight = UBig::ONE;
         for player in (0..self.players.len()).filter(|&player| !is_in(player)) {
-            let mut ones = self.players.members(player).filter(|&v| entity[v]);
             if self.players.is_one_hot(player) {
+                let mut ones = self.players.members(player).filter(|&v| entity[v]);
                 match (ones.next(), ones.next()) {
-                    (Some(value), None) => weight *= &distribution.exact()[value],
-                    _ => return RBig::ZERO,
+                    (Some(value), None) => weight *= &self.chances[value][1],
+                    _ => return UBig::ZERO,
                 }
                 continue;
             }
             for v in self.players.members(player) {
-                let p = &distribution.exact()[v];
-                weight *= if entity[v] { p.clone() } else { RBig::ONE - p };
+                weight *= &self.chances[v][usize::from(entity[v])];
             }
         }
         weight

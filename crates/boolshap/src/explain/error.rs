@@ -190,7 +190,7 @@ pub enum EntityProblem {
 
 impl ExplainError {
     /// The same with the position of the entity, if it tells one, moved by this.
-    pub(super) fn with_entity(self, moved: impl Fn(usize) -> usize) -> Self {
+    pub fn with_entity(self, moved: impl Fn(usize) -> usize) -> Self {
         match self {
             ExplainError::Entity { entity, problem } => ExplainError::Entity { entity: moved(entity), problem },
             other => other,

@@ -135,7 +135,7 @@ impl Players {
     }
 
     /// Fails if a one-hot player has not exactly one 1 in some row.
-    pub(super) fn check_rows(&self, rows: &Bits) -> Result<(), ExplainError> {
+    pub fn check_rows(&self, rows: &Bits) -> Result<(), ExplainError> {
         for player in (0..self.len()).filter(|&player| self.one_hot[player]) {
             let members: Vec<usize> = self.members(player).collect();
             for block in 0..rows.blocks() {
