@@ -1,6 +1,7 @@
 //! `boolshap bench`: the measurements of the README, by name.
 
 use crate::bench_compile::CompileTimes;
+use crate::bench_modes::ModeTimes;
 use crate::bench_shap::ShapTimes;
 use crate::bench_stream::StreamTimes;
 use crate::demo::{embedded_model, embedded_rows};
@@ -11,7 +12,7 @@ use boolshap::data::WholeFile;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Measure: paper, compile, shap or stream
+/// Measure: paper, compile, shap, modes or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
@@ -41,6 +42,8 @@ enum Name {
     Compile,
     /// What an entity's scores cost, by engine, and against the machine's multiply-add rate
     Shap,
+    /// What each meaning of a score costs: columns as players, background rows, interactions, fractions
+    Modes,
     /// Explaining a table of raw rows against reading it and writing the scores
     Stream,
 }
@@ -66,6 +69,10 @@ impl Bench {
             }
             Name::Shap => {
                 let times = ShapTimes::measure(self.circuit.as_deref())?;
+                (times.json(), times.table())
+            }
+            Name::Modes => {
+                let times = ModeTimes::measure()?;
                 (times.json(), times.table())
             }
             Name::Stream => {

@@ -4,6 +4,7 @@
 
 mod bench;
 mod bench_compile;
+mod bench_modes;
 mod bench_shap;
 mod bench_stream;
 mod compile;
