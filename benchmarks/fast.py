@@ -47,6 +47,8 @@ TREE_ENTITIES = 128
 NUMPY_ENTITIES = 256
 NUMPY_BATCH = 32
 BACKGROUND = 100
+# How boolshap's time grows with the rows of the background.
+BACKGROUNDS = (100, 200, 400, 800)
 TOLERANCE = 1e-9
 
 
@@ -216,6 +218,9 @@ def larq(record, network, folder):
     chosen = np.random.default_rng(7).permutation(len(bits))
     background = chosen[-BACKGROUND:]
     predict = lambda rows: table.labels[rows.astype(int) @ (1 << np.arange(features))]
+    for rows in BACKGROUNDS:
+        with open(folder / f"background{rows}.csv", "w", newline="") as file:
+            csv.writer(file).writerows([model["features"], *table.bits[chosen[-rows:]].tolist()])
     exact_explainer = shap.ExactExplainer(predict, shap.maskers.Independent(bits[background], max_samples=BACKGROUND))
     # Numba compiles at the first call.
     exact_explainer(bits[:1], silent=True)
@@ -253,6 +258,12 @@ def larq(record, network, folder):
             seconds, found = timed(lambda: exact_explainer(bits[row : row + 1], silent=True))
             keep("ExactExplainer", seconds)
             close(found.values[0], table.background_scores(row, background), "ExactExplainer")
+            for rows in BACKGROUNDS:
+                options = ["--distribution", f"background:{folder / f'background{rows}.csv'}", "--threads", 1]
+                told = boolshap("explain", paths["c.bsc"], paths["bits.csv"], "-o", folder / "b.csv", *options)
+                keep(("background", rows), told["seconds"] / told["rows"])
+                found = np.loadtxt(folder / "b.csv", skiprows=1, delimiter=",")[row, 2:]
+                close(found, table.background_scores(row, chosen[-rows:]), f"background of {rows}")
         entity = table.bits[row].tolist()
         half = [0.5] * features
         seconds, found = timed(lambda: [authors.shap(root, feature, entity, half) for feature in range(1, features + 1)])
@@ -283,6 +294,17 @@ def larq(record, network, folder):
     rival("numpy, all coalitions", "numpy", f"{NUMPY_ENTITIES} rows by {NUMPY_BATCH}")
     rival("numpy, Walsh, all rows at once", "Walsh", "uniform only, all rows or none")
     rival("authors.py", "authors.py", f"{tree_nodes} nodes as a tree", ">= 70000")
+    what = "background rows, all scores of an entity"
+    for rows in BACKGROUNDS:
+        kept = times.pop(("background", rows))
+        seconds = statistics.median(kept)
+        if rows == BACKGROUND:
+            first = seconds
+            record.add(what, f"boolshap, {rows} rows, with reading and writing", seconds, len(kept))
+            ratio = median["ExactExplainer"] / seconds
+            record.add(what, f"shap ExactExplainer, {rows} rows", median["ExactExplainer"], runs["ExactExplainer"], "", ratio, ">= 100")
+        else:
+            record.add(what, f"boolshap, {rows} rows", seconds, len(kept), "", seconds / first, f"{rows // BACKGROUND}: linear")
     what = "share of multiply-adds"
     record.add(what, "registers", None, runs["machine_flops"], f"{median['machine_flops'] / 1e9:.1f} GFLOP/s a thread")
     for (size, aim), name in zip(((1_000, "30 %"), (1_000_000, "10 %")), sorted(name for name in times if isinstance(name, tuple))):
@@ -304,7 +326,7 @@ def paper_circuit(model, folder):
 
 def growth(record):
     """Dense networks n-n-1 by the truth-table route, beside evaluating all inputs and beside OxiDD's apply."""
-    bench = boolshap("bench", "compile", "--inputs", 24, "--threads", 1)
+    bench = boolshap("bench", "compile", "--inputs", 30, "--threads", 1)
     assert bench["threads"] == 1
     for square in bench["square"]:
         n = square["inputs"]
@@ -315,6 +337,23 @@ def growth(record):
         if square["apply_seconds"] is not None:
             bar = ">= 20" if n == 20 else ""
             record.add(what, "OxiDD apply", square["apply_seconds"], 3, "", square["apply_seconds"] / compiled, bar)
+        if n == 30 and square["peak_memory_bytes"] is not None:
+            memory = square["peak_memory_bytes"]
+            record.add(what, "boolshap, memory", None, 3, f"{memory / 2**20:.0f} MiB", memory / 2**30, "<= 6 GiB")
+    for wide in bench["wide"]:
+        what = f"dense {wide['inputs']}-{wide['hidden']}-1 to circuit"
+        if "limit" in wide:
+            record.add(what, "boolshap", None, 1, f"ends: {wide['limit']}")
+        else:
+            result = f"{wide['nodes']} nodes, {wide['scores_per_second']:.3g} scores a second"
+            record.add(what, f"boolshap {wide['route']}", wide["seconds"], 1, result)
+
+
+def modes(record):
+    """What each meaning of a score costs beside the plainest, on the housing network."""
+    for mode in boolshap("bench", "modes")["modes"]:
+        bar = "<= 3" if mode["mode"].startswith("columns, uniform") else ""
+        record.add("housing, an entity", f"boolshap, {mode['mode']}", mode["seconds"], 9, "", mode["ratio"], bar)
 
 
 def stream(record):
@@ -335,6 +374,7 @@ def main():
     record = Record()
     with tempfile.TemporaryDirectory() as folder:
         larq(record, arguments.data / "paper/larq_bnn_13_13_1.h5", pathlib.Path(folder))
+    modes(record)
     growth(record)
     stream(record)
     if arguments.output:

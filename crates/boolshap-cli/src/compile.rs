@@ -2,6 +2,7 @@
 
 use crate::encode::{MAX_CLAUSES, check_variables, encode_model, the_class};
 use crate::terminal::{note, output_path, print, print_json, seconds, thousands, usage, with_timeout};
+use crate::verify::prove;
 use anyhow::{Context, anyhow, bail};
 use boolshap::circuit::check::{self, Determinism};
 use boolshap::circuit::{
@@ -56,6 +57,9 @@ pub(crate) struct Compile {
     /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Prove that the circuit is sound and equal to the network before it is written
+    #[arg(long)]
+    verify: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -214,18 +218,29 @@ impl Compile {
                     model.features = names(path, model.network.inputs())?;
                     model.binariser = None;
                 }
+                let check = |class: usize, circuit: &Circuit, stages: &mut Stages| -> anyhow::Result<()> {
+                    if self.verify {
+                        let begin = Instant::now();
+                        let method = prove(&model, class, circuit, watch)?;
+                        stages.add("verify", begin, json!({"method": method.name()}));
+                    }
+                    Ok(())
+                };
                 let (route, mut named) = match self.class {
                     Some(Class::All) => {
                         let (mut circuits, mut route) = (Vec::new(), "");
                         for class in 0..model.network.classes() {
                             let (by, circuit) = self.of_class(&model, Some(class), stages, watch)?;
+                            check(class, &circuit, stages)?;
                             route = by;
                             circuits.push(circuit);
                         }
                         (route, NamedCircuit::of_classes(&circuits, &model)?)
                     }
                     one => {
-                        let (route, circuit) = self.of_class(&model, one.and_then(Class::one), stages, watch)?;
+                        let one = one.and_then(Class::one);
+                        let (route, circuit) = self.of_class(&model, one, stages, watch)?;
+                        check(the_class(&model, one)?, &circuit, stages)?;
                         (route, NamedCircuit::of_model(circuit, &model)?)
                     }
                 };
@@ -244,6 +259,9 @@ impl Compile {
         }
         if self.class.is_some() {
             return usage("--class is for networks");
+        }
+        if self.verify {
+            return usage("--verify compares with a network");
         }
         if let Some(asked) = self.variables.filter(|&asked| asked != circuit.variables()) {
             let told = circuit.variables();

@@ -7,6 +7,7 @@
 use crate::experiment::Experiment;
 use crate::terminal::{print, thousands, with_progress};
 use crate::train::accuracy_text;
+use crate::verify::prove;
 use anyhow::{Context, anyhow};
 use boolshap::circuit::NamedCircuit;
 use boolshap::data::{Tally, WholeFile, quote_csv};
@@ -64,6 +65,12 @@ impl Demo {
         print(&format!(
             "\nCompiled into a Boolean circuit and explained, three ways with the same scores:\n{}",
             experiment.table()
+        ))?;
+        let method = with_progress("verifying", |watch| prove(model, 1, &experiment.circuit, watch))?;
+        print(&format!(
+            "\nThe circuit is proved to be sound and equal to the network on all {} inputs ({}).",
+            thousands(1 << model.features.len()),
+            method.name()
         ))?;
         let first = &experiment.explanations[0];
         print(&format!(

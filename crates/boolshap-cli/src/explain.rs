@@ -132,7 +132,7 @@ impl Explain {
             Sink::File(file) => file.finish()?,
             // With --json there is only the summary to tell.
             Sink::Terminal(_) if self.json => {}
-            Sink::Terminal(first) => first.print(self.exact)?,
+            Sink::Terminal(first) => first.print(self.exact, means.as_ref())?,
         }
         let Streamed { rows, distinct_rows } = streamed;
         if distinct_rows.is_none() {

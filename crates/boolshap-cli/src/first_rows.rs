@@ -1,7 +1,7 @@
 //! The first rows of a result as a table on the terminal.
 
 use crate::terminal::{print, thousands};
-use boolshap::data::{DataError, KeptCells, ScoreColumns, ScoreRows, ScoreSink, kept_text};
+use boolshap::data::{DataError, KeptCells, Means, ScoreColumns, ScoreRows, ScoreSink, kept_text};
 
 /// How many rows are shown.
 const SHOWN_ROWS: usize = 5;
@@ -21,8 +21,9 @@ impl FirstRows {
         Ok(FirstRows { header, kept: columns.kept.len(), learned: Vec::new(), rows: Vec::new(), total: 0 })
     }
 
-    /// Rows stand side by side, since there are more features than fit a line.
-    pub(crate) fn print(&self, exact: bool) -> std::io::Result<()> {
+    /// Rows stand side by side, since there are more features than fit a line; the last column is the mean of the absolute
+    /// values over all rows.
+    pub(crate) fn print(&self, exact: bool, means: Option<&Means>) -> std::io::Result<()> {
         let widest = self.header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
         let cell = |row: &[String], index: usize| match row[index].parse::<f64>() {
             Ok(value) if index > self.kept && !exact => format!("{value:.6}"),
@@ -32,10 +33,18 @@ impl FirstRows {
         let longest = |row: &Vec<String>| (0..row.len()).map(|index| cell(row, index).chars().count()).max();
         let widths: Vec<usize> = self.rows.iter().map(|row| longest(row).unwrap_or(0).max("row 1".len()) + 3).collect();
         let titles = widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
-        print(&format!("{:widest$}{}", "", titles.collect::<String>()))?;
+        let mean_title = if means.is_some() { format!("{:>15}", "mean |score|") } else { String::new() };
+        print(&format!("{:widest$}{}{mean_title}", "", titles.collect::<String>()))?;
+        // In front of the numbers are the kept columns and the prediction.
+        let mean = |index: usize| match (index.checked_sub(self.kept + 1), means) {
+            (Some(number), Some(Means::Floats(means))) => format!("{:>15.6}", means[number]),
+            (Some(number), Some(Means::Exact(means))) => format!("{:>15.6}", means[number].to_f64().value()),
+            _ => String::new(),
+        };
         for (index, name) in self.header.iter().enumerate() {
             let cells = self.rows.iter().zip(&widths).map(|(row, width)| format!("{:>width$}", cell(row, index)));
-            print(&format!("{name:widest$}{}", cells.collect::<String>()))?;
+            let mean = if name == "base_value" { String::new() } else { mean(index) };
+            print(&format!("{name:widest$}{}{mean}", cells.collect::<String>()))?;
         }
         match self.total - self.rows.len() as u64 {
             0 => Ok(()),

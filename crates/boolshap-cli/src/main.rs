@@ -21,6 +21,7 @@ mod predict;
 mod scoring;
 mod terminal;
 mod train;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -45,6 +46,7 @@ enum Command {
     Encode(encode::Encode),
     Compile(compile::Compile),
     Info(info::Info),
+    Verify(verify::Verify),
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
@@ -80,6 +82,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Explain(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
+        Command::Verify(command) => command.run(),
         Command::Info(command) => command.run(),
     }
 }

@@ -1,7 +1,7 @@
 //! Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 //!
 //! The folders are the stages of the pipeline and data moves through them from left to right: [`lit`], [`data`],
-//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`report`]. A stage uses only stages to its left; a test
+//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`query`], [`report`]. A stage uses only stages to its left; a test
 //! reads the `use` lines and keeps it so.
 
 pub mod circuit;
@@ -11,6 +11,7 @@ pub mod explain;
 pub mod formula;
 pub mod lit;
 pub mod model;
+pub mod query;
 pub mod report;
 pub mod tutorial;
 

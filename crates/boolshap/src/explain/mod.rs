@@ -1,5 +1,7 @@
 //! SHAP scores of Boolean classifiers: the fast way, and the paper's two ways to compute them.
 //!
+//! A [`Game`] is a circuit, its [`Players`] and what absent ones are (a [`Population`]); [`FloatGame`] and [`ExactGame`]
+//! compute each [`Index`] of it, and [`Definition`] is what they mean.
 //! [`FastEngine`] takes any deterministic and decomposable circuit and gives floats: all scores of an entity from a few
 //! sweeps (`quadrature`, `path_integral`) over a tape made once (`fold`, `tape`, `diagram_tape`, `gate_tape`).
 //! [`BruteForce`] is formula (1) of the paper over the labels of all entities, whoever computed them: the black box.

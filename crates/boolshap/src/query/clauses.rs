@@ -1,0 +1,190 @@
+//! A network and a circuit as clauses over the features and auxiliary variables, each of which is defined by a full
+//! equivalence: every entity extends to exactly one assignment.
+//!
+//! A gate asks whether a weighted sum of literals reaches a number. It is worked off input by input: "the rest reaches r"
+//! is "if the next literal holds then the rest behind it reaches r - w else r", true or false as soon as the rest can no
+//! longer change it, and the same question is asked once. That is a pseudo-Boolean constraint as its decision diagram
+//! (Eén and Sörensson, "Translating Pseudo-Boolean Constraints into SAT", 2006), for weights +-1 a sequential counter. An
+//! argmax asks whether the difference of two scores reaches 0, or 1 where the other class wins a draw. Nothing here uses
+//! the compilers' gates, nor how they turn classes into gates.
+
+use super::QueryError;
+use crate::circuit::{Circuit, Node, NodeId};
+use crate::model::{Network, Output};
+use std::collections::HashMap;
+
+/// Clauses in DIMACS numbers. Variables 1 to `features` are the features.
+pub(super) struct Clauses {
+    pub(super) list: Vec<Vec<i32>>,
+    variables: i32,
+    truth: i32,
+}
+
+impl Clauses {
+    pub(super) fn new(features: usize) -> Self {
+        let truth = features as i32 + 1;
+        Clauses { list: vec![vec![truth]], variables: truth, truth }
+    }
+
+    fn fresh(&mut self) -> i32 {
+        self.variables += 1;
+        self.variables
+    }
+
+    fn constant(&self, value: bool) -> i32 {
+        if value { self.truth } else { -self.truth }
+    }
+
+    pub(super) fn add(&mut self, clause: &[i32]) {
+        self.list.push(clause.to_vec());
+    }
+
+    /// A variable that is true when all of these are.
+    fn all(&mut self, literals: &[i32]) -> i32 {
+        if let [one] = literals {
+            return *one;
+        }
+        let all = self.fresh();
+        literals.iter().for_each(|&literal| self.add(&[-all, literal]));
+        let mut clause: Vec<i32> = literals.iter().map(|literal| -literal).collect();
+        clause.push(all);
+        self.list.push(clause);
+        all
+    }
+
+    /// A variable that is true when any of these is.
+    fn any(&mut self, literals: &[i32]) -> i32 {
+        let negated: Vec<i32> = literals.iter().map(|literal| -literal).collect();
+        -self.all(&negated)
+    }
+
+    /// The same of two.
+    pub(super) fn either(&mut self, one: i32, other: i32) -> i32 {
+        self.any(&[one, other])
+    }
+
+    /// A variable that is `hi` where `x` is true, and else `lo`.
+    fn choice(&mut self, x: i32, hi: i32, lo: i32) -> i32 {
+        if hi == lo {
+            return hi;
+        }
+        let choice = self.fresh();
+        self.add(&[-x, -hi, choice]);
+        self.add(&[-x, hi, -choice]);
+        self.add(&[x, -lo, choice]);
+        self.add(&[x, lo, -choice]);
+        // Implied, but it spares the solver a decision.
+        self.add(&[-hi, -lo, choice]);
+        self.add(&[hi, lo, -choice]);
+        choice
+    }
+
+    /// A literal that is true when the weights of the literals that hold reach this sum.
+    fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> i32 {
+        // Behind each term, what the rest can give at most.
+        let mut rest: Vec<i128> = vec![0; terms.len() + 1];
+        for place in (0..terms.len()).rev() {
+            rest[place] = rest[place + 1] + terms[place].0 as i128;
+        }
+        let mut known: HashMap<(usize, i128), i32> = HashMap::new();
+        // Questions whose answers are waited for stay on the stack.
+        let mut stack = vec![(0, sum)];
+        let answer = |clauses: &Clauses, known: &HashMap<(usize, i128), i32>, (place, sum): (usize, i128)| match sum {
+            ..=0 => Some(clauses.constant(true)),
+            _ if sum > rest[place] => Some(clauses.constant(false)),
+            _ => known.get(&(place, sum)).copied(),
+        };
+        while let Some(&question) = stack.last() {
+            if answer(self, &known, question).is_some() {
+                stack.pop();
+                continue;
+            }
+            let (place, sum) = question;
+            let (weight, literal) = terms[place];
+            let (with, without) = ((place + 1, sum - weight as i128), (place + 1, sum));
+            match (answer(self, &known, with), answer(self, &known, without)) {
+                (Some(hi), Some(lo)) => {
+                    let choice = self.choice(literal, hi, lo);
+                    known.insert(question, choice);
+                }
+                (hi, lo) => {
+                    stack.extend(hi.is_none().then_some(with));
+                    stack.extend(lo.is_none().then_some(without));
+                }
+            }
+        }
+        answer(self, &known, (0, sum)).expect("the first question is answered last")
+    }
+
+    /// The weighted sum of signs +1 and -1 of these literals, plus a constant, is at least 0.
+    fn signs_reach(&mut self, weights: &[i128], literals: &[i32], constant: i128) -> Result<i32, QueryError> {
+        const MOST: u128 = 1 << 100;
+        let total: u128 = weights.iter().map(|weight| weight.unsigned_abs()).sum();
+        if total >= MOST || constant.unsigned_abs() >= MOST {
+            return Err(QueryError::LargeWeights);
+        }
+        // A term counts twice its weight above the least, minus the total.
+        let mut terms: Vec<(u128, i32)> = weights
+            .iter()
+            .zip(literals)
+            .filter(|(weight, _)| **weight != 0)
+            .map(|(&weight, &literal)| (2 * weight.unsigned_abs(), if weight > 0 { literal } else { -literal }))
+            .collect();
+        // Large weights first decide most.
+        terms.sort_by_key(|&(weight, _)| std::cmp::Reverse(weight));
+        Ok(self.reaches(&terms, total as i128 - constant))
+    }
+
+    /// A literal that is true when the network's answer is this class.
+    pub(super) fn network(&mut self, network: &Network, class: usize) -> Result<i32, QueryError> {
+        let mut values: Vec<i32> = (1..=network.inputs() as i32).collect();
+        for layer in network.hidden() {
+            let mut next = Vec::with_capacity(layer.len());
+            for gate in layer {
+                // The signs of the inputs reach 2 need - total.
+                let constant = gate.total() as i128 - 2 * gate.need() as i128;
+                next.push(self.signs_reach(gate.weights(), &values, constant)?);
+            }
+            values = next;
+        }
+        match network.output() {
+            Output::Step(gate) => {
+                let constant = gate.total() as i128 - 2 * gate.need() as i128;
+                let label = self.signs_reach(gate.weights(), &values, constant)?;
+                Ok(if class == 1 { label } else { -label })
+            }
+            Output::Argmax(scores) => {
+                let mut wins = Vec::new();
+                for (other, score) in scores.iter().enumerate().filter(|(other, _)| *other != class) {
+                    let mine = &scores[class];
+                    let weights: Vec<i128> = mine.weights().iter().zip(score.weights()).map(|(a, b)| a - b).collect();
+                    let draw = i128::from(other < class);
+                    wins.push(self.signs_reach(&weights, &values, mine.bias() - score.bias() - draw)?);
+                }
+                Ok(self.all(&wins))
+            }
+        }
+    }
+
+    /// A literal for each node that the root reaches, true when the node is.
+    pub(super) fn circuit(&mut self, circuit: &Circuit) -> HashMap<NodeId, i32> {
+        let mut literals: HashMap<NodeId, i32> = HashMap::new();
+        for id in circuit.reachable() {
+            let literal = match circuit.node(id) {
+                Node::Constant(value) => self.constant(value),
+                Node::Literal(lit) => lit.to_dimacs(),
+                Node::Decision { var, lo, hi } => self.choice(var.positive().to_dimacs(), literals[&hi], literals[&lo]),
+                Node::And(children) => {
+                    let children: Vec<i32> = children.iter().map(|child| literals[child]).collect();
+                    if children.is_empty() { self.constant(true) } else { self.all(&children) }
+                }
+                Node::Or(children) => {
+                    let children: Vec<i32> = children.iter().map(|child| literals[child]).collect();
+                    if children.is_empty() { self.constant(false) } else { self.any(&children) }
+                }
+            };
+            literals.insert(id, literal);
+        }
+        literals
+    }
+}

@@ -1,0 +1,100 @@
+//! What can keep a question from being answered.
+
+use crate::circuit::CircuitError;
+use crate::circuit::check::Violation;
+use crate::lit::Stopped;
+use crate::model::ModelError;
+use std::path::PathBuf;
+
+/// An error of the query stage.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The network and the circuit do not have as many features.
+    #[error("the network has {network} inputs, the circuit {circuit} variables")]
+    Inputs {
+        /// The network's.
+        network: usize,
+        /// The circuit's.
+        circuit: usize,
+    },
+    /// The circuit is not what every count and score relies on.
+    #[error("the circuit is not sound: {0}")]
+    Unsound(#[from] Violation),
+    /// Two children of an or-gate can be true together.
+    #[error("the circuit is not deterministic: or-gate {node} has two children that are true together on {entity}")]
+    NotDeterministic {
+        /// The position of the gate.
+        node: usize,
+        /// An entity that shows it, as bits.
+        entity: String,
+    },
+    /// The comparison would take more steps than allowed.
+    #[error("comparing all 2^{inputs} inputs would take about {steps:.1e} steps, more than the {limit:.1e} allowed")]
+    TooManySteps {
+        /// How many inputs there are.
+        inputs: usize,
+        /// The steps.
+        steps: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// The walk met more pairs than allowed.
+    #[error(
+        "the walk has met {limit} pairs of a node and partial sums after {depth} of {variables} variables, its limit"
+    )]
+    TooManyPairs {
+        /// The limit.
+        limit: usize,
+        /// How far it got.
+        depth: usize,
+        /// How far it would have gone.
+        variables: usize,
+    },
+    /// The walk needs an ordered diagram.
+    #[error("the walk needs an ordered decision diagram: {problem}")]
+    NotOrdered {
+        /// Why this is none.
+        problem: String,
+    },
+    /// Weights that the walk or the solver cannot sum up.
+    #[error("the weights of the network are too large for this method")]
+    LargeWeights,
+    /// The solver had more conflicts than allowed.
+    #[error("the solver has not decided within {conflicts} conflicts")]
+    TooManyConflicts {
+        /// The limit.
+        conflicts: u64,
+    },
+    /// This build has no SAT solver.
+    #[error("this build has no SAT solver (feature `sat`)")]
+    NoSolver,
+    /// No method has an answer within its limits.
+    #[error("nothing is proved: {}", .0.join("; "))]
+    Undecided(Vec<String>),
+    /// A proof that does not prove what it should.
+    #[error("the proof is refused, line {line}: {problem}")]
+    Proof {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The proof could not be written or read.
+    #[error("{}: {problem}", path.display())]
+    ProofFile {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        problem: String,
+    },
+    /// The circuit could not be evaluated.
+    #[error(transparent)]
+    Circuit(#[from] CircuitError),
+    /// The network has no such class.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The computation was stopped before it was done.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}

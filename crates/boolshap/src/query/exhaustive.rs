@@ -1,0 +1,215 @@
+//! The circuit against the network on all inputs, 64 at a time.
+//!
+//! The six variables that the circuit asks last vary inside a word, the others are fixed in it. Of the circuit, nodes that
+//! speak of the six only have their word computed once and for all; above them, a decision on a fixed variable is a step to
+//! one child, and a gate is computed from its children as far as they are needed. For an ordered diagram that is one path
+//! for each word. The network is evaluated by [`Evaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
+//! network and the circuit's part above, shared among threads.
+
+use super::verify::{Counterexample, in_order};
+use super::{QueryError, VerifyOptions};
+use crate::circuit::{Circuit, Node, NodeId, VariableSets};
+use crate::lit::{LOW_VARIABLES, Var, Watch};
+use crate::model::{Evaluator, Network, Output};
+use rayon::prelude::*;
+
+/// The most inputs.
+const MAX_INPUTS: usize = 30;
+/// A task of a thread is this many words.
+const TASK: usize = 1 << 10;
+
+/// An entity on which they part, if there is one.
+pub(super) fn compare(
+    network: &Network,
+    class: usize,
+    circuit: &Circuit,
+    options: &VerifyOptions,
+    watch: &Watch<'_>,
+) -> Result<Option<Counterexample>, QueryError> {
+    let inputs = network.inputs();
+    let order = in_order(circuit);
+    let (high, low) = order.split_at(inputs - inputs.min(LOW_VARIABLES.len()));
+    let table = LowTable::new(circuit, low);
+    let weights = network.hidden().iter().flatten().map(|gate| gate.weights().len()).sum::<usize>();
+    let last = match network.output() {
+        Output::Step(gate) => gate.weights().len(),
+        Output::Argmax(scores) => scores.iter().map(|score| score.weights().len()).sum(),
+    };
+    let words = 2f64.powi(high.len() as i32);
+    let steps = words * (weights + last + table.above(circuit)) as f64;
+    if inputs > MAX_INPUTS || steps > options.max_steps {
+        return Err(QueryError::TooManySteps { inputs, steps, limit: options.max_steps });
+    }
+    let words = 1usize << high.len();
+    let tasks = words.div_ceil(TASK);
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let found = (0..tasks).into_par_iter().map(|task| -> Result<Option<Counterexample>, QueryError> {
+        watch.step(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), tasks as u64)?;
+        let mut evaluator = Evaluator::new(network);
+        let mut above = Above::new(circuit, &table);
+        let mut values = vec![0u64; inputs];
+        low.iter().zip(LOW_VARIABLES).for_each(|(var, word)| values[var.index()] = word);
+        for word in task * TASK..words.min((task + 1) * TASK) {
+            for (bit, var) in high.iter().enumerate() {
+                values[var.index()] = if word >> bit & 1 == 1 { !0 } else { 0 };
+            }
+            let expected = evaluator.classes(&values)[class];
+            let differ = (expected ^ above.word(circuit.root(), &values)) & all_rows(low.len());
+            if differ != 0 {
+                let lane = differ.trailing_zeros();
+                let entity: Vec<bool> = values.iter().map(|word| word >> lane & 1 == 1).collect();
+                let network = expected >> lane & 1 == 1;
+                return Ok(Some(Counterexample { entity, network, circuit: !network }));
+            }
+        }
+        Ok(None)
+    });
+    // The first in order, whichever thread found one first.
+    match found.find_first(|found| !matches!(found, Ok(None))) {
+        None => Ok(None),
+        Some(found) => found,
+    }
+}
+
+/// The rows of a word that so many variables make different.
+fn all_rows(variables: usize) -> u64 {
+    if variables >= LOW_VARIABLES.len() { !0 } else { (1 << (1 << variables)) - 1 }
+}
+
+/// The words of the nodes that speak of the low variables only.
+struct LowTable {
+    words: Vec<Option<u64>>,
+}
+
+impl LowTable {
+    fn new(circuit: &Circuit, low: &[Var]) -> Self {
+        let sets = VariableSets::of(circuit);
+        let mut mask = vec![0u64; circuit.variables().div_ceil(64).max(1)];
+        low.iter().for_each(|var| mask[var.index() / 64] |= 1 << (var.index() % 64));
+        let is_low = |id: NodeId| sets.words(id).iter().zip(&mask).all(|(set, mask)| set & !mask == 0);
+        let word_of = |var: Var| LOW_VARIABLES[low.iter().position(|&other| other == var).expect("a low variable")];
+        let mut words: Vec<Option<u64>> = vec![None; circuit.stored_nodes()];
+        for (id, node) in circuit.nodes().filter(|(id, _)| is_low(*id)) {
+            let at = |child: &NodeId| words[child.index()].expect("children stand before and speak of no more");
+            words[id.index()] = Some(match node {
+                Node::Constant(value) => {
+                    if value {
+                        !0
+                    } else {
+                        0
+                    }
+                }
+                Node::Literal(lit) => word_of(lit.var()) ^ if lit.is_negative() { !0 } else { 0 },
+                Node::Decision { var, lo, hi } => word_of(var) & at(&hi) | !word_of(var) & at(&lo),
+                Node::And(children) => children.iter().map(at).fold(!0, |all, word| all & word),
+                Node::Or(children) => children.iter().map(at).fold(0, |any, word| any | word),
+            });
+        }
+        LowTable { words }
+    }
+
+    /// How many nodes a word can make it look at.
+    fn above(&self, circuit: &Circuit) -> usize {
+        let upper = circuit.reachable().into_iter().filter(|id| self.words[id.index()].is_none());
+        let upper: Vec<NodeId> = upper.collect();
+        match upper.iter().all(|&id| matches!(circuit.node(id), Node::Decision { .. } | Node::Literal(_))) {
+            true => circuit.variables(),
+            false => upper.len(),
+        }
+    }
+}
+
+/// The nodes above, for one word at a time.
+struct Above<'a> {
+    circuit: &'a Circuit,
+    table: &'a LowTable,
+    /// Gates that are done for this word: their number, and their word.
+    done: Vec<(u32, u64)>,
+    turn: u32,
+    waiting: Vec<NodeId>,
+}
+
+impl<'a> Above<'a> {
+    fn new(circuit: &'a Circuit, table: &'a LowTable) -> Self {
+        Above { circuit, table, done: vec![(0, 0); circuit.stored_nodes()], turn: 0, waiting: Vec::new() }
+    }
+
+    /// The node that decisions on fixed variables lead to.
+    fn settle(&self, mut id: NodeId, values: &[u64]) -> NodeId {
+        while let (None, Node::Decision { var, lo, hi }) = (self.table.words[id.index()], self.circuit.node(id)) {
+            id = match values[var.index()] {
+                0 => lo,
+                u64::MAX => hi,
+                // A low variable above high ones: computed as a gate.
+                _ => return id,
+            };
+        }
+        id
+    }
+
+    fn known(&self, id: NodeId, values: &[u64]) -> Option<u64> {
+        if let Some(word) = self.table.words[id.index()] {
+            return Some(word);
+        }
+        match self.circuit.node(id) {
+            Node::Literal(lit) => Some(values[lit.var().index()] ^ if lit.is_negative() { !0 } else { 0 }),
+            _ => Some(self.done[id.index()]).filter(|(turn, _)| *turn == self.turn).map(|(_, word)| word),
+        }
+    }
+
+    fn word(&mut self, root: NodeId, values: &[u64]) -> u64 {
+        self.turn += 1;
+        self.waiting.clear();
+        self.waiting.push(root);
+        while let Some(&id) = self.waiting.last() {
+            let id = self.settle(id, values);
+            if self.known(id, values).is_some() {
+                self.waiting.pop();
+                continue;
+            }
+            let node = self.circuit.node(id);
+            let mut all = !0;
+            let mut any = 0;
+            let mut missing = None;
+            for child in node.children() {
+                match self.known(self.settle(child, values), values) {
+                    Some(word) => {
+                        all &= word;
+                        any |= word;
+                    }
+                    None => missing = Some(child),
+                }
+                let decided = match node {
+                    Node::And(_) => all == 0,
+                    Node::Or(_) => any == !0,
+                    _ => false,
+                };
+                if decided {
+                    missing = None;
+                    break;
+                }
+                if missing.is_some() {
+                    break;
+                }
+            }
+            if let Some(child) = missing {
+                self.waiting.push(child);
+                continue;
+            }
+            let at = |child: NodeId| self.known(self.settle(child, values), values).expect("no child is missing");
+            let word = match node {
+                Node::And(_) => all,
+                Node::Or(_) => any,
+                Node::Decision { var, lo, hi } => {
+                    let x = values[var.index()];
+                    x & at(hi) | !x & at(lo)
+                }
+                Node::Constant(_) | Node::Literal(_) => unreachable!("known at once"),
+            };
+            self.done[id.index()] = (self.turn, word);
+            self.waiting.pop();
+        }
+        let root = self.settle(root, values);
+        self.known(root, values).expect("the root is done last")
+    }
+}

@@ -1,0 +1,24 @@
+//! Questions about a finished circuit, answered by code that shares nothing with the compilers: is it the network?
+//!
+//! [`verify`] proves that a circuit is decomposable and deterministic and computes the same as a network, or finds an
+//! entity on which the two part. Three ways to compare: all inputs (`exhaustive`), a SAT solver on "they differ"
+//! (`miter`, with a proof that [`check_lrat`] reads), or a walk along both at once (`walk`).
+
+#[cfg(feature = "sat")]
+mod at_most_one;
+#[cfg(feature = "sat")]
+mod clauses;
+mod error;
+mod exhaustive;
+mod lrat;
+#[cfg(feature = "sat")]
+mod miter;
+mod verify;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::QueryError;
+pub use lrat::check_lrat;
+pub use verify::{Counterexample, Method, Verdict, VerifyOptions, verify};

@@ -1,0 +1,241 @@
+//! Sound circuits pass by every method, and every mutation of a gate that changes the function is caught.
+
+use super::verify::Counterexample;
+use super::{Method, QueryError, VerifyOptions, verify};
+use crate::circuit::{Circuit, CircuitBuilder, Lowering, Node, NodeId, lower_obdd, lower_sdd, paper_form};
+use crate::data::Seeded;
+use crate::diagram::{CompileOptions, compile_clauses, compile_table};
+use crate::lit::{Lit, Var, Watch};
+use crate::model::random::network_strategy;
+use crate::model::{Label, Network};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+fn diagram(network: &Network, class: usize) -> Circuit {
+    let label = Label::of_class(network, class).unwrap();
+    let order: Vec<Var> = (0..network.inputs()).rev().map(Var::new).collect();
+    lower_obdd(&compile_table(&label, &order, usize::MAX, &Watch::unlimited()).unwrap()).unwrap()
+}
+
+fn methods() -> Vec<Method> {
+    let all = [Method::Exhaustive, Method::Walk, Method::Sat];
+    all.into_iter().filter(|method| cfg!(feature = "sat") || *method != Method::Sat).collect()
+}
+
+/// The verdict of one method; nothing if it cannot say.
+fn by(method: Method, network: &Network, class: usize, circuit: &Circuit) -> Option<Option<Counterexample>> {
+    let options = VerifyOptions { method: Some(method), ..VerifyOptions::default() };
+    match verify(network, class, circuit, &options, &Watch::unlimited()) {
+        Ok(verdict) => Some(verdict.counterexample),
+        Err(QueryError::Undecided(_)) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn is_right(network: &Network, class: usize, circuit: &Circuit, found: &Counterexample) -> bool {
+    let Counterexample { entity, network: expected, circuit: label } = found;
+    (network.classify(entity) == class) == *expected && circuit.evaluate(entity).unwrap() == *label && expected != label
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn circuits_of_random_networks_pass_by_every_method(network in network_strategy(8)) {
+        for class in 0..network.classes() {
+            let circuit = diagram(&network, class);
+            for form in [circuit.clone(), paper_form(&circuit).unwrap()] {
+                for method in methods() {
+                    let found = by(method, &network, class, &form);
+                    prop_assert!(found.is_none() && method == Method::Walk || found == Some(None), "{method:?}: {found:?}");
+                }
+            }
+            // And not as the circuit of another class, unless that is the same function.
+            let other = (class + 1) % network.classes();
+            let differs = (0..1usize << network.inputs()).any(|number| {
+                let entity: Vec<bool> = (0..network.inputs()).map(|v| number >> v & 1 == 1).collect();
+                (network.classify(&entity) == class) != (network.classify(&entity) == other)
+            });
+            for method in methods() {
+                if let Some(found) = by(method, &network, other, &circuit) {
+                    prop_assert_eq!(found.is_some(), differs);
+                    if let Some(found) = found {
+                        prop_assert!(is_right(&network, other, &circuit, &found));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The circuit with one gate changed: a literal flipped, children exchanged, or an edge dropped or led elsewhere.
+fn mutated(circuit: &Circuit, random: &mut Seeded) -> Circuit {
+    let target = random.below(circuit.stored_nodes());
+    let mut builder = CircuitBuilder::new(circuit.variables()).unwrap();
+    for (id, node) in circuit.nodes() {
+        let before = |random: &mut Seeded| NodeId::new(random.below(id.index().max(1)));
+        let children: Vec<NodeId> = node.children().collect();
+        let node = match node {
+            other if id.index() != target => other,
+            Node::Constant(value) => Node::Constant(!value),
+            Node::Literal(lit) => Node::Literal(!lit),
+            Node::Decision { var, lo, hi } => match random.below(3) {
+                0 => Node::Decision { var, lo: hi, hi: lo },
+                1 => Node::Decision { var, lo, hi: before(random) },
+                _ => Node::Decision { var, lo: before(random), hi },
+            },
+            Node::And(_) | Node::Or(_) if children.len() > 1 && random.below(2) == 0 => {
+                let short = &children[1..];
+                builder.push(if matches!(node, Node::And(_)) { Node::And(short) } else { Node::Or(short) }).unwrap();
+                continue;
+            }
+            Node::And(_) => Node::Or(&children),
+            Node::Or(_) => Node::And(&children),
+        };
+        builder.push(node).unwrap();
+    }
+    builder.finish(circuit.root()).unwrap()
+}
+
+#[test]
+fn every_mutation_that_changes_the_function_is_caught() {
+    let mut runner = TestRunner::deterministic();
+    let mut random = Seeded::new(7, 6);
+    let (mut changed, mut unsound) = (0, 0);
+    while changed < 250 {
+        let network = network_strategy(7).new_tree(&mut runner).unwrap().current();
+        let circuit = diagram(&network, 1);
+        for form in [circuit.clone(), paper_form(&circuit).unwrap()] {
+            for _ in 0..6 {
+                let mutant = mutated(&form, &mut random);
+                let same = mutant.truth_table().unwrap() == circuit.truth_table().unwrap();
+                for method in methods() {
+                    let options = VerifyOptions { method: Some(method), ..VerifyOptions::default() };
+                    match verify(&network, 1, &mutant, &options, &Watch::unlimited()) {
+                        Ok(verdict) => {
+                            assert_eq!(verdict.counterexample.is_none(), same, "{method:?}");
+                            if let Some(found) = &verdict.counterexample {
+                                assert!(is_right(&network, 1, &mutant, found));
+                            }
+                        }
+                        Err(QueryError::Undecided(_)) => assert_eq!(method, Method::Walk),
+                        // Not a circuit that scores can be computed on: caught as well.
+                        Err(QueryError::Unsound(_) | QueryError::NotDeterministic { .. }) => unsound += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                changed += usize::from(!same);
+            }
+        }
+    }
+    assert!(unsound > 0, "some mutants are not decomposable or not deterministic");
+}
+
+#[test]
+fn an_sdd_with_gates_passes_and_its_determinism_is_proved() {
+    // At least two of twenty-four, clause by clause: too many variables for a table of an or-gate.
+    let n = 24;
+    let lits: Vec<Lit> = (0..n).map(|v| Var::new(v).positive()).collect();
+    let clauses: Vec<Vec<Lit>> =
+        (0..n).map(|out| lits.iter().enumerate().filter(|(v, _)| *v != out).map(|(_, lit)| *lit).collect()).collect();
+    let options = CompileOptions::default();
+    let compiled =
+        compile_clauses(n, clauses.iter().map(|clause| clause.as_slice()), &options, &Watch::unlimited()).unwrap();
+    let circuit = lower_sdd(&compiled.manager, compiled.root, Lowering::Gates).unwrap();
+    let gate = crate::model::Gate::new(vec![1; n], 2).unwrap();
+    let network = Network::new(n, vec![], crate::model::Output::Step(gate)).unwrap();
+    for method in [Method::Exhaustive, Method::Sat].into_iter().filter(|method| methods().contains(method)) {
+        assert_eq!(by(method, &network, 1, &circuit), Some(None), "{method:?}");
+    }
+}
+
+#[cfg(feature = "sat")]
+#[test]
+fn or_gates_that_overlap_are_found_by_the_solver() {
+    // x1 or x2, over enough other variables that no table is made of it.
+    let n = 40;
+    let mut builder = CircuitBuilder::new(n).unwrap();
+    let others = |builder: &mut CircuitBuilder, skip: usize| {
+        let literals: Vec<NodeId> =
+            (2..n).map(|v| builder.literal(Var::new(v).positive()).unwrap()).skip(skip).collect();
+        builder.or(&literals).unwrap()
+    };
+    let rest = others(&mut builder, 0);
+    let fewer = others(&mut builder, 1);
+    let x = builder.literal(Var::new(0).positive()).unwrap();
+    let y = builder.literal(Var::new(1).positive()).unwrap();
+    let (left, right) = (builder.and(&[x, rest]).unwrap(), builder.and(&[y, fewer]).unwrap());
+    let root = builder.or(&[left, right]).unwrap();
+    let circuit = builder.finish(root).unwrap();
+    let error = super::at_most_one::check(&circuit, &Watch::unlimited()).unwrap_err();
+    let QueryError::NotDeterministic { node, entity } = error else { panic!("{error}") };
+    let bits: Vec<bool> = entity.chars().map(|bit| bit == '1').collect();
+    let Node::Or(children) = circuit.node(NodeId::new(node)) else { panic!("an or-gate") };
+    let mut values = Vec::new();
+    for (_, node) in circuit.nodes() {
+        values.push(match node {
+            Node::Literal(lit) => lit.holds(bits[lit.var().index()]),
+            Node::And(children) => children.iter().all(|child| values[child.index()]),
+            Node::Or(children) => children.iter().any(|child| values[child.index()]),
+            _ => unreachable!("literals and gates only"),
+        });
+    }
+    assert!(children.iter().filter(|child| values[child.index()]).count() > 1);
+}
+
+#[cfg(feature = "sat")]
+#[test]
+fn a_proof_is_checked_and_refused_with_a_line_removed() {
+    use super::check_lrat;
+    let mut runner = TestRunner::deterministic();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.lrat");
+    let mut refused = 0;
+    for _ in 0..40 {
+        let network = network_strategy(7).new_tree(&mut runner).unwrap().current();
+        let circuit = diagram(&network, 1);
+        let options = VerifyOptions { proof: Some(path.clone()), ..VerifyOptions::default() };
+        let verdict = verify(&network, 1, &circuit, &options, &Watch::unlimited()).unwrap();
+        assert_eq!((verdict.method, verdict.counterexample), (Method::Sat, None));
+        let clauses = super::miter::clauses_of(&network, 1, &circuit);
+        let proof = std::fs::read_to_string(&path).unwrap();
+        check_lrat(&clauses, proof.as_bytes()).unwrap();
+        let lines: Vec<&str> = proof.lines().collect();
+        // Without its last addition, and without a line that a later one uses.
+        let adds: Vec<usize> = (0..lines.len()).filter(|&k| lines[k].split(' ').nth(1) != Some("d")).collect();
+        let used = |id: &str| {
+            lines.iter().any(|line| {
+                line.split(' ').nth(1) != Some("d")
+                    && line.split(" 0 ").nth(1).is_some_and(|hints| hints.split(' ').any(|hint| hint == id))
+            })
+        };
+        for &gone in &adds {
+            let id = lines[gone].split(' ').next().unwrap();
+            if gone == *adds.last().unwrap() || used(id) {
+                let cut: Vec<&str> = (0..lines.len()).filter(|&k| k != gone).map(|k| lines[k]).collect();
+                assert!(check_lrat(&clauses, cut.join("\n").as_bytes()).is_err(), "without line {}", gone + 1);
+                refused += 1;
+            }
+        }
+        // Clauses without one that the proof uses are another formula.
+        assert!(check_lrat(&clauses[..1], proof.as_bytes()).is_err() || clauses.len() == 1);
+    }
+    assert!(refused > 100, "{refused} proofs were cut");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let gate = |n: usize| crate::model::Gate::new(vec![1; n], 1).unwrap();
+    let network = |n: usize| Network::new(n, vec![], crate::model::Output::Step(gate(n))).unwrap();
+    let circuit = diagram(&network(3), 1);
+    let options = VerifyOptions::default();
+    let error = verify(&network(4), 1, &circuit, &options, &Watch::unlimited()).unwrap_err();
+    assert_eq!(error.to_string(), "the network has 4 inputs, the circuit 3 variables");
+    assert!(verify(&network(3), 2, &circuit, &options, &Watch::unlimited()).is_err());
+    let none = VerifyOptions { method: Some(Method::Exhaustive), max_steps: 1.0, ..options.clone() };
+    let error = verify(&network(3), 1, &circuit, &none, &Watch::unlimited()).unwrap_err().to_string();
+    assert!(error.starts_with("nothing is proved: exhaustive: comparing all 2^3 inputs would take"), "{error}");
+    let walk = VerifyOptions { method: Some(Method::Walk), max_pairs: 2, ..options };
+    let error = verify(&network(3), 1, &circuit, &walk, &Watch::unlimited()).unwrap_err().to_string();
+    assert!(error.contains("has met 2 pairs of a node and partial sums after"), "{error}");
+}

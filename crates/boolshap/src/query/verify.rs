@@ -1,0 +1,195 @@
+//! Is this circuit that network? Soundness first, then equality by the first method that fits.
+
+use super::{QueryError, exhaustive, walk};
+use crate::circuit::check::{self, Determinism, Effort};
+use crate::circuit::{Circuit, Node};
+use crate::lit::{Var, Watch};
+use crate::model::{ModelError, Network};
+use std::path::PathBuf;
+
+/// How equality was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Both evaluated on all inputs.
+    Exhaustive,
+    /// A SAT solver found no input on which they differ.
+    Sat,
+    /// A walk over all pairs of a node of the diagram and partial sums of the network.
+    Walk,
+}
+
+impl Method {
+    /// Its name: `exhaustive`, `sat` or `walk`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Exhaustive => "exhaustive",
+            Method::Sat => "sat",
+            Method::Walk => "walk",
+        }
+    }
+}
+
+/// How to verify.
+#[derive(Debug, Clone)]
+pub struct VerifyOptions {
+    /// The only method to use; without one, the first of all that has an answer.
+    pub method: Option<Method>,
+    /// Where to keep an LRAT proof; it implies the SAT method. The clauses that it refutes are kept beside it, in a file with
+    /// `.cnf` added to the name.
+    pub proof: Option<PathBuf>,
+    /// The most steps of the exhaustive method.
+    pub max_steps: f64,
+    /// The most conflicts of the solver.
+    pub max_conflicts: u64,
+    /// The most pairs of the walk.
+    pub max_pairs: usize,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { method: None, proof: None, max_steps: 1e12, max_conflicts: 20_000_000, max_pairs: 1 << 24 }
+    }
+}
+
+/// An entity on which network and circuit part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counterexample {
+    /// The values of all features.
+    pub entity: Vec<bool>,
+    /// Whether the network's answer is the class.
+    pub network: bool,
+    /// The circuit's label.
+    pub circuit: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// By which method.
+    pub method: Method,
+    /// Nothing if they are equal.
+    pub counterexample: Option<Counterexample>,
+    /// The methods that had no answer within their limits, and why.
+    pub passed_over: Vec<(Method, String)>,
+}
+
+/// Proves that a circuit is decomposable and deterministic and true on exactly the entities of this class of the network,
+/// or finds an entity that shows otherwise.
+///
+/// ```
+/// use boolshap::circuit::lower_obdd;
+/// use boolshap::diagram::compile_table;
+/// use boolshap::lit::{Var, Watch};
+/// use boolshap::model::{Gate, Label, Network, Output};
+/// use boolshap::query::{VerifyOptions, verify};
+/// let majority = Network::new(3, vec![], Output::Step(Gate::new(vec![1, 1, 1], 2).unwrap()))?;
+/// let label = Label::of_class(&majority, 1)?;
+/// let watch = &Watch::unlimited();
+/// let circuit = lower_obdd(&compile_table(&label, &[0, 1, 2].map(Var::new), usize::MAX, watch)?)?;
+/// assert_eq!(verify(&majority, 1, &circuit, &VerifyOptions::default(), watch)?.counterexample, None);
+/// // It is not the circuit of the other class.
+/// let other = verify(&majority, 0, &circuit, &VerifyOptions::default(), watch)?.counterexample.unwrap();
+/// assert_ne!(other.network, other.circuit);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn verify(
+    network: &Network,
+    class: usize,
+    circuit: &Circuit,
+    options: &VerifyOptions,
+    watch: &Watch<'_>,
+) -> Result<Verdict, QueryError> {
+    if network.inputs() != circuit.variables() {
+        return Err(QueryError::Inputs { network: network.inputs(), circuit: circuit.variables() });
+    }
+    if class >= network.classes() {
+        return Err(ModelError::UnknownClass { class, classes: network.classes() }.into());
+    }
+    check::decomposability(circuit)?;
+    deterministic(circuit, watch)?;
+    let methods = match (options.method, &options.proof) {
+        (Some(method), _) => vec![method],
+        (None, Some(_)) => vec![Method::Sat],
+        (None, None) => vec![Method::Exhaustive, Method::Walk, Method::Sat],
+    };
+    let mut passed_over = Vec::new();
+    for method in methods {
+        let found = match method {
+            Method::Exhaustive => exhaustive::compare(network, class, circuit, options, watch),
+            Method::Walk => walk::compare(network, class, circuit, options, watch),
+            Method::Sat => by_solver(network, class, circuit, options, watch),
+        };
+        match found {
+            Ok(counterexample) => return Ok(Verdict { method, counterexample, passed_over }),
+            Err(
+                error @ (QueryError::TooManySteps { .. }
+                | QueryError::TooManyPairs { .. }
+                | QueryError::TooManyConflicts { .. }
+                | QueryError::NotOrdered { .. }
+                | QueryError::LargeWeights
+                | QueryError::NoSolver),
+            ) => passed_over.push((method, error.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    let reasons = passed_over.into_iter().map(|(method, error)| format!("{}: {error}", method.name()));
+    Err(QueryError::Undecided(reasons.collect()))
+}
+
+#[cfg(feature = "sat")]
+fn by_solver(
+    network: &Network,
+    class: usize,
+    circuit: &Circuit,
+    options: &VerifyOptions,
+    watch: &Watch<'_>,
+) -> Result<Option<Counterexample>, QueryError> {
+    super::miter::compare(network, class, circuit, options, watch)
+}
+
+#[cfg(not(feature = "sat"))]
+fn by_solver(
+    _: &Network,
+    _: usize,
+    _: &Circuit,
+    _: &VerifyOptions,
+    _: &Watch<'_>,
+) -> Result<Option<Counterexample>, QueryError> {
+    Err(QueryError::NoSolver)
+}
+
+/// By structure or small tables where that is enough, else by the solver.
+fn deterministic(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), QueryError> {
+    match check::determinism(circuit, Effort::default(), watch)? {
+        Determinism::Holds => Ok(()),
+        Determinism::Fails(violation) => Err(violation.into()),
+        #[cfg(feature = "sat")]
+        Determinism::Undecided { .. } => super::at_most_one::check(circuit, watch),
+        #[cfg(not(feature = "sat"))]
+        Determinism::Undecided { .. } => Err(QueryError::NoSolver),
+    }
+}
+
+/// The variables in the order in which a walk from the root meets them, those that the circuit does not mention last.
+pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
+    let mut placed = vec![false; circuit.variables()];
+    let mut order = Vec::with_capacity(circuit.variables());
+    let mut place = |var: Var| {
+        if !std::mem::replace(&mut placed[var.index()], true) {
+            order.push(var);
+        }
+    };
+    let reachable = circuit.reachable();
+    for id in reachable.iter().rev() {
+        if let Node::Decision { var, .. } = circuit.node(*id) {
+            place(var);
+        }
+    }
+    for id in reachable {
+        if let Node::Literal(lit) = circuit.node(id) {
+            place(lit.var());
+        }
+    }
+    (0..circuit.variables()).map(Var::new).for_each(place);
+    order
+}

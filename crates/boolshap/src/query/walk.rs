@@ -1,0 +1,202 @@
+//! The circuit against the network along all paths at once, for ordered diagrams too wide for tables and solvers.
+//!
+//! Variable by variable in the diagram's order, the state of a path is the node that the diagram is at and, for each gate
+//! of the first layer, how much it still needs, clipped to "has it" and "can no longer get it". Paths with equal states
+//! have the same futures and go on as one. At the end the node is a constant, and the gates of the first layer are decided,
+//! so the deeper layers, evaluated by their definition, must give the same. Invariant: every entity's path is represented.
+//! Cost: two steps for each distinct pair of node and needs, of which there is a limit. Memory: all of them, to tell the
+//! way back to a difference.
+
+use super::verify::{Counterexample, in_order};
+use super::{QueryError, VerifyOptions};
+use crate::circuit::{Circuit, Node, NodeId};
+use crate::lit::{Var, Watch};
+use crate::model::{Network, Output};
+use std::collections::HashSet;
+
+/// A gate that can no longer get what it needs.
+const NEVER: i64 = i64::MAX;
+
+/// An entity on which they part, if there is one.
+pub(super) fn compare(
+    network: &Network,
+    class: usize,
+    circuit: &Circuit,
+    options: &VerifyOptions,
+    watch: &Watch<'_>,
+) -> Result<Option<Counterexample>, QueryError> {
+    let order = in_order(circuit);
+    let mut place = vec![0; circuit.variables()];
+    order.iter().enumerate().for_each(|(depth, var)| place[var.index()] = depth);
+    check_ordered(circuit, &place)?;
+    let first = FirstLayer::new(network)?;
+    let variables = order.len();
+
+    // Each level: how its states were reached, and which they are.
+    let mut levels: Vec<Vec<(u32, bool)>> = Vec::with_capacity(variables + 1);
+    let start: Vec<i64> = first.needs.clone();
+    let mut states: Vec<(Place, Vec<i64>)> = vec![(Place::of(circuit, circuit.root()), start)];
+    let mut remaining = first.totals.clone();
+    let mut pairs = 1;
+    for (depth, var) in order.iter().enumerate() {
+        watch.step(depth as u64, variables as u64)?;
+        for (left, weights) in remaining.iter_mut().zip(&first.weights) {
+            *left -= weights[var.index()].abs();
+        }
+        let mut known: HashSet<(Place, Vec<i64>)> = HashSet::new();
+        let mut next = Vec::new();
+        let mut ways = Vec::new();
+        for (index, (node, needs)) in states.iter().enumerate() {
+            if index % 4096 == 0 {
+                watch.check()?;
+            }
+            for value in [false, true] {
+                let child = node.step(circuit, *var, value);
+                let needs: Vec<i64> = needs
+                    .iter()
+                    .zip(&first.weights)
+                    .zip(&remaining)
+                    .map(|((&need, weights), &left)| {
+                        let weight = weights[var.index()];
+                        let need = match need {
+                            NEVER => return NEVER,
+                            need if (weight > 0) == value => (need - weight.abs()).max(0),
+                            need => need,
+                        };
+                        if need > left { NEVER } else { need }
+                    })
+                    .collect();
+                let state = (child, needs);
+                if known.insert(state.clone()) {
+                    next.push(state);
+                    ways.push((index as u32, value));
+                    pairs += 1;
+                    if pairs > options.max_pairs {
+                        let limit = options.max_pairs;
+                        return Err(QueryError::TooManyPairs { limit, depth, variables });
+                    }
+                }
+            }
+        }
+        levels.push(ways);
+        states = next;
+    }
+    for (index, (node, needs)) in states.iter().enumerate() {
+        let Place::Constant(label) = *node else {
+            return Err(QueryError::NotOrdered { problem: "a path ends before a constant".into() });
+        };
+        let hidden: Vec<bool> = needs.iter().map(|&need| need == 0).collect();
+        let expected = first.answer(network, &hidden) == class;
+        if label != expected {
+            let mut entity = vec![false; variables];
+            let mut at = index as u32;
+            for (var, ways) in order.iter().zip(&levels).rev() {
+                let (from, value) = ways[at as usize];
+                entity[var.index()] = value;
+                at = from;
+            }
+            return Ok(Some(Counterexample { entity, network: expected, circuit: label }));
+        }
+    }
+    Ok(None)
+}
+
+/// Where a path is in the diagram.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Node(NodeId),
+    Constant(bool),
+}
+
+impl Place {
+    fn of(circuit: &Circuit, id: NodeId) -> Self {
+        match circuit.node(id) {
+            Node::Constant(value) => Place::Constant(value),
+            _ => Place::Node(id),
+        }
+    }
+
+    /// Where it is after a variable has a value.
+    fn step(self, circuit: &Circuit, var: Var, value: bool) -> Self {
+        let Place::Node(id) = self else { return self };
+        match circuit.node(id) {
+            Node::Decision { var: asked, lo, hi } if asked == var => Place::of(circuit, if value { hi } else { lo }),
+            Node::Literal(lit) if lit.var() == var => Place::Constant(lit.holds(value)),
+            _ => self,
+        }
+    }
+}
+
+/// Every path asks variables in this order.
+fn check_ordered(circuit: &Circuit, place: &[usize]) -> Result<(), QueryError> {
+    let asked = |id: NodeId| match circuit.node(id) {
+        Node::Decision { var, .. } => Ok(place[var.index()]),
+        Node::Literal(lit) => Ok(place[lit.var().index()]),
+        Node::Constant(_) => Ok(usize::MAX),
+        _ => Err(QueryError::NotOrdered { problem: format!("node {id} is a gate") }),
+    };
+    for id in circuit.reachable() {
+        let own = asked(id)?;
+        for child in circuit.node(id).children() {
+            if asked(child)? <= own {
+                let problem = format!("node {child} asks a variable that stands before its parent's");
+                return Err(QueryError::NotOrdered { problem });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What reads the features: the first hidden layer, or the output if there is none.
+struct FirstLayer {
+    weights: Vec<Vec<i64>>,
+    needs: Vec<i64>,
+    totals: Vec<i64>,
+}
+
+impl FirstLayer {
+    fn new(network: &Network) -> Result<Self, QueryError> {
+        let small =
+            |number: i128| i64::try_from(number).ok().filter(|n| n.abs() < 1 << 60).ok_or(QueryError::LargeWeights);
+        let mut layer = FirstLayer { weights: Vec::new(), needs: Vec::new(), totals: Vec::new() };
+        let mut add = |weights: &[i128], need: i128| -> Result<(), QueryError> {
+            layer.weights.push(weights.iter().map(|&weight| small(weight)).collect::<Result<_, _>>()?);
+            let total = small(weights.iter().map(|weight| weight.abs()).sum())?;
+            let need = small(need.max(0))?;
+            layer.totals.push(total);
+            layer.needs.push(if need > total { NEVER } else { need });
+            Ok(())
+        };
+        match (network.hidden().first(), network.output()) {
+            (Some(gates), _) => gates.iter().try_for_each(|gate| add(gate.weights(), gate.need() as i128))?,
+            (None, Output::Step(gate)) => add(gate.weights(), gate.need() as i128)?,
+            (None, Output::Argmax(_)) => {
+                return Err(QueryError::NotOrdered { problem: "the network answers by its inputs' scores".into() });
+            }
+        }
+        Ok(layer)
+    }
+
+    /// The class when the first layer has these values.
+    fn answer(&self, network: &Network, first: &[bool]) -> usize {
+        let Some((_, deeper)) = network.hidden().split_first() else {
+            return usize::from(first[0]);
+        };
+        let mut values = first.to_vec();
+        for layer in deeper {
+            values = layer.iter().map(|gate| gate.evaluate(&values)).collect();
+        }
+        match network.output() {
+            Output::Step(gate) => usize::from(gate.evaluate(&values)),
+            Output::Argmax(scores) => {
+                let score = |class: usize| -> i128 {
+                    let signs = values.iter().map(|&value| if value { 1 } else { -1 });
+                    scores[class].weights().iter().zip(signs).map(|(weight, sign)| weight * sign).sum::<i128>()
+                        + scores[class].bias()
+                };
+                // The first of the largest.
+                (1..scores.len()).fold(0, |best, class| if score(class) > score(best) { class } else { best })
+            }
+        }
+    }
+}
