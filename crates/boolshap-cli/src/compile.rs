@@ -466,6 +466,7 @@ fn facts_text(facts: &Value) -> String {
     let texts = rest.into_iter().chain(time).map(|(name, value)| match name.as_str() {
         "seconds" => format!("{} s", number(value)),
         "size" => format!("size {}", number(value)),
+        "method" => value.as_str().unwrap_or_default().to_string(),
         name if value.as_u64() == Some(1) => format!("1 {}", name.trim_end_matches('s').replace('_', " ")),
         name => format!("{} {}", number(value), name.replace('_', " ")),
     });

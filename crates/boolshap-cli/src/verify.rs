@@ -3,11 +3,13 @@
 use crate::terminal::{note, output_path, print, print_json, seconds, usage, with_timeout};
 use anyhow::{Context, bail};
 use boolshap::circuit::{Circuit, NamedCircuit, Node, NodeId};
+use boolshap::data::WholeFile;
 use boolshap::lit::Watch;
 use boolshap::model::Model;
 use boolshap::query::{Counterexample, Method, Verdict, VerifyOptions, verify};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -72,20 +74,18 @@ impl Verify {
         if self.proof.is_some() && classes.len() > 1 {
             return usage("a proof is of one class: say which with --class");
         }
-        // The solver writes beside the place, and the checked proof takes it.
-        let target = self.proof.as_deref().map(output_path);
-        let unfinished = target.as_deref().map(beside).transpose()?;
+        // The solver writes elsewhere, and what is checked is copied to its place.
+        let kept = self.proof.as_deref().map(KeptProof::begin).transpose()?;
         let options = VerifyOptions {
             method: self.method.map(|method| match method {
                 MethodName::Exhaustive => Method::Exhaustive,
                 MethodName::Sat => Method::Sat,
                 MethodName::Walk => Method::Walk,
             }),
-            proof: unfinished.as_ref().map(|file| file.path().to_path_buf()),
+            proof: kept.as_ref().map(|kept| kept.folder.path().join("proof")),
             ..VerifyOptions::default()
         };
         let mut verdict = None;
-        let _gone = unfinished.as_ref().map(|file| Gone(formula_of(file.path())));
         for (class, circuit) in &classes {
             let found = with_timeout("verifying", self.timeout, |watch| {
                 verify(&model.network, *class, circuit, &options, watch).map_err(anyhow::Error::from)
@@ -102,10 +102,8 @@ impl Verify {
             note(&format!("{} has no answer: {reason}", method.name()));
         }
         let seconds = start.elapsed().as_secs_f64();
-        if let (Some(file), Some(target), None) = (unfinished, &target, &counterexample) {
-            let [unfinished, formula] = [file.path(), target].map(formula_of);
-            std::fs::rename(unfinished, &formula).with_context(|| formula.display().to_string())?;
-            file.persist(target).with_context(|| target.display().to_string())?;
+        if let (Some(kept), None) = (kept, &counterexample) {
+            kept.finish()?;
         }
         let values = |found: &Counterexample| -> serde_json::Map<String, Value> {
             model.features.iter().cloned().zip(found.entity.iter().map(|&bit| u8::from(bit).into())).collect()
@@ -169,26 +167,34 @@ fn decided(circuit: &Circuit, entity: &[bool], names: &[String]) -> String {
     }
 }
 
-/// A file in the same folder that goes away unless it is put in place.
-fn beside(target: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::NamedTempFile::new_in(folder).with_context(|| target.display().to_string())
+/// A proof and its clauses on their way to where they are kept, both or neither.
+struct KeptProof {
+    folder: tempfile::TempDir,
+    /// What the solver calls them, and the files they become.
+    files: [(&'static str, PathBuf, WholeFile); 2],
 }
 
-/// The clauses that a proof refutes stand beside it.
-fn formula_of(proof: &Path) -> PathBuf {
-    let mut name = proof.as_os_str().to_owned();
-    name.push(".cnf");
-    name.into()
-}
+impl KeptProof {
+    fn begin(target: &Path) -> anyhow::Result<Self> {
+        let proof = output_path(target);
+        let mut formula = proof.as_os_str().to_owned();
+        formula.push(".cnf");
+        let file = |name: &'static str, path: PathBuf| {
+            let file = WholeFile::create(&path).with_context(|| path.display().to_string())?;
+            anyhow::Ok((name, path, file))
+        };
+        let files = [file("proof", proof)?, file("proof.cnf", formula.into())?];
+        Ok(KeptProof { folder: tempfile::tempdir().context("a folder for the solver")?, files })
+    }
 
-/// A file that goes away, if it is still there.
-struct Gone(PathBuf);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        // It may have been put in its place, or never written.
-        let _ = std::fs::remove_file(&self.0);
+    fn finish(self) -> anyhow::Result<()> {
+        for (name, path, mut file) in self.files {
+            let place = || path.display().to_string();
+            let mut written = File::open(self.folder.path().join(name)).with_context(place)?;
+            std::io::copy(&mut written, &mut file).with_context(place)?;
+            file.finish().with_context(place)?;
+        }
+        Ok(())
     }
 }
 
