@@ -4,9 +4,9 @@ export BOOLSHAP_SKIPPED := $(CURDIR)/target/skipped.txt
 VENV := target/venv
 BINARY := $(CURDIR)/target/debug/boolshap
 
-.PHONY: test prepare format lint core rust python fresh-list skipped
+.PHONY: test prepare format supply lint core rust python fresh-list skipped soak
 
-test: prepare fresh-list format lint core rust python skipped
+test: prepare fresh-list format supply lint core rust python skipped
 
 # A C++ compiler, and the tests' own Python environment.
 prepare:
@@ -17,6 +17,10 @@ fresh-list:
 
 format:
 	cargo fmt --all --check
+
+# Licences, sources and versions of what the build depends on.
+supply:
+	python3 tests/supply/check.py
 
 lint:
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
@@ -29,7 +33,7 @@ core:
 rust:
 	cargo test --workspace
 
-# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn and PySDD.
+# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others.
 python:
 	cargo build --workspace --bins --examples
 	BOOLSHAP_BINARY=$(BINARY) SDD_FILES_BIN=$(CURDIR)/target/debug/examples/sdd_files $(VENV)/bin/python -m pytest -q tests/python
@@ -37,3 +41,8 @@ python:
 skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
+
+# Longer: a hundred programs killed at random moments.
+soak: prepare
+	cargo build --workspace --bins
+	BOOLSHAP_KILLS=100 BOOLSHAP_BINARY=$(BINARY) $(VENV)/bin/python -m pytest -q tests/python/test_trust.py

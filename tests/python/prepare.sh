@@ -24,9 +24,11 @@ if [ ${#packages[@]} -gt 0 ]; then
 fi
 
 stamp=$venv/requirements.installed
-if ! cmp -s "$here/requirements.txt" "$stamp"; then
+wanted=$(cat "$here/requirements.txt" "$here/requirements-no-deps.txt")
+if [ "$wanted" != "$(cat "$stamp" 2>/dev/null)" ]; then
   rm -rf "$venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
-  cp "$here/requirements.txt" "$stamp"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$here/requirements-no-deps.txt"
+  echo "$wanted" > "$stamp"
 fi

@@ -2,7 +2,8 @@
 //!
 //! Every line ends in `0`. `o ID 0`, `a ID 0`, `t ID 0` and `f ID 0` are an or-gate, an and-gate, true and false;
 //! `SRC DST lit... 0` is an arc along which the literals hold. The root is node 1, lines come in any order, and the
-//! number of variables is not in the file. The certified variant writes more numbers after a node's id: it is refused,
+//! number of variables is not in the file. Newer versions write a second list behind the literals, which is read if it is
+//! empty (`SRC DST lit... 0 0`) and else refused. The certified variant writes more numbers after a node's id: it is refused,
 //! because what it says is not only a circuit.
 
 use super::error::syntax;
@@ -92,6 +93,13 @@ impl File {
     ) -> Result<(), CircuitError> {
         let source: u64 = number(source, "a node's id", line)?;
         let target = number(target, "a node's id", line)?;
+        let literals = match literals {
+            [first @ .., "0"] => first,
+            all => all,
+        };
+        if literals.contains(&"0") {
+            return Err(syntax(line, "numbers behind the literals of an arc: what they say is not read".into()));
+        }
         let literals = literals.iter().map(|word| {
             let code: i32 = number(word, "a literal", line)?;
             let lit = Lit::from_dimacs(code).filter(|lit| lit.var().index() < variables);

@@ -208,7 +208,7 @@ impl<K: Key> Distinct<K> {
                 *start += 1;
                 let number = numbers.next().expect("a number for each key");
                 *number = match found & KNOWN {
-                    0 => base + offsets[pile] + (found & !SEVERAL) | (found & SEVERAL) << 1,
+                    0 => (base + offsets[pile] + (found & !SEVERAL)) | ((found & SEVERAL) << 1),
                     _ => resolve(found & !KNOWN) | SHARED,
                 };
             });
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn halves_stand_in_the_order_of_their_bits() {
-        let words: Vec<u64> = (0..70_000u64).map(|k| (k % 97) << 32 | k % 89).collect();
+        let words: Vec<u64> = (0..70_000u64).map(|k| ((k % 97) << 32) | (k % 89)).collect();
         let (mut both, mut low) = (Vec::new(), Vec::new());
         let mut distinct = Distinct::default();
         let found: Vec<u32> = distinct.find(&Halves(&words), |_| None).iter().collect();

@@ -11,7 +11,6 @@ use super::distinct::{Distinct, Halves, Keys, LowHalves, SHARED};
 use super::{DiagramError, Obdd};
 use crate::lit::Var;
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stands where a parent is not known yet.
 const OPEN: u32 = u32::MAX;
@@ -135,8 +134,10 @@ impl Reducer {
     pub(super) fn words(&mut self, words: &[u64], variables: usize) -> Result<Row, DiagramError> {
         if variables <= DIRECT_VARIABLES {
             let mask = (1u64 << (1 << variables)) - 1;
-            let nodes = self.small_functions(words.iter().map(|word| (word & mask) as usize), variables)?;
-            return Ok(Row(words.iter().map(|word| nodes[(word & mask) as usize] | SHARED).collect()));
+            let mut used = Used::new(words.len());
+            words.iter().for_each(|word| used.add((word & mask) as usize));
+            let nodes = self.small_functions(used, variables)?;
+            return Ok(Row(words.iter().map(|word| nodes.node((word & mask) as usize) | SHARED).collect()));
         }
         if variables == DIRECT_VARIABLES + 1 {
             return self.five_variables(&LowHalves(words));
@@ -151,55 +152,49 @@ impl Reducer {
         let halves = |function: u32| [(function & 0xFFFF) as usize, (function >> 16) as usize];
         let mut distinct = Distinct::default();
         // A function of four variables is known by its bits; its node follows.
-        let four: Vec<AtomicBool> = (0..1 << 16).map(|_| AtomicBool::new(false)).collect();
-        let found = distinct.find(functions, |function| {
-            let [lo, hi] = halves(function);
-            (lo == hi).then(|| {
-                four[lo].store(true, Ordering::Relaxed);
-                lo as u32
-            })
+        let four = |function: u32| Some(halves(function)).filter(|[lo, hi]| lo == hi).map(|[four, _]| four);
+        let found = distinct.find(functions, |function| four(function).map(|four| four as u32));
+        let mut used = Used::new(functions.len());
+        functions.each(0..functions.len(), |function| {
+            if let Some(four) = four(function) {
+                used.add(four);
+            }
         });
-        let four = four.into_iter().enumerate().filter(|(_, used)| used.load(Ordering::Relaxed)).map(|(four, _)| four);
-        let nodes = self.small_functions(four.chain(found.iter().flat_map(halves)), DIRECT_VARIABLES)?;
+        found.iter().flat_map(halves).for_each(|four| used.add(four));
+        let nodes = self.small_functions(used, DIRECT_VARIABLES)?;
         let mut row = Row::default();
-        distinct.hand_back(functions, self.next, |function| nodes[function as usize], &mut row.0);
-        let level = found.iter().map(|function| halves(function).map(|half| nodes[half])).collect();
+        distinct.hand_back(functions, self.next, |four| nodes.node(four as usize), &mut row.0);
+        let level = found.iter().map(|function| halves(function).map(|half| nodes.node(half))).collect();
         self.push(level)?;
         Ok(row)
     }
 
     /// The levels of functions of up to four variables, given as numbers: the nodes of those that are used.
-    fn small_functions(
-        &mut self,
-        used: impl Iterator<Item = usize>,
-        variables: usize,
-    ) -> Result<Vec<u32>, DiagramError> {
-        let mut marks = vec![false; 1 << (1 << variables)];
-        used.for_each(|function| marks[function] = true);
-        let mut all = vec![marks];
+    fn small_functions(&mut self, used: Used, variables: usize) -> Result<Nodes, DiagramError> {
+        let mut all = vec![used.list()];
         for left in (0..variables).rev() {
             let (half, mask) = (1 << left, (1 << (1 << left)) - 1);
-            let mut marks = vec![false; 1 << half];
-            for (function, _) in all[all.len() - 1].iter().enumerate().filter(|(_, used)| **used) {
-                marks[function & mask] = true;
-                marks[function >> half] = true;
-            }
-            all.push(marks);
+            let above = all.last().expect("there is a level");
+            let mut below: Vec<usize> = above.iter().flat_map(|function| [function & mask, function >> half]).collect();
+            below.sort_unstable();
+            below.dedup();
+            all.push(below);
         }
-        let mut nodes = vec![0, 1];
-        for (left, marks) in all.into_iter().rev().skip(1).enumerate() {
+        let mut nodes = Nodes::new(vec![0, 1], vec![0, 1]);
+        for (left, functions) in all.into_iter().rev().skip(1).enumerate() {
             let (half, mask) = (1 << left, (1 << (1 << left)) - 1);
             let mut level = Vec::new();
-            let mut next = vec![0; marks.len()];
-            for (function, _) in marks.iter().enumerate().filter(|(_, used)| **used) {
-                let [lo, hi] = [nodes[function & mask], nodes[function >> half]];
-                next[function] = if lo == hi { lo } else { self.next + level.len() as u32 };
+            let mut made = Vec::with_capacity(functions.len());
+            for &function in &functions {
+                let [lo, hi] = [nodes.node(function & mask), nodes.node(function >> half)];
+                made.push(if lo == hi { lo } else { self.next + level.len() as u32 });
                 if lo != hi {
                     level.push([lo, hi]);
                 }
             }
             self.push(level)?;
-            nodes = next;
+            // The functions of no variable are both there, used or not.
+            nodes = Nodes::new(functions, made);
         }
         Ok(nodes)
     }
@@ -224,6 +219,70 @@ impl Reducer {
         let mut made = self.levels.into_iter();
         let mut level = |&var: &Var| if has_level(var) { made.next().unwrap_or_default() } else { Vec::new() };
         Obdd::from_levels(order.to_vec(), order.iter().rev().map(&mut level).collect(), root)
+    }
+}
+
+/// Up to so many functions, a list of them is quicker than an array of all.
+const FEW: usize = 1 << 12;
+
+/// The functions of four variables that occur.
+enum Used {
+    Few(Vec<usize>),
+    Marked(Vec<bool>),
+}
+
+impl Used {
+    /// For those of so many functions of five.
+    fn new(functions: usize) -> Self {
+        if functions <= FEW { Used::Few(Vec::new()) } else { Used::Marked(vec![false; 1 << 16]) }
+    }
+
+    fn add(&mut self, function: usize) {
+        match self {
+            Used::Few(list) => list.push(function),
+            Used::Marked(marks) => marks[function] = true,
+        }
+    }
+
+    /// Ascending.
+    fn list(self) -> Vec<usize> {
+        match self {
+            Used::Few(mut list) => {
+                list.sort_unstable();
+                list.dedup();
+                list
+            }
+            Used::Marked(marks) => {
+                marks.iter().enumerate().filter(|(_, used)| **used).map(|(index, _)| index).collect()
+            }
+        }
+    }
+}
+
+/// The nodes of some functions.
+enum Nodes {
+    Few { functions: Vec<usize>, nodes: Vec<u32> },
+    Direct(Vec<u32>),
+}
+
+impl Nodes {
+    /// Of functions in ascending order.
+    fn new(functions: Vec<usize>, nodes: Vec<u32>) -> Self {
+        let bound = functions.last().map_or(0, |last| last + 1);
+        if functions.len() <= FEW && bound > FEW {
+            return Nodes::Few { functions, nodes };
+        }
+        let mut direct = vec![0; bound];
+        functions.iter().zip(nodes).for_each(|(&function, node)| direct[function] = node);
+        Nodes::Direct(direct)
+    }
+
+    #[inline]
+    fn node(&self, function: usize) -> u32 {
+        match self {
+            Nodes::Few { functions, nodes } => nodes[functions.partition_point(|&other| other < function)],
+            Nodes::Direct(nodes) => nodes[function],
+        }
     }
 }
 

@@ -84,10 +84,10 @@ impl Definition {
             let mut alone = Bits::new(expected);
             alone.push(entity);
             self.players.check_rows(&alone).map_err(|error| error.with_entity(|_| number))?;
-            if let Population::Constrained(_, formula) = &self.population {
-                if !formula.holds(entity) {
-                    return Err(wrong(EntityProblem::BreaksConstraint));
-                }
+            if let Population::Constrained(_, formula) = &self.population
+                && !formula.holds(entity)
+            {
+                return Err(wrong(EntityProblem::BreaksConstraint));
             }
             let count = self.players.len();
             let mut values = Vec::with_capacity(1 << count);
@@ -162,10 +162,10 @@ impl Definition {
 
     /// The probability of an entity, up to a factor, by its absent players alone.
     fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> UBig {
-        if let Population::Constrained(_, formula) = &self.population {
-            if !formula.holds(entity) {
-                return UBig::ZERO;
-            }
+        if let Population::Constrained(_, formula) = &self.population
+            && !formula.holds(entity)
+        {
+            return UBig::ZERO;
         }
         let mut weight = UBig::ONE;
         for player in (0..self.players.len()).filter(|&player| !is_in(player)) {

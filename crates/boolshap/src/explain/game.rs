@@ -155,10 +155,10 @@ impl Game {
     pub(super) fn check_entities(&self, entities: &Bits) -> Result<(), ExplainError> {
         check_width(entities, self.labels.variables())?;
         self.players.check_rows(entities)?;
-        if let Some(constraint) = &self.constraint {
-            if let Some(entity) = (0..entities.rows()).find(|&row| !constraint.holds(&entities.row(row))) {
-                return Err(ExplainError::Entity { entity, problem: EntityProblem::BreaksConstraint });
-            }
+        if let Some(constraint) = &self.constraint
+            && let Some(entity) = (0..entities.rows()).find(|&row| !constraint.holds(&entities.row(row)))
+        {
+            return Err(ExplainError::Entity { entity, problem: EntityProblem::BreaksConstraint });
         }
         Ok(())
     }

@@ -51,8 +51,8 @@ pub struct FloatGame<'g> {
 }
 
 enum FloatForm<'g> {
-    Paths { engine: FastEngine, starts: &'g Starts },
-    Vertices { above: FastEngine, below: Option<FastEngine>, starts: &'g Starts, playing: Vec<usize> },
+    Paths { engine: Box<FastEngine>, starts: &'g Starts },
+    Vertices { above: Box<FastEngine>, below: Option<Box<FastEngine>>, starts: &'g Starts, playing: Vec<usize> },
     Sample,
 }
 
@@ -62,7 +62,7 @@ impl<'g> FloatGame<'g> {
         let engine = |weighted: &Weighted| {
             let tape = Tape::new(&weighted.circuit, |var| weighted.one_hot[var.index()]);
             let player_of = tape.players.iter().map(|var| game.players.of(var.index())).collect();
-            FastEngine::of_players(&game.labels, tape, player_of, game.players.len())
+            Box::new(FastEngine::of_players(&game.labels, tape, player_of, game.players.len()))
         };
         let form = match &game.form {
             Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts },
@@ -91,7 +91,7 @@ impl<'g> FloatGame<'g> {
                     let at = |start: usize| value_at(engine, 1, |_, var| starts.float(start, var.index()))[0];
                     (0..starts.len()).map(|start| starts.share(start) * at(start)).sum()
                 };
-                value(above) / below.as_ref().map_or(1.0, value)
+                value(above) / below.as_ref().map_or(1.0, |below| value(below))
             }
             (FloatForm::Sample, Form::Sample { sample, labels }) => {
                 let positive = sample.counts.iter().zip(labels).filter(|(_, label)| **label).map(|(count, _)| count);
