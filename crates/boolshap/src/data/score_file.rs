@@ -287,7 +287,7 @@ mod tests {
             let table = Table::open(&parquet).unwrap();
             let types: Vec<DataType> = (0..6).map(|column| table.field(column).data_type().clone()).collect();
             let score = if exact { DataType::Utf8 } else { DataType::Float64 };
-            assert_eq!(types, [DataType::Utf8, DataType::Int64, DataType::Int8, score.clone(), score.clone(), score]);
+            assert_eq!(types, [DataType::Utf8, DataType::Int64, DataType::Int32, score.clone(), score.clone(), score]);
         }
     }
 
