@@ -148,12 +148,17 @@ impl Explain {
             });
             about.into_iter().for_each(|(key, text)| summary[key] = text.into());
             print_json(&summary)?;
+        } else if let Some(path) = &self.output {
+            let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
+            let [distribution, players, index] = ["distribution", "players", "index"].map(|key| &about[key]);
+            let constraint = about.get("constraint").map_or(String::new(), |file| format!(" given {file}"));
+            print(&format!(
+                "{} rows{distinct} explained in {seconds:.2} s ({index}, {distribution}{constraint}, players {players}): {}",
+                thousands(rows),
+                path.display()
+            ))?;
         } else {
             print(&format!("({})", self.meaning(&about)))?;
-            if let Some(path) = &self.output {
-                let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
-                print(&format!("{} rows{distinct} explained in {seconds:.2} s: {}", thousands(rows), path.display()))?;
-            }
         }
         Ok(())
     }
