@@ -165,9 +165,12 @@ impl Explain {
 
     /// What the scores are.
     fn about(&self, asked: Asked) -> BTreeMap<String, String> {
+        // Files by their names alone: where they lie is nobody else's business.
+        let (kind, file) = self.game.distribution.split_once(':').unwrap_or((&self.game.distribution, ""));
+        let distribution = if file.is_empty() { kind.into() } else { format!("{kind}:{}", file_name(Path::new(file))) };
         let mut about: BTreeMap<String, String> = [
-            ("distribution", self.game.distribution.as_str()),
-            ("players", &self.game.players),
+            ("distribution", distribution.as_str()),
+            ("players", &file_name(Path::new(&self.game.players))),
             ("index", asked.index.name()),
             ("engine", asked.engine_name()),
             ("checked", asked.index.checked()),
@@ -175,7 +178,7 @@ impl Explain {
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .into();
         if let Some(constraint) = &self.game.constraint {
-            about.insert("constraint".into(), constraint.display().to_string());
+            about.insert("constraint".into(), file_name(constraint));
         }
         about
     }
@@ -243,6 +246,10 @@ fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
         false => text.split(',').map(String::from).collect(),
     };
     given.iter().flat_map(split).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Means as JSON numbers, or as texts of fractions.

@@ -60,6 +60,14 @@ pub enum QueryError {
     /// Weights that the walk or the solver cannot sum up.
     #[error("the weights of the network are too large for this method")]
     LargeWeights,
+    /// A circuit that makes more clauses than the solver should be given.
+    #[error("the circuit has {nodes} nodes, more than the {limit} that the solver is given")]
+    TooManyNodes {
+        /// The nodes.
+        nodes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The solver had more conflicts than allowed.
     #[error("the solver has not decided within {conflicts} conflicts")]
     TooManyConflicts {

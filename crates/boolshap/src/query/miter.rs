@@ -25,6 +25,10 @@ pub(super) fn compare(
     options: &VerifyOptions,
     watch: &Watch<'_>,
 ) -> Result<Option<Counterexample>, QueryError> {
+    let (nodes, limit) = (circuit.stored_nodes(), options.max_solver_nodes);
+    if nodes > limit {
+        return Err(QueryError::TooManyNodes { nodes, limit });
+    }
     let clauses = differ(network, class, circuit)?;
     let mut solver = CaDiCal::new();
     match &options.proof {

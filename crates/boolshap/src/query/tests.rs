@@ -235,6 +235,9 @@ fn what_cannot_be_compared_is_refused() {
     let none = VerifyOptions { method: Some(Method::Exhaustive), max_steps: 1.0, ..options.clone() };
     let error = verify(&network(3), 1, &circuit, &none, &Watch::unlimited()).unwrap_err().to_string();
     assert!(error.starts_with("nothing is proved: exhaustive: comparing all 2^3 inputs would take"), "{error}");
+    let sat = VerifyOptions { method: Some(Method::Sat), max_solver_nodes: 1, ..options.clone() };
+    let error = verify(&network(3), 1, &circuit, &sat, &Watch::unlimited()).unwrap_err().to_string();
+    assert!(error.contains("more than the 1 that the solver is given") || cfg!(not(feature = "sat")), "{error}");
     let walk = VerifyOptions { method: Some(Method::Walk), max_pairs: 2, ..options };
     let error = verify(&network(3), 1, &circuit, &walk, &Watch::unlimited()).unwrap_err().to_string();
     assert!(error.contains("has met 2 pairs of a node and partial sums after"), "{error}");

@@ -39,6 +39,8 @@ pub struct VerifyOptions {
     pub proof: Option<PathBuf>,
     /// The most steps of the exhaustive method.
     pub max_steps: f64,
+    /// The most nodes of a circuit that the solver is given, at some 300 bytes each.
+    pub max_solver_nodes: usize,
     /// The most conflicts of the solver.
     pub max_conflicts: u64,
     /// The most pairs of the walk.
@@ -47,7 +49,14 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        VerifyOptions { method: None, proof: None, max_steps: 1e12, max_conflicts: 20_000_000, max_pairs: 1 << 24 }
+        VerifyOptions {
+            method: None,
+            proof: None,
+            max_steps: 1e12,
+            max_solver_nodes: 1 << 22,
+            max_conflicts: 20_000_000,
+            max_pairs: 1 << 24,
+        }
     }
 }
 
@@ -125,6 +134,7 @@ pub fn verify(
                 error @ (QueryError::TooManySteps { .. }
                 | QueryError::TooManyPairs { .. }
                 | QueryError::TooManyConflicts { .. }
+                | QueryError::TooManyNodes { .. }
                 | QueryError::NotOrdered { .. }
                 | QueryError::LargeWeights
                 | QueryError::NoSolver),
