@@ -4,9 +4,9 @@ export BOOLSHAP_SKIPPED := $(CURDIR)/target/skipped.txt
 VENV := target/venv
 BINARY := $(CURDIR)/target/debug/boolshap
 
-.PHONY: test prepare format supply lint core rust python fresh-list skipped soak
+.PHONY: test prepare format supply lint core rust python package wheel fresh-list skipped soak
 
-test: prepare fresh-list format supply lint core rust python skipped
+test: prepare fresh-list format supply lint core rust python package skipped
 
 # A C++ compiler, and the tests' own Python environment.
 prepare:
@@ -38,11 +38,22 @@ python:
 	cargo build --workspace --bins --examples
 	BOOLSHAP_BINARY=$(BINARY) SDD_FILES_BIN=$(CURDIR)/target/debug/examples/sdd_files $(VENV)/bin/python -m pytest -q tests/python
 
+# The Python package: its wheel in a fresh virtual environment. Compiled as the tests are; `make wheel` optimises fully.
+package:
+	python/tests/run.sh target/package-venv dev
+
+# The wheel for users, in target/wheels.
+wheel:
+	python/build_wheel.sh target/wheel-venv release target/wheels
+
 skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
 
-# Longer: a hundred programs killed at random moments.
+# Longer: a hundred programs killed at random moments, and every reader fuzzed for so many seconds.
+FUZZ_SECONDS ?= 180
 soak: prepare
 	cargo build --workspace --bins
-	BOOLSHAP_KILLS=100 BOOLSHAP_BINARY=$(BINARY) $(VENV)/bin/python -m pytest -q tests/python/test_trust.py
+	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 BOOLSHAP_BINARY=$(BINARY) \
+		$(VENV)/bin/python -m pytest -q tests/python/test_trust.py tests/python/test_interrupt.py
+	BOOLSHAP_BINARY=$(BINARY) fuzz/soak.sh $(FUZZ_SECONDS)

@@ -29,6 +29,7 @@ TWICE = {
     "rand": "candle",
     "rand_chacha": "rand through candle",
     "rand_core": "rand through candle",
+    "rustc-hash": "oxidd and numpy have not agreed",
     "syn": "derive macros between two versions",
     "thiserror": "tokenizers through candle",
     "thiserror-impl": "thiserror",

@@ -9,7 +9,7 @@ use crate::terminal::{thousands, with_progress};
 use anyhow::{Context, ensure};
 use boolshap::circuit::lower_obdd;
 use boolshap::data::{Binariser, CHUNK_ROWS, Code, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile};
-use boolshap::data::{ScoreRows, ScoreSink, Seeded, Tally, WholeFile, quote_csv};
+use boolshap::data::{ScoreRows, ScoreSink, Seeded, SpareFolder, Tally, WholeFile, quote_csv};
 use boolshap::diagram::{DirectOptions, compile_direct};
 use boolshap::explain::{Distribution, FastEngine, Scorer, Streamed, explain_stream};
 use boolshap::lit::Watch;
@@ -38,7 +38,7 @@ pub(crate) struct StreamTimes {
 
 impl StreamTimes {
     pub(crate) fn measure(rows: u64) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir()?;
+        let folder = SpareFolder::new()?;
         with_progress("measuring", |watch| Self::measure_in(folder.path(), rows, watch))
     }
 

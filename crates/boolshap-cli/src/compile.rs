@@ -6,8 +6,8 @@ use crate::verify::prove;
 use anyhow::{Context, anyhow, bail};
 use boolshap::circuit::check::{self, Determinism};
 use boolshap::circuit::{
-    Circuit, Lowering, NamedCircuit, fan_in_two, lower_obdd, lower_sdd, lower_sdd_file, paper_form, read_d4, read_nnf,
-    smooth,
+    Circuit, Lowering, NamedCircuit, fan_in_two, lower_obdd, lower_sdd, lower_sdd_file, paper_form_within, read_d4,
+    read_nnf, smooth_within,
 };
 use boolshap::data::{Table, WholeFile};
 use boolshap::diagram::{
@@ -108,10 +108,17 @@ impl Shape {
         if self.smooth && self.fan_in_2 { Lowering::Gates } else { Lowering::Decisions }
     }
 
-    pub(crate) fn apply(&self, circuit: Circuit) -> anyhow::Result<Circuit> {
+    /// Smoothing ends at the limit of nodes, 100 million unless told.
+    pub(crate) fn apply(
+        &self,
+        circuit: Circuit,
+        max_nodes: Option<usize>,
+        watch: &Watch<'_>,
+    ) -> anyhow::Result<Circuit> {
+        let max_nodes = max_nodes.unwrap_or(100_000_000);
         Ok(match (self.smooth, self.fan_in_2) {
-            (true, true) => paper_form(&circuit)?,
-            (true, false) => smooth(&circuit)?,
+            (true, true) => paper_form_within(&circuit, max_nodes, watch)?,
+            (true, false) => smooth_within(&circuit, max_nodes, watch)?,
             (false, true) => fan_in_two(&circuit)?,
             (false, false) => circuit.compacted()?,
         })
@@ -267,7 +274,7 @@ impl Compile {
             let told = circuit.variables();
             return usage(format!("--variables {asked}, but {} itself says that there are {told}", place()));
         }
-        let circuit = if route == "cnf" { circuit } else { self.shaped(circuit, stages, Instant::now())? };
+        let circuit = if route == "cnf" { circuit } else { self.shaped(circuit, stages, Instant::now(), watch)? };
         let features = match &self.features {
             Some(path) => names(path, circuit.variables())?,
             None => Model::default_features(circuit.variables()),
@@ -398,7 +405,7 @@ impl Compile {
         let begin = Instant::now();
         let circuit = lower_obdd(&diagram)?;
         drop(diagram);
-        Ok((route.name(), self.shaped(circuit, stages, begin)?))
+        Ok((route.name(), self.shaped(circuit, stages, begin, watch)?))
     }
 
     /// Steps (b) and (c) of the paper.
@@ -410,7 +417,7 @@ impl Compile {
         stages.add("sdd", begin, facts);
         let begin = Instant::now();
         let circuit = lower_sdd(manager, root, self.shape.lowering())?;
-        self.shaped(circuit, stages, begin)
+        self.shaped(circuit, stages, begin, watch)
     }
 
     fn of_sdd_file(&self, stages: &mut Stages, watch: &Watch<'_>) -> anyhow::Result<Circuit> {
@@ -427,8 +434,14 @@ impl Compile {
         Ok(lower_sdd_file(&file, vtree.variables(), self.shape.lowering())?)
     }
 
-    fn shaped(&self, circuit: Circuit, stages: &mut Stages, begin: Instant) -> anyhow::Result<Circuit> {
-        let circuit = self.shape.apply(circuit)?;
+    fn shaped(
+        &self,
+        circuit: Circuit,
+        stages: &mut Stages,
+        begin: Instant,
+        watch: &Watch<'_>,
+    ) -> anyhow::Result<Circuit> {
+        let circuit = self.shape.apply(circuit, self.max_nodes, watch)?;
         stages.add("circuit", begin, json!({"nodes": circuit.graph_size().0}));
         if let Some(limit) = self.max_nodes.filter(|&limit| circuit.stored_nodes() > limit) {
             let nodes = circuit.stored_nodes();

@@ -1,7 +1,7 @@
 //! `boolshap convert`: a circuit in other programs' formats.
 
 use crate::compile::Shape;
-use crate::terminal::{output_path, usage};
+use crate::terminal::{output_path, usage, with_progress};
 use anyhow::Context;
 use boolshap::circuit::{NamedCircuit, expand_decisions, write_d4, write_dot, write_nnf};
 use boolshap::data::WholeFile;
@@ -36,10 +36,10 @@ impl Convert {
             (Some(class), false) => named.class(class).with_context(|| self.circuit.display().to_string())?,
             (None, true) => named.circuit,
         };
-        let circuit = self.shape.apply(expand_decisions(&circuit)?)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
+        let circuit = with_progress("converting", |watch| self.shape.apply(expand_decisions(&circuit)?, None, watch))?;
         match extension {
             "nnf" => write_nnf(&circuit, &mut file).with_context(place)?,
             "ddnnf" => write_d4(&circuit, &mut file).with_context(place)?,

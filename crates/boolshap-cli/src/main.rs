@@ -17,6 +17,7 @@ mod first_rows;
 mod game_options;
 mod import;
 mod info;
+mod memory;
 mod predict;
 mod scoring;
 mod terminal;
@@ -34,6 +35,9 @@ struct Arguments {
     /// Threads to use (all cores by default)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
+    /// Stop with an error when the program holds more memory than this, in GiB (seven eighths of the machine's by default)
+    #[arg(long, global = true, value_name = "GIB", value_parser = memory::gibibytes)]
+    max_memory: Option<u64>,
     #[command(subcommand)]
     command: Command,
 }
@@ -56,8 +60,8 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
+        _ if terminal::was_interrupted() => ExitCode::from(130),
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) if terminal::was_interrupted() => ExitCode::from(130),
         // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     terminal::catch_interrupts()?;
+    memory::watch(arguments.max_memory);
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

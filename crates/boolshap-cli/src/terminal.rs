@@ -1,5 +1,6 @@
 //! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C.
 
+use crate::memory;
 use boolshap::data::remove_unfinished_files;
 use boolshap::lit::Watch;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -12,14 +13,23 @@ use std::time::Duration;
 static STOP: AtomicBool = AtomicBool::new(false);
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 
-/// The first Ctrl-C asks the work to stop; the second ends the program where it is.
+/// How long work that was asked to stop may take to do so by itself.
+const GRACE: Duration = Duration::from_millis(400);
+
+/// The first Ctrl-C asks the work to stop and ends the program soon after if it does not, as where a library or a pipe
+/// cannot be asked; the second ends it at once. No file gets its name after the first.
+#[expect(clippy::exit, reason = "the thread that works cannot be asked any more")]
 pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
-    #[expect(clippy::exit, reason = "a second Ctrl-C must end the program from the handler's thread")]
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
-            remove_unfinished_files();
             std::process::exit(130);
         }
+        remove_unfinished_files();
+        // Not in the handler itself: it is to be there for the second Ctrl-C.
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            std::process::exit(130);
+        });
     })?;
     Ok(())
 }
@@ -50,7 +60,7 @@ pub(crate) fn with_row_progress<T>(what: &'static str, work: impl FnOnce(&Watch<
         }
         bar.set_position(done);
     };
-    let result = work(&Watch::unlimited().stop_flag(&STOP).progress(&report));
+    let result = work(&Watch::unlimited().stop_flag(&STOP).memory_flag(&memory::IS_FULL).progress(&report));
     bar.finish_and_clear();
     result
 }
@@ -65,7 +75,7 @@ pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work:
         bar.set_length(total);
         bar.set_position(done);
     };
-    let watch = Watch::unlimited().stop_flag(&STOP).progress(&report);
+    let watch = Watch::unlimited().stop_flag(&STOP).memory_flag(&memory::IS_FULL).progress(&report);
     let result = work(&limit.map_or(watch, |limit| watch.timeout(limit)));
     bar.finish_and_clear();
     result

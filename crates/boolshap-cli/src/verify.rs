@@ -3,7 +3,7 @@
 use crate::terminal::{note, output_path, print, print_json, seconds, usage, with_timeout};
 use anyhow::{Context, bail};
 use boolshap::circuit::{Circuit, NamedCircuit, Node, NodeId};
-use boolshap::data::WholeFile;
+use boolshap::data::{SpareFolder, WholeFile};
 use boolshap::lit::Watch;
 use boolshap::model::Model;
 use boolshap::query::{Counterexample, Method, Verdict, VerifyOptions, verify};
@@ -169,7 +169,7 @@ fn decided(circuit: &Circuit, entity: &[bool], names: &[String]) -> String {
 
 /// A proof and its clauses on their way to where they are kept, both or neither.
 struct KeptProof {
-    folder: tempfile::TempDir,
+    folder: SpareFolder,
     /// What the solver calls them, and the files they become.
     files: [(&'static str, PathBuf, WholeFile); 2],
 }
@@ -184,7 +184,7 @@ impl KeptProof {
             anyhow::Ok((name, path, file))
         };
         let files = [file("proof", proof)?, file("proof.cnf", formula.into())?];
-        Ok(KeptProof { folder: tempfile::tempdir().context("a folder for the solver")?, files })
+        Ok(KeptProof { folder: SpareFolder::new().context("a folder for the solver")?, files })
     }
 
     fn finish(self) -> anyhow::Result<()> {

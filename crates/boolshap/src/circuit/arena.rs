@@ -5,6 +5,7 @@
 //! arena is a topological order, so every computation on a circuit is a loop over it and no depth can overflow a stack.
 
 use super::CircuitError;
+use super::mentioned::{MAX_SET_WORDS, words_of};
 use crate::lit::{Lit, Var};
 use std::fmt;
 
@@ -171,6 +172,9 @@ impl Circuit {
     pub(super) fn from_arena(arena: Arena, variables: usize, root: NodeId) -> Result<Self, CircuitError> {
         if root.index() >= arena.len() {
             return Err(CircuitError::UnknownRoot { root, nodes: arena.len() });
+        }
+        if arena.len().saturating_mul(words_of(variables)) > MAX_SET_WORDS {
+            return Err(CircuitError::TooWide { nodes: arena.len(), variables });
         }
         Ok(Circuit { arena, variables, root })
     }

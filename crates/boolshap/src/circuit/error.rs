@@ -1,6 +1,7 @@
 //! What can be wrong with a circuit, or with what is asked of it.
 
 use super::NodeId;
+use super::mentioned::{MAX_SET_WORDS, words_of};
 use crate::lit::Var;
 
 /// An error of the circuit stage.
@@ -44,6 +45,9 @@ pub enum CircuitError {
     /// The conjunction with a formula could not be built.
     #[error("the circuit cannot be joined with the formula: {0}")]
     Conjoin(#[from] crate::diagram::DiagramError),
+    /// A forest that could not be compiled.
+    #[error("the forest cannot be compiled: {0}")]
+    Trees(#[source] crate::diagram::DiagramError),
     /// More variables than a literal can number.
     #[error("{variables} variables are too many: a circuit can have {}", Var::MAX_INDEX + 1)]
     TooManyVariables {
@@ -58,6 +62,33 @@ pub enum CircuitError {
         /// The limit.
         limit: usize,
     },
+    /// Too many nodes for so many variables.
+    #[error(
+        "a circuit of {nodes} nodes over {variables} variables is too large: sets of variables would take {} GiB, and the \
+         limit is {} GiB",
+        gibibytes(.nodes.saturating_mul(words_of(*.variables))), gibibytes(MAX_SET_WORDS)
+    )]
+    TooWide {
+        /// How many nodes there are.
+        nodes: usize,
+        /// How many variables.
+        variables: usize,
+    },
+    /// A reshaped circuit outgrew the limit.
+    #[error("{doing} met its limit of {limit} nodes after {done} of {total} nodes of the circuit")]
+    NodeLimit {
+        /// What was being done.
+        doing: &'static str,
+        /// How many nodes the result may have.
+        limit: usize,
+        /// How many nodes of the circuit were done.
+        done: usize,
+        /// How many there are.
+        total: usize,
+    },
+    /// Out of time, or interrupted.
+    #[error(transparent)]
+    Stopped(#[from] crate::lit::Stopped),
     /// A row of values that has not one value for each variable.
     #[error("{found} values were given, but the circuit has {expected} variables")]
     WrongLength {
@@ -107,4 +138,9 @@ pub enum CircuitError {
 /// A line that does not follow its format.
 pub(super) fn syntax(line: usize, problem: String) -> CircuitError {
     CircuitError::Syntax { line, problem }
+}
+
+/// So many words of eight bytes, rounded up.
+fn gibibytes(words: usize) -> usize {
+    words.div_ceil(1 << 27)
 }

@@ -69,11 +69,20 @@ impl NamedCircuit {
         Ok(named)
     }
 
-    /// The circuits of all classes of a model, one after another in one arena.
+    /// The circuits of all classes of a model.
     pub fn of_classes(circuits: &[Circuit], model: &Model) -> Result<Self, CircuitError> {
-        let mut builder = CircuitBuilder::new(model.features.len())?;
+        let name = |class: usize| model.classes.as_ref().and_then(|names| names.get(class).cloned());
+        let names = (0..circuits.len()).map(|class| name(class).unwrap_or_else(|| class.to_string())).collect();
+        let joined = Self::join(circuits, model.features.clone(), names)?;
+        let classes = joined.classes;
+        Ok(NamedCircuit { classes, ..Self::of_model(joined.circuit, model)? })
+    }
+
+    /// A circuit for each class, one after another in one arena.
+    pub fn join(circuits: &[Circuit], features: Vec<String>, names: Vec<String>) -> Result<Self, CircuitError> {
+        let mut builder = CircuitBuilder::new(features.len())?;
         let mut classes = Vec::with_capacity(circuits.len());
-        for (class, circuit) in circuits.iter().enumerate() {
+        for (circuit, name) in circuits.iter().zip(names) {
             let first = builder.len();
             let moved = |id: NodeId| NodeId::new(first + id.index());
             for (_, node) in circuit.nodes() {
@@ -85,13 +94,10 @@ impl NamedCircuit {
                     leaf => leaf,
                 })?;
             }
-            let name = model.classes.as_ref().and_then(|names| names.get(class).cloned());
-            classes.push((name.unwrap_or_else(|| class.to_string()), moved(circuit.root())));
+            classes.push((name, moved(circuit.root())));
         }
         let root = classes.first().map_or(NodeId::new(0), |(_, root)| *root);
-        let mut named = Self::of_model(builder.finish(root)?, model)?;
-        named.classes = classes;
-        Ok(named)
+        Ok(NamedCircuit { classes, ..Self::new(builder.finish(root)?, features)? })
     }
 
     /// The circuit of one class.

@@ -3,6 +3,15 @@
 use super::{Circuit, Node, NodeId};
 use crate::lit::Var;
 
+/// How many words the sets of all nodes may take, 4 GiB of them: every circuit can be smoothed, counted and checked, all of
+/// which take a bit or more for each node and variable.
+pub(super) const MAX_SET_WORDS: usize = 1 << 29;
+
+/// The words of a set of variables.
+pub(super) fn words_of(variables: usize) -> usize {
+    variables.div_ceil(64).max(1)
+}
+
 /// The variables mentioned at or below each node of a circuit.
 ///
 /// ```
@@ -37,7 +46,7 @@ impl VariableSets {
 
     /// No node yet, over this many variables.
     pub(super) fn new(variables: usize) -> Self {
-        VariableSets { words: Vec::new(), stride: variables.div_ceil(64).max(1) }
+        VariableSets { words: Vec::new(), stride: words_of(variables) }
     }
 
     /// How many nodes have their set.

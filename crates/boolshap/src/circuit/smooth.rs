@@ -10,7 +10,12 @@
 //! vanishes when the node is written as gates. Variables that the root does not mention are not added anywhere.
 
 use super::fan_in::{Complements, fold_gates};
+use super::mentioned::MAX_SET_WORDS;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, VariableSets};
+use crate::lit::Watch;
+
+/// How many nodes are done between looks at the watch.
+const WATCHED: usize = 256;
 
 /// The paper's Algorithm 1: an equivalent circuit that is smooth, has at most two children a gate and no decision nodes
 /// (dDBCSFi(2)).
@@ -33,15 +38,26 @@ use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, VariableSets};
 /// # Ok::<(), boolshap::circuit::CircuitError>(())
 /// ```
 pub fn paper_form(circuit: &Circuit) -> Result<Circuit, CircuitError> {
-    smooth(&fold_gates(circuit, Complements::Merge)?)
+    paper_form_within(circuit, usize::MAX, &Watch::unlimited())
+}
+
+/// The same within limits: smoothing can multiply the nodes by the number of variables.
+pub fn paper_form_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> Result<Circuit, CircuitError> {
+    smooth_within(&fold_gates(circuit, Complements::Merge)?, max_nodes, watch)
 }
 
 /// An equivalent circuit in which all children of an or-gate, and both branches of a decision that are not false,
 /// mention the same variables. Constants are simplified away: at most the root or a decision's branch is one.
 pub fn smooth(circuit: &Circuit) -> Result<Circuit, CircuitError> {
+    smooth_within(circuit, usize::MAX, &Watch::unlimited())
+}
+
+/// The same within limits.
+pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> Result<Circuit, CircuitError> {
     let uses = circuit.uses();
     let mut filler =
         Filler { builder: CircuitBuilder::new(circuit.variables())?, sets: VariableSets::new(circuit.variables()) };
+    let limit = max_nodes.min(MAX_SET_WORDS / filler.sets.stride());
     let mut smoothed = vec![circuit.root(); circuit.stored_nodes()];
     let mut children = Vec::new();
     for (id, node) in circuit.nodes().filter(|(id, _)| uses[id.index()] > 0) {
@@ -73,6 +89,13 @@ pub fn smooth(circuit: &Circuit) -> Result<Circuit, CircuitError> {
             }
         };
         filler.take_in();
+        if filler.builder.len() > limit {
+            let (done, total) = (id.index() + 1, circuit.stored_nodes());
+            return Err(CircuitError::NodeLimit { doing: "smoothing", limit, done, total });
+        }
+        if id.index().is_multiple_of(WATCHED) {
+            watch.step(id.index() as u64, circuit.stored_nodes() as u64)?;
+        }
     }
     filler.builder.finish(smoothed[circuit.root().index()])?.compacted()
 }
@@ -120,7 +143,7 @@ mod tests {
     use super::*;
     use crate::circuit::check;
     use crate::circuit::samples::{from_table, random_circuit};
-    use crate::lit::{Var, Watch};
+    use crate::lit::Var;
     use proptest::prelude::*;
 
     proptest! {
@@ -156,6 +179,23 @@ mod tests {
         let literal = paper_form(&from_table(3, &[0b0011_0011])).unwrap();
         assert_eq!(literal.node(literal.root()), Node::Literal(Var::new(1).negative()));
         assert_eq!(literal.model_count(), 4u8.into());
+    }
+
+    #[test]
+    fn a_limit_tells_how_far_it_got() {
+        // A chain of decisions, each with a branch that lacks all the variables below.
+        let mut builder = CircuitBuilder::new(600).unwrap();
+        let yes = builder.constant(true).unwrap();
+        let chain = |root: Result<NodeId, CircuitError>, v| builder.decision(Var::new(v), yes, root?);
+        let root = (0..600).rev().fold(Ok(yes), chain).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let whole = smooth(&circuit).unwrap().stored_nodes();
+        let watch = Watch::unlimited();
+        let error = smooth_within(&circuit, whole / 2, &watch).unwrap_err();
+        let told = matches!(error, CircuitError::NodeLimit { done, total: 601, .. } if (300..601).contains(&done));
+        assert!(told, "{error}");
+        let late = watch.timeout(std::time::Duration::ZERO);
+        assert!(matches!(paper_form_within(&circuit, whole, &late), Err(CircuitError::Stopped(_))));
     }
 
     #[test]

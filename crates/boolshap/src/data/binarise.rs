@@ -13,6 +13,7 @@ use super::{Bits, Cells, Chunk, DataError, Table};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::path::Path;
 
 /// The fitted code of one column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,19 +125,21 @@ impl CodedColumn {
             let missing = matches!(cells.number(row), Ok(None)) && !matches!(self.code, Code::Categories(_));
             let index = if missing { Ok(None) } else { self.code.index(cells, row) };
             let class = index.and_then(|index| index.ok_or(Cow::from("is missing, but it is the target")));
-            class.map(|class| class as u32).map_err(|problem| self.misfit(table, chunk, cells, row, problem))
+            class
+                .map(|class| class as u32)
+                .map_err(|problem| self.misfit(&Place::of(table, chunk), cells, row, problem))
         };
         (0..chunk.rows).map(label).collect()
     }
 
     /// The column's bits, 64 rows to a word.
-    fn encode(&self, table: &Table, chunk: &Chunk, cells: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
-        let mut features = vec![vec![0; chunk.rows.div_ceil(64)]; self.code.bits()];
+    fn encode(&self, place: &Place<'_>, cells: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
+        let mut features = vec![vec![0; place.rows.div_ceil(64)]; self.code.bits()];
         let one_hot = matches!(self.code, Code::Categories(_) | Code::Bins(_));
-        for row in 0..chunk.rows {
+        for row in 0..place.rows {
             let index = self.code.index(cells, row);
             let (word, bit) = (row / 64, row % 64);
-            match index.map_err(|problem| self.misfit(table, chunk, cells, row, problem))? {
+            match index.map_err(|problem| self.misfit(place, cells, row, problem))? {
                 Some(index) if one_hot => features[index][word] |= 1 << bit,
                 Some(value) => features[0][word] |= (value as u64) << bit,
                 None => {}
@@ -145,14 +148,27 @@ impl CodedColumn {
         Ok(features)
     }
 
-    fn misfit(&self, table: &Table, chunk: &Chunk, cells: &Cells, row: usize, problem: Cow<'_, str>) -> DataError {
+    fn misfit(&self, place: &Place<'_>, cells: &Cells, row: usize, problem: Cow<'_, str>) -> DataError {
         DataError::Cell {
-            path: table.path().into(),
-            row: chunk.first_row + row as u64,
+            path: place.path.into(),
+            row: place.first_row + row as u64,
             column: self.column.clone(),
             value: cells.text(row).unwrap_or_default().into_owned(),
             problem: problem.into_owned(),
         }
+    }
+}
+
+/// Where cells stand, for messages.
+struct Place<'a> {
+    path: &'a Path,
+    first_row: u64,
+    rows: usize,
+}
+
+impl<'a> Place<'a> {
+    fn of(table: &'a Table, chunk: &Chunk) -> Self {
+        Place { path: table.path(), first_row: chunk.first_row, rows: chunk.rows }
     }
 }
 
@@ -186,11 +202,19 @@ impl Binariser {
 
     /// Turns a chunk into bits, columns in parallel; its columns must be those of the binariser, in order.
     pub fn encode(&self, table: &Table, chunk: &Chunk) -> Result<Bits, DataError> {
-        let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(&chunk.columns).collect();
-        let encoded: Vec<_> =
-            columns.into_par_iter().map(|(column, cells)| column.encode(table, chunk, cells)).collect();
+        self.encode_columns(&Place::of(table, chunk), &chunk.columns)
+    }
+
+    /// The same of columns that stand in no file; messages call them `name`.
+    pub fn encode_cells(&self, name: &str, rows: usize, columns: &[Cells]) -> Result<Bits, DataError> {
+        self.encode_columns(&Place { path: Path::new(name), first_row: 1, rows }, columns)
+    }
+
+    fn encode_columns(&self, place: &Place<'_>, columns: &[Cells]) -> Result<Bits, DataError> {
+        let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(columns).collect();
+        let encoded: Vec<_> = columns.into_par_iter().map(|(column, cells)| column.encode(place, cells)).collect();
         // Of several errors the one of the first column is told, whichever thread came first.
         let features = encoded.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Bits::of_features(chunk.rows, features.into_iter().flatten().collect()))
+        Ok(Bits::of_features(place.rows, features.into_iter().flatten().collect()))
     }
 }

@@ -25,6 +25,28 @@ impl Bits {
         Bits { rows, features }
     }
 
+    /// Rows of a byte for each feature, one after another; an error gives the place of the first byte that is neither 0
+    /// nor 1.
+    ///
+    /// # Panics
+    /// If the bytes are not whole rows.
+    pub fn from_bytes(features: usize, rows: usize, bytes: &[u8]) -> Result<Self, usize> {
+        assert_eq!(bytes.len(), rows * features, "whole rows");
+        if let Some(place) = bytes.iter().position(|&byte| byte > 1) {
+            return Err(place);
+        }
+        let mut bits = Self::zeros(features, rows);
+        let mut words = vec![0u64; features];
+        for (block, bytes) in bytes.chunks(64 * features.max(1)).enumerate() {
+            words.fill(0);
+            for (lane, row) in bytes.chunks_exact(features).enumerate() {
+                words.iter_mut().zip(row).for_each(|(word, &byte)| *word |= u64::from(byte) << lane);
+            }
+            bits.features.iter_mut().zip(&words).for_each(|(feature, &word)| feature[block] = word);
+        }
+        Ok(bits)
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
@@ -112,6 +134,24 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_become_bits() {
+        for (features, rows) in [(0, 5), (3, 0), (1, 64), (5, 130)] {
+            let byte = |row: usize, feature: usize| (row * 7 + feature * 3) % 5 % 2;
+            let cells = (0..rows).flat_map(|row| (0..features).map(move |feature| byte(row, feature) as u8));
+            let mut bytes: Vec<u8> = cells.collect();
+            let bits = Bits::from_bytes(features, rows, &bytes).unwrap();
+            assert_eq!((bits.rows(), bits.features()), (rows, features));
+            for row in 0..rows {
+                assert!((0..features).all(|feature| bits.get(row, feature) == (byte(row, feature) == 1)));
+            }
+            if let Some(last) = bytes.last_mut() {
+                *last = 2;
+                assert_eq!(Bits::from_bytes(features, rows, &bytes), Err(features * rows - 1));
+            }
+        }
+    }
 
     #[test]
     fn appending_equals_pushing_row_by_row() {

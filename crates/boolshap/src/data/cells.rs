@@ -25,6 +25,16 @@ pub struct Misfit;
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 impl Cells {
+    /// Numbers; NaN stands for a missing one.
+    pub fn of_numbers(numbers: Vec<f64>) -> Self {
+        Cells::Number(numbers.into())
+    }
+
+    /// Texts, some of them missing.
+    pub fn of_texts(texts: &[Option<String>]) -> Self {
+        Cells::Text(texts.iter().map(Option::as_deref).collect())
+    }
+
     pub(super) fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),

@@ -40,4 +40,4 @@ pub use seeded::Seeded;
 pub use split::split;
 pub use table::{CHUNK_ROWS, Chunk, Chunks, Table, quote_csv};
 pub use tally::Tally;
-pub use whole_file::{WholeFile, remove_unfinished_files};
+pub use whole_file::{SpareFolder, WholeFile, remove_unfinished_files};

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 /// A file being written. Dropping it without [`WholeFile::finish`] leaves no trace.
 pub struct WholeFile {
@@ -24,13 +24,47 @@ enum Target {
     StandardOutput(io::Stdout),
 }
 
-/// The files that are being written beside their final names.
+/// The files that are being written beside their final names, and folders for a while.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes what an end of the program would leave behind: for a handler of signals, since nothing is dropped then.
+/// Removes what an end of the program would leave behind: for a handler of signals, since nothing is dropped then. No file
+/// can be begun or finished afterwards: whoever tries waits for the end of the program.
 pub fn remove_unfinished_files() {
     if let Ok(files) = UNFINISHED.lock() {
-        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        for path in files.iter() {
+            // What is gone already needs no removing.
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+        std::mem::forget(files);
+    }
+}
+
+/// A folder for temporary files that is gone when it is dropped, or when the program is interrupted.
+pub struct SpareFolder(TempDir);
+
+impl SpareFolder {
+    /// A new folder where the system keeps temporary files.
+    pub fn new() -> io::Result<Self> {
+        let mut unfinished = UNFINISHED.lock();
+        let folder = tempfile::Builder::new().prefix("boolshap-").tempdir()?;
+        if let Ok(files) = &mut unfinished {
+            files.insert(folder.path().to_path_buf());
+        }
+        Ok(SpareFolder(folder))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SpareFolder {
+    fn drop(&mut self) {
+        // Whoever ends the program holds the lock for good, and removes the folder himself.
+        if let Ok(mut files) = UNFINISHED.try_lock() {
+            files.remove(self.0.path());
+        }
     }
 }
 
@@ -53,11 +87,12 @@ impl WholeFile {
                     let message = format!("the folder {} does not exist", folder.display());
                     return Err(io::Error::new(io::ErrorKind::NotFound, message));
                 }
+                let mut unfinished = UNFINISHED.lock();
                 let file = new_file(folder)?;
                 if let Ok(meta) = found {
                     file.as_file().set_permissions(meta.permissions())?;
                 }
-                if let Ok(mut files) = UNFINISHED.lock() {
+                if let Ok(files) = &mut unfinished {
                     files.insert(file.path().to_path_buf());
                 }
                 Target::Beside(file, path)
@@ -80,7 +115,8 @@ impl WholeFile {
             Target::StandardOutput(mut out) => out.flush(),
             Target::Beside(file, path) => {
                 file.as_file().sync_all()?;
-                if let Ok(mut files) = UNFINISHED.lock() {
+                let mut unfinished = UNFINISHED.lock();
+                if let Ok(files) = &mut unfinished {
                     files.remove(file.path());
                 }
                 file.persist(path).map(drop).map_err(|error| error.error)

@@ -13,7 +13,7 @@ use super::error::{DiagramError, Halt};
 use super::manager::{Sdd, SddManager};
 use super::minimise::MinimiseOptions;
 use super::vtree::{Vtree, VtreeId};
-use crate::lit::{Lit, Stopped, Watch};
+use crate::lit::{Lit, Watch};
 
 /// The vtree to begin with.
 #[derive(Debug, Clone, Default)]
@@ -179,11 +179,7 @@ impl Compiler {
         }
         self.manager.collect_garbage();
         if options.minimise {
-            match self.search_to_the_end(&mut root, options.exchange_work, watch) {
-                // The diagram is complete, only not as small as it might be.
-                Ok(()) | Err(Halt::Stopped(Stopped::OutOfTime { .. })) => {}
-                Err(halt) => return Err(halt),
-            }
+            self.search_to_the_end(&mut root, options.exchange_work, watch)?;
         }
         Ok(root)
     }

@@ -99,13 +99,13 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
         None => by_promise(label, used),
     };
     let mut abandoned = Vec::new();
-    for (place, (route, reason)) in routes.iter().enumerate() {
-        let share = watch.share((routes.len() - place) as u32);
-        match along(*route, label, options, &share) {
+    for (route, reason) in &routes {
+        match along(*route, label, options, watch) {
             Ok((diagram, orders)) => {
                 return Ok(Direct { diagram, route: *route, reason: reason.clone(), orders, abandoned });
             }
-            Err(error) if stopped(&error) == Some(Stopped::Interrupted) => return Err(error),
+            // Time and memory depend on the machine, so they end the work and choose no route.
+            Err(error) if stopped(&error).is_some() => return Err(error),
             Err(error) => abandoned.push((*route, error)),
         }
     }
@@ -231,9 +231,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
                     }
                 }
                 Err(error) => match (stopped(&error), &error) {
-                    (Some(Stopped::Interrupted), _) => return Err(error),
-                    // What is there when the time is up is better than nothing.
-                    (Some(Stopped::OutOfTime { .. }), _) => return best.map(|best| (best, done)).ok_or(error),
+                    (Some(_), _) => return Err(error),
                     (None, DiagramError::Sums { level, .. }) => {
                         *reached = *level;
                         more_states_help = true;

@@ -43,6 +43,45 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     let sorted: Vec<Var> = above.into_iter().chain(below).collect();
     let words = AllInputs::below(label, &sorted, variables).table(watch)?;
     watch.check()?;
+    reduce(words, variables, order, |var| used[var.index()], max_nodes, watch)
+}
+
+/// The reduced diagram of a function given by its values: bit `i` is the value on the input in which variable `v` is bit
+/// `v` of `i`. Variables that do not matter have no node.
+///
+/// ```
+/// use boolshap::diagram::reduce_table;
+/// use boolshap::lit::Watch;
+/// let exclusive_or = reduce_table(2, vec![0b0110], usize::MAX, &Watch::unlimited())?;
+/// assert_eq!(exclusive_or.len(), 3);
+/// assert!(exclusive_or.evaluate(&[true, false]) && !exclusive_or.evaluate(&[true, true]));
+/// # Ok::<(), boolshap::diagram::DiagramError>(())
+/// ```
+pub fn reduce_table(
+    variables: usize,
+    words: Vec<u64>,
+    max_nodes: usize,
+    watch: &Watch<'_>,
+) -> Result<Obdd, DiagramError> {
+    if variables > MAX_TABLE_INPUTS {
+        return Err(DiagramError::TooManyInputs { route: "truth-table", inputs: variables, limit: MAX_TABLE_INPUTS });
+    }
+    if words.len() != (1usize << variables).div_ceil(64) {
+        return Err(DiagramError::TableLength { variables, words: words.len() });
+    }
+    // The lowest bit of an index is the deepest variable.
+    let order: Vec<Var> = (0..variables).rev().map(Var::new).collect();
+    reduce(words, variables, &order, |_| true, max_nodes, watch)
+}
+
+fn reduce(
+    words: Vec<u64>,
+    variables: usize,
+    order: &[Var],
+    used: impl Fn(Var) -> bool,
+    max_nodes: usize,
+    watch: &Watch<'_>,
+) -> Result<Obdd, DiagramError> {
     let mut reducer = Reducer::new(variables, max_nodes);
     let mut row = reducer.words(&words, variables.min(6))?;
     drop(words);
@@ -50,5 +89,5 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
         watch.check()?;
         reducer.halve(&mut row)?;
     }
-    Ok(reducer.finish(order, |var| used[var.index()], row.into_nodes()[0]))
+    Ok(reducer.finish(order, used, row.into_nodes()[0]))
 }

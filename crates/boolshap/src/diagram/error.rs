@@ -69,6 +69,14 @@ pub enum DiagramError {
         /// How many it takes.
         limit: usize,
     },
+    /// A table that has not one value for each input.
+    #[error("a table of {variables} variables takes {} words, {words} were given", (1u64 << .variables).div_ceil(64))]
+    TableLength {
+        /// How many variables there are.
+        variables: usize,
+        /// How many words were given.
+        words: usize,
+    },
     /// This build of the library does not have the route.
     #[error("the {route} route was not built in")]
     NotBuilt {
@@ -134,6 +142,17 @@ pub enum DiagramError {
     TooManyNodes {
         /// The limit.
         limit: usize,
+    },
+    /// Adding up trees came to no end.
+    #[error("{cause} after {done} of {total} trees; fewer or smaller trees would do, or a higher limit")]
+    Trees {
+        /// How many trees were added up.
+        done: usize,
+        /// How many there are.
+        total: usize,
+        /// What ended it.
+        #[source]
+        cause: Box<DiagramError>,
     },
     /// The time is up, or someone wants it stopped.
     #[error(transparent)]

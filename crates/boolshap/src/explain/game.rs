@@ -42,7 +42,7 @@ pub enum Population {
 /// How large the circuit may grow when "exactly one" or a constraint is joined to it.
 const MAX_JOINED_NODES: usize = 1 << 24;
 
-/// A game on the label of an entity.
+/// A game on the label of an entity; a copy shares all that is large.
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;
@@ -68,9 +68,9 @@ pub struct Game {
 
 #[derive(Clone)]
 pub(super) enum Form {
-    Paths { circuit: Weighted, starts: Starts },
-    Vertices { above: Weighted, below: Option<Weighted>, starts: Starts },
-    Sample { sample: Sample, labels: Vec<bool> },
+    Paths { circuit: Weighted, starts: Arc<Starts> },
+    Vertices { above: Weighted, below: Option<Weighted>, starts: Arc<Starts> },
+    Sample { sample: Arc<Sample>, labels: Arc<[bool]> },
 }
 
 /// A circuit some of whose variables are one-hot bits.
@@ -101,13 +101,13 @@ impl Game {
         let form = match population {
             Population::Product(distribution) => {
                 distribution.check(features)?;
-                let starts = Starts::product(&distribution, &players)?;
+                let starts = Arc::new(Starts::product(&distribution, &players)?);
                 unconditional(circuit, &players, starts, watch)?
             }
             Population::Background(rows) => {
                 check_width(&rows, features)?;
                 players.check_rows(&rows)?;
-                let starts = Starts::Rows(Sample::new(&rows, "background")?);
+                let starts = Arc::new(Starts::Rows(Sample::new(&rows, "background")?));
                 unconditional(circuit, &players, starts, watch)?
             }
             Population::Sample(rows) => {
@@ -118,8 +118,8 @@ impl Game {
                 check_players(players.len(), why, instead)?;
                 let sample = Sample::new(&rows, "sample")?;
                 let label = |row| circuit.evaluate(&sample.rows.row(row));
-                let labels = (0..sample.counts.len()).map(label).collect::<Result<Vec<bool>, _>>()?;
-                Form::Sample { sample, labels }
+                let labels = (0..sample.counts.len()).map(label).collect::<Result<_, _>>()?;
+                Form::Sample { sample: Arc::new(sample), labels }
             }
             Population::Constrained(distribution, formula) => {
                 distribution.check(features)?;
@@ -140,7 +140,7 @@ impl Game {
                 }
                 constraint = Some(formula);
                 let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: flags(features, &groups) };
-                Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts }
+                Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts: Arc::new(starts) }
             }
         };
         Ok(Game { labels: circuit.clone(), players, form, constraint })
@@ -168,7 +168,7 @@ impl Game {
 fn unconditional(
     circuit: &Arc<Circuit>,
     players: &Players,
-    starts: Starts,
+    starts: Arc<Starts>,
     watch: &Watch<'_>,
 ) -> Result<Form, ExplainError> {
     let mentioned = circuit.mentioned();

@@ -24,6 +24,7 @@ use super::{EntityProblem, ExplainError, Explanation, FastEngine, Game, Index, S
 use crate::data::Bits;
 use crate::lit::{Var, Watch};
 use rayon::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A game made ready for floats (engine `fast`).
@@ -43,39 +44,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// assert_eq!(table.scores(0), [0.5, 0.5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct FloatGame<'g> {
-    game: &'g Game,
-    form: FloatForm<'g>,
+pub struct FloatGame {
+    game: Game,
+    form: FloatForm,
     /// v of no player.
     base_value: f64,
 }
 
-enum FloatForm<'g> {
-    Paths { engine: Box<FastEngine>, starts: &'g Starts },
-    Vertices { above: Box<FastEngine>, below: Option<Box<FastEngine>>, starts: &'g Starts, playing: Vec<usize> },
+enum FloatForm {
+    Paths { engine: Box<FastEngine>, starts: Arc<Starts> },
+    Vertices { above: Box<FastEngine>, below: Option<Box<FastEngine>>, starts: Arc<Starts>, playing: Vec<usize> },
     Sample,
 }
 
-impl<'g> FloatGame<'g> {
+impl FloatGame {
     /// Prepares a game.
-    pub fn new(game: &'g Game) -> Self {
+    pub fn new(game: &Game) -> Self {
         let engine = |weighted: &Weighted| {
             let tape = Tape::new(&weighted.circuit, |var| weighted.one_hot[var.index()]);
             let player_of = tape.players.iter().map(|var| game.players.of(var.index())).collect();
             Box::new(FastEngine::of_players(&game.labels, tape, player_of, game.players.len()))
         };
         let form = match &game.form {
-            Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts },
+            Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts: starts.clone() },
             Form::Vertices { above, below, starts } => {
                 let below = below.as_ref().map(engine);
                 let above = engine(above);
                 let mentioned: Vec<Var> =
                     [Some(&above), below.as_ref()].into_iter().flatten().flat_map(|e| e.tape.players.clone()).collect();
-                FloatForm::Vertices { above, below, starts, playing: playing(&game.players, &mentioned) }
+                FloatForm::Vertices {
+                    above,
+                    below,
+                    starts: starts.clone(),
+                    playing: playing(&game.players, &mentioned),
+                }
             }
             Form::Sample { .. } => FloatForm::Sample,
         };
-        let mut prepared = FloatGame { game, form, base_value: 0.0 };
+        let mut prepared = FloatGame { game: game.clone(), form, base_value: 0.0 };
         prepared.base_value = prepared.base_value();
         prepared
     }
@@ -94,7 +100,8 @@ impl<'g> FloatGame<'g> {
                 value(above) / below.as_ref().map_or(1.0, |below| value(below))
             }
             (FloatForm::Sample, Form::Sample { sample, labels }) => {
-                let positive = sample.counts.iter().zip(labels).filter(|(_, label)| **label).map(|(count, _)| count);
+                let positive =
+                    sample.counts.iter().zip(labels.iter()).filter(|(_, label)| **label).map(|(count, _)| count);
                 positive.sum::<u64>() as f64 / sample.total as f64
             }
             _ => unreachable!("prepared from the same form"),
@@ -104,15 +111,16 @@ impl<'g> FloatGame<'g> {
     /// The values of these entities, on all threads of the current pool. Each row has passed the check of its index.
     pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
         self.game.check_entities(entities)?;
-        match (&self.form, index) {
-            (FloatForm::Paths { engine, starts: Starts::One { floats, .. } }, Index::Shapley) => {
-                engine.explain_from(floats, entities, watch)
+        if let FloatForm::Paths { engine, starts } = &self.form
+            && let Starts::One { floats, .. } = &**starts
+        {
+            match index {
+                Index::Shapley => return engine.explain_from(floats, entities, watch),
+                Index::Banzhaf => return engine.explain_at(&[HALF], floats, entities, watch),
+                Index::Interaction => {}
             }
-            (FloatForm::Paths { engine, starts: Starts::One { floats, .. } }, Index::Banzhaf) => {
-                engine.explain_at(&[HALF], floats, entities, watch)
-            }
-            _ => self.explain_each(entities, index, watch),
         }
+        self.explain_each(entities, index, watch)
     }
 
     fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
@@ -140,7 +148,7 @@ impl<'g> FloatGame<'g> {
             rows => (0..rows).into_par_iter().map(one).collect::<Result<_, _>>()?,
         };
         let rows_of = DistinctRows::all(entities.rows());
-        let predictions = FloatGame::predictions(self.game, entities)?;
+        let predictions = FloatGame::predictions(&self.game, entities)?;
         let width = index.columns(self.game.players.names()).len();
         let table = ScoreTable::new(width, self.base_value, rows_of, predictions, rows.concat());
         if index == Index::Shapley {

@@ -26,16 +26,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A game made ready for fractions (engine `exact`).
-pub struct ExactGame<'g> {
-    game: &'g Game,
-    form: ExactForm<'g>,
+pub struct ExactGame {
+    game: Game,
+    form: ExactForm,
     base_value: RBig,
     rules: Mutex<HashMap<usize, Arc<Rule>>>,
 }
 
-enum ExactForm<'g> {
-    Paths { sweeps: IntegerSweeps, starts: &'g Starts },
-    Vertices { above: IntegerSweeps, below: Option<IntegerSweeps>, starts: &'g Starts, playing: Vec<usize> },
+enum ExactForm {
+    Paths { sweeps: IntegerSweeps, starts: Arc<Starts> },
+    Vertices { above: IntegerSweeps, below: Option<IntegerSweeps>, starts: Arc<Starts>, playing: Vec<usize> },
     Sample,
 }
 
@@ -134,22 +134,24 @@ macro_rules! with_integer {
     };
 }
 
-impl<'g> ExactGame<'g> {
+impl ExactGame {
     /// Prepares a game.
-    pub fn new(game: &'g Game) -> Result<Self, ExplainError> {
+    pub fn new(game: &Game) -> Result<Self, ExplainError> {
         let form = match &game.form {
-            Form::Paths { circuit, starts } => ExactForm::Paths { sweeps: IntegerSweeps::new(circuit)?, starts },
+            Form::Paths { circuit, starts } => {
+                ExactForm::Paths { sweeps: IntegerSweeps::new(circuit)?, starts: starts.clone() }
+            }
             Form::Vertices { above, below, starts } => {
                 let above = IntegerSweeps::new(above)?;
                 let below = below.as_ref().map(IntegerSweeps::new).transpose()?;
                 let mut mentioned = above.mentioned.clone();
                 below.iter().for_each(|below| mentioned.extend(&below.mentioned));
                 let playing = playing(&game.players, &mentioned);
-                ExactForm::Vertices { above, below, starts, playing }
+                ExactForm::Vertices { above, below, starts: starts.clone(), playing }
             }
             Form::Sample { .. } => ExactForm::Sample,
         };
-        let mut prepared = ExactGame { game, form, base_value: RBig::ZERO, rules: Mutex::default() };
+        let mut prepared = ExactGame { game: game.clone(), form, base_value: RBig::ZERO, rules: Mutex::default() };
         prepared.base_value = prepared.base_value();
         Ok(prepared)
     }
@@ -163,7 +165,8 @@ impl<'g> ExactGame<'g> {
                 value(above, starts) / below.as_ref().map_or(RBig::ONE, |below| value(below, starts))
             }
             (ExactForm::Sample, Form::Sample { sample, labels }) => {
-                let positive = sample.counts.iter().zip(labels).filter(|(_, label)| **label).map(|(count, _)| count);
+                let positive =
+                    sample.counts.iter().zip(labels.iter()).filter(|(_, label)| **label).map(|(count, _)| count);
                 RBig::from_parts(positive.sum::<u64>().into(), sample.total.into())
             }
             _ => unreachable!("prepared from the same form"),

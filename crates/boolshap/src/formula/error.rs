@@ -133,6 +133,7 @@ fn gate_suffix(gate: Option<usize>) -> String {
 fn advice(why: &Stopped) -> &'static str {
     match why {
         Stopped::OutOfTime { .. } => ": allow more time, or compile by a direct route, which needs no formula",
+        Stopped::OutOfMemory => ": compile by a direct route, which needs no formula",
         Stopped::Interrupted => "",
     }
 }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 pub struct Watch<'a> {
     limit: Option<(Instant, Duration)>,
     stop: Option<&'a AtomicBool>,
+    memory: Option<&'a AtomicBool>,
     progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
@@ -29,6 +30,9 @@ pub enum Stopped {
         /// The limit that was set.
         limit: Duration,
     },
+    /// The program holds as much memory as it may.
+    #[error("the memory limit is reached")]
+    OutOfMemory,
     /// Someone asked for it, by Ctrl-C for instance.
     #[error("interrupted")]
     Interrupted,
@@ -45,17 +49,15 @@ impl<'a> Watch<'a> {
         Self { limit: Some((Instant::now(), limit)), ..self }
     }
 
-    /// The same watch with an equal share of the time that is left, for the next of `parts` attempts.
-    pub fn share(self, parts: u32) -> Self {
-        match self.limit {
-            Some((start, limit)) if parts > 1 => self.timeout(limit.saturating_sub(start.elapsed()) / parts),
-            _ => self,
-        }
-    }
-
     /// Stop soon after the flag becomes true.
     pub fn stop_flag(self, flag: &'a AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
+    }
+
+    /// Stop soon after the flag becomes true, which tells that memory runs out. It is for whoever started the program to
+    /// look at its memory: the library does not know how much it may take.
+    pub fn memory_flag(self, flag: &'a AtomicBool) -> Self {
+        Self { memory: Some(flag), ..self }
     }
 
     /// Report progress as (done, of how many); a total of 0 means that it is not known.
@@ -72,6 +74,9 @@ impl<'a> Watch<'a> {
     pub fn check(&self) -> Result<(), Stopped> {
         if self.stop.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Stopped::Interrupted);
+        }
+        if self.memory.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Stopped::OutOfMemory);
         }
         match self.limit {
             Some((start, limit)) if start.elapsed() >= limit => Err(Stopped::OutOfTime { limit }),
@@ -94,17 +99,6 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn attempts_share_the_time_that_is_left() {
-        let watch = Watch::unlimited().timeout(Duration::from_secs(3600));
-        let limit = |watch: Watch<'_>| watch.limit.unwrap().1;
-        assert!(
-            limit(watch.share(2)) <= Duration::from_secs(1800) && limit(watch.share(2)) > Duration::from_secs(1790)
-        );
-        assert_eq!(limit(watch.share(1)), Duration::from_secs(3600));
-        assert!(Watch::unlimited().share(3).limit.is_none());
-    }
-
-    #[test]
     fn the_flag_stops_and_progress_is_told() {
         let flag = AtomicBool::new(false);
         let seen = Mutex::new(Vec::new());
@@ -114,6 +108,7 @@ mod tests {
         flag.store(true, Ordering::Relaxed);
         assert_eq!(watch.step(2, 2), Err(Stopped::Interrupted));
         assert_eq!(watch.silent().step(3, 3), Err(Stopped::Interrupted));
+        assert_eq!(Watch::unlimited().memory_flag(&flag).check(), Err(Stopped::OutOfMemory));
         assert_eq!(*seen.lock().unwrap(), [(1, 2), (2, 2)]);
     }
 }

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | Keras/Larq weights | the HDF5 signature | `import_hdf5` |
 //! | safetensors | an 8-byte header length, then `{` | `import_safetensors` |
+//! | ONNX | a version number, then a graph, as fields of a protobuf message | `import_onnx` |
 //! | folder of layers as CSV | a folder that holds `out_blk/` | `import_blocks` |
 //! | one neuron as text | a line `weights:` | `import_neuron` |
 //!
@@ -11,7 +12,7 @@
 
 use super::fold::{DenseLayer, fold_network};
 use super::number::exact;
-use super::{ModelError, Network, Problem, import_blocks, import_neuron, import_safetensors};
+use super::{ModelError, Network, Problem, import_blocks, import_neuron, import_onnx, import_safetensors};
 use dashu::base::UnsignedAbs;
 use dashu::integer::UBig;
 use dashu::rational::RBig;
@@ -85,6 +86,9 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stac
     if head.get(7..9) == Some(b"\0{") {
         return Ok(("safetensors", import_safetensors::read(path, options)?));
     }
+    if import_onnx::begins_like_onnx(&head) {
+        return Ok(("ONNX", import_onnx::read(path, options)?));
+    }
     let text = String::from_utf8_lossy(&head);
     if text.lines().any(|line| line.trim_start().starts_with("weights:")) {
         return Ok(("neuron", import_neuron::read(path)?));
@@ -95,7 +99,7 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stac
     }
     let start: String = text.chars().take(12).flat_map(char::escape_default).collect();
     let message = format!(
-        "neither HDF5 weights, safetensors, a .neuron file nor a folder of layers: it {}",
+        "neither HDF5 weights, safetensors, ONNX, a .neuron file nor a folder of layers: it {}",
         if head.is_empty() { "is empty".into() } else { format!("begins with \"{start}\"") }
     );
     Err(ModelError::Format { path: path.into(), message })

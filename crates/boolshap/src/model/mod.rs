@@ -10,17 +10,22 @@ mod import_blocks;
 #[cfg(feature = "hdf5")]
 mod import_hdf5;
 mod import_neuron;
+mod import_onnx;
 mod import_safetensors;
 mod label;
 mod network;
 mod number;
+mod onnx_constants;
+mod onnx_file;
 #[cfg(feature = "train")]
 mod polish;
+mod protobuf;
 #[cfg(test)]
 pub(crate) mod random;
 mod slice_program;
 #[cfg(feature = "train")]
 mod train;
+mod tree;
 
 pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
@@ -33,3 +38,4 @@ pub use network::{Gate, Network, Output, Score};
 pub use number::parse_decimal;
 #[cfg(feature = "train")]
 pub use train::{TrainOptions, correct, train};
+pub use tree::{DecisionTree, Forest, TreeNode};

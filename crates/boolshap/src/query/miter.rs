@@ -15,7 +15,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Conflicts between two looks at the watch.
-const SLICE: i32 = 2_000;
+const SLICE: i32 = 200;
 
 /// An entity on which they part, if there is one. If there is none and a file is given, it holds a checked proof.
 pub(super) fn compare(
@@ -55,7 +55,7 @@ pub(super) fn compare(
     }
     let mut conflicts = 0;
     loop {
-        watch.check()?;
+        watch.step(conflicts, 0)?;
         solver.limit("conflicts", SLICE);
         match solver.solve() {
             Status::SATISFIABLE => {

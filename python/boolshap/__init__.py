@@ -1,0 +1,47 @@
+"""Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
+
+Three lines do it: a model becomes a circuit, the circuit an explainer, and the explainer gives the scores of rows.
+
+>>> import boolshap
+>>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
+>>> explainer = boolshap.Explainer(circuit, [[0, 0, 0], [1, 1, 1]])
+>>> explainer([[1, 1, 0]]).values.tolist()
+[[0.25, 0.25, 0.0]]
+
+The scores explain the decision, 0 or 1, not a probability or a margin.
+"""
+
+from typing import TYPE_CHECKING
+
+from . import errors
+from ._core import Circuit, Model, load
+from ._explainer import Explainer
+from ._explanation import ExactExplanation, Explanation
+from ._native import __version__
+from ._sources import compile
+
+if TYPE_CHECKING:
+    from ._estimator import Binarizer as Binarizer
+    from ._estimator import BnnClassifier as BnnClassifier
+
+# Binarizer and BnnClassifier are public too, but a star import shall not need scikit-learn.
+__all__ = [
+    "Circuit",
+    "ExactExplanation",
+    "Explainer",
+    "Explanation",
+    "Model",
+    "__version__",
+    "compile",
+    "errors",
+    "load",
+]
+
+
+def __getattr__(name: str) -> object:
+    # The estimators need scikit-learn, which the rest does without.
+    if name in ("Binarizer", "BnnClassifier"):
+        from . import _estimator
+
+        return getattr(_estimator, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

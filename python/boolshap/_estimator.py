@@ -1,0 +1,409 @@
+"""Binary networks and their inputs as scikit-learn estimators.
+
+`Binarizer` turns a table into bits, `BnnClassifier` learns a network on bits. Both keep to scikit-learn's rules (clone,
+set_params, feature names, NotFittedError), so that pipelines, cross-validation and grid searches work. What a network
+answers is a class: there is no probability and no margin, hence no predict_proba and no decision_function.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from . import _native
+from ._core import Circuit, Model
+from .errors import InputError
+
+__all__ = ["Binarizer", "BnnClassifier"]
+
+Bits: TypeAlias = npt.NDArray[np.uint8]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Column: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """How one column becomes bits."""
+
+    name: str
+    #: "bit": 0 and 1 as they are; "number": 1 strictly above the threshold; "category": a bit for each value.
+    kind: Literal["bit", "number", "category"]
+    threshold: float = 0.0
+    values: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the bits."""
+        return [f"{self.name}={value}" for value in self.values] if self.kind == "category" else [self.name]
+
+    def bits(self, column: Column) -> Bits:
+        """The bits of a column, (rows, features)."""
+        if self.kind == "category":
+            texts = _texts(self.name, column)
+            return np.stack([texts == value for value in self.values], axis=1).astype(np.uint8)
+        numbers_ = _numbers(self.name, column)
+        if self.kind == "number":
+            return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
+        return _as_they_are(numbers_.reshape(-1, 1), [self.name])
+
+
+class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns a table into bits: numbers by a threshold, truth values as they are, categories one-hot.
+
+    A column of numbers becomes one bit, strictly above the threshold. A column that holds only 0 and 1 (or False and
+    True) when fitted is taken as it is. A column of texts, or of a categorical type, becomes one bit for each value
+    seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. A missing value is an
+    error.
+
+    Parameters
+    ----------
+    threshold : "mean", "median" or a number
+        Where columns of numbers are cut.
+
+    Attributes
+    ----------
+    rules_ : how each column becomes bits, in order.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from boolshap import Binarizer
+    >>> houses = pandas.DataFrame({"rooms": [2, 3, 7], "garden": [0, 1, 1], "place": ["sea", "town", "sea"]})
+    >>> binarizer = Binarizer().fit(houses)
+    >>> binarizer.get_feature_names_out().tolist()
+    ['rooms', 'garden', 'place=sea', 'place=town']
+    >>> binarizer.transform(houses).tolist()
+    [[0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 0]]
+    """
+
+    rules_: list[ColumnRule]
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
+
+    def __init__(self, threshold: float | str = "mean") -> None:
+        self.threshold = threshold
+
+    def fit(self, X: object, y: object = None) -> Binarizer:
+        """Learns thresholds and categories; y is ignored."""
+        _check_threshold("threshold", self.threshold, ("mean", "median"))
+        table = _table(X)
+        validate_data(self, table, skip_check_array=True)
+        names = _input_names(self)
+        rules = [
+            _rule(name, column, categorical, self.threshold)
+            for name, (column, categorical) in zip(names, _columns(table, names))
+        ]
+        _refuse_repeated(feature for rule in rules for feature in rule.features)
+        self.rules_ = rules
+        return self
+
+    def transform(self, X: object) -> Bits:
+        """The bits of a table, (rows, bits), 0 and 1 as uint8."""
+        check_is_fitted(self)
+        table = _table(X)
+        validate_data(self, table, reset=False, skip_check_array=True)
+        columns = _columns(table, [rule.name for rule in self.rules_])
+        return np.ascontiguousarray(
+            np.hstack([rule.bits(column) for rule, (column, _) in zip(self.rules_, columns)]), dtype=np.uint8
+        )
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> npt.NDArray[np.object_]:
+        """The names of the bits. `input_features`, if given, must be the names seen in fit."""
+        check_is_fitted(self)
+        names = [rule.name for rule in self.rules_]
+        if input_features is not None and list(input_features) != names:
+            if hasattr(self, "feature_names_in_"):
+                raise InputError("input_features is not equal to feature_names_in_")
+            if len(input_features) != len(names):
+                raise InputError(f"input_features should have length {len(names)}, but got {len(input_features)}")
+            rules = [
+                ColumnRule(str(name), rule.kind, rule.threshold, rule.values)
+                for name, rule in zip(input_features, self.rules_)
+            ]
+        else:
+            rules = self.rules_
+        return np.array([feature for rule in rules for feature in rule.features], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A binary neural network: weights +1 and -1, step activations, and circuits that explain it exactly.
+
+    Training is gradient descent through the signs, then a discrete search around the best network. One seed gives one
+    network, whatever the order of the rows and the number of cores.
+
+    Parameters
+    ----------
+    hidden : the widths of the hidden layers, or one number for one layer; () is a single neuron a class.
+    seed : where initial weights, batches and the search draw from.
+    epochs : the most passes over the rows.
+    patience : how many passes without improvement on a held back tenth of the rows end the training.
+    batch_size : rows in a batch.
+    learning_rate : the step size at the start; it falls to zero along a cosine.
+    binarize : "auto", a number or None
+        How inputs become bits. "auto" takes inputs as they are if they were all 0 or 1 in fit, else a bit says
+        whether the value is strictly above the mean of its column in fit. A number is the threshold of all columns.
+        None takes 0 and 1 and nothing else. For texts and medians put a `Binarizer` in front.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted.
+    model_ : the network, a `boolshap.Model`; `model_.save` writes a file for the command line.
+    thresholds_ : where each column is cut; None if inputs are taken as they are.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from boolshap import BnnClassifier, Explainer
+    >>> X = numpy.array([[i >> j & 1 for j in range(4)] for i in range(16)])
+    >>> classifier = BnnClassifier(hidden=(3,)).fit(X, X[:, 0] & X[:, 1])
+    >>> classifier.predict([[1, 1, 0, 0], [1, 0, 1, 1]]).tolist()
+    [1, 0]
+    >>> Explainer(classifier.circuit()).exact([[1, 1, 0, 0]]).values[0][0]
+    Fraction(3, 8)
+    """
+
+    classes_: npt.NDArray[Any]
+    model_: Model
+    thresholds_: Floats | None
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
+
+    def __init__(
+        self,
+        hidden: Sequence[int] | int = (13,),
+        seed: int = 7,
+        epochs: int = 60,
+        patience: int = 15,
+        batch_size: int = 128,
+        learning_rate: float = 0.02,
+        binarize: float | str | None = "auto",
+    ) -> None:
+        self.hidden = hidden
+        self.seed = seed
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.binarize = binarize
+
+    def fit(self, X: object, y: object) -> BnnClassifier:
+        """Trains a network on rows X with the labels y of two or more classes."""
+        hidden = [self.hidden] if isinstance(self.hidden, numbers.Integral) else list(cast(Sequence[int], self.hidden))
+        hidden = [_whole("hidden", width, 1) for width in hidden]
+        seed, epochs = _whole("seed", self.seed, 0), _whole("epochs", self.epochs, 1)
+        patience, batch = _whole("patience", self.patience, 1), _whole("batch_size", self.batch_size, 1)
+        rate = self.learning_rate
+        if not isinstance(rate, numbers.Real) or not 0 < rate < math.inf:
+            raise InputError(f"learning_rate is {rate!r}, not a number above 0")
+        if self.binarize is not None:
+            _check_threshold("binarize", self.binarize, ("auto",))
+
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        classes, labels = np.unique(cast(Column, y), return_inverse=True)
+        if len(classes) < 2:
+            raise InputError(f"a classifier needs two classes to tell apart, but y has one class: {classes[0]!r}")
+        names = _input_names(self)
+        _refuse_repeated(names)
+        thresholds = self._thresholds_of(cast(Column, X))
+        bits = _bits(cast(Column, X), thresholds, names)
+        native = _native.Model.train(
+            bits,
+            np.ascontiguousarray(labels, dtype=np.uint32),
+            names,
+            [str(label) for label in classes.tolist()],
+            hidden,
+            seed,
+            epochs,
+            patience,
+            batch,
+            float(rate),
+        )
+        self.classes_, self.thresholds_ = classes, thresholds
+        self.model_ = Model._of(native) if thresholds is None else _with_schema(native, thresholds)
+        return self
+
+    def predict(self, X: object) -> npt.NDArray[Any]:
+        """The label of every row."""
+        bits = self.bits(X)
+        return self.classes_[self.model_.predict(bits)]
+
+    def bits(self, X: object) -> Bits:
+        """The rows as the network sees them, 0 and 1 as uint8: what an `Explainer` of the circuit takes."""
+        check_is_fitted(self)
+        return _bits(cast(Column, validate_data(self, X, reset=False)), self.thresholds_, _input_names(self))
+
+    def circuit(
+        self, *, max_nodes: int | None = None, timeout: float | None = None, verify: bool = False
+    ) -> Circuit:
+        """The network as a circuit, for `Explainer`: "the label is the second class", or with more than two classes one
+        circuit for each. It takes the bits that `bits` gives; if columns were cut, also data frames of the raw
+        columns. Limits and `verify` are those of `boolshap.compile`."""
+        check_is_fitted(self)
+        several = len(self.classes_) > 2
+        return Circuit._of(self.model_._native.compile("auto", None, several, max_nodes, timeout, verify))
+
+    def _thresholds_of(self, X: Column) -> Floats | None:
+        if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
+            return None
+        if self.binarize == "auto":
+            means = X.mean(axis=0, dtype=np.float64)
+            if not np.isfinite(means).all():
+                name = _input_names(self)[int(np.argmin(np.isfinite(means)))]
+                raise InputError(f"column {name!r}: the values are too large for a mean")
+            return cast(Floats, means)
+        return np.full(X.shape[1], float(self.binarize))
+
+
+def _with_schema(native: _native.Model, thresholds: Floats) -> Model:
+    """The model, told how raw values become bits: its file and its circuit then take raw rows too."""
+    content = json.loads(native.to_json())
+    pairs = zip(content["features"], thresholds.tolist())
+    content["schema"] = [{"column": name, "code": {"above": threshold}} for name, threshold in pairs]
+    return Model.from_json(json.dumps(content))
+
+
+def _bits(X: Column, thresholds: Floats | None, names: list[str]) -> Bits:
+    return _as_they_are(X, names) if thresholds is None else np.ascontiguousarray(X > thresholds, dtype=np.uint8)
+
+
+def _as_they_are(X: Column, names: list[str]) -> Bits:
+    """0 and 1 as bits; anything else is an error."""
+    wrong = (X != 0) & (X != 1)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(f"column {names[column]!r}, row {row + 1}: {X[row, column]} is neither 0 nor 1")
+    return np.ascontiguousarray(X, dtype=np.uint8)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} has the value {value!r}; it takes whole numbers from {least} on")
+    return int(value)
+
+
+def _check_threshold(name: str, value: object, words: tuple[str, ...]) -> None:
+    if isinstance(value, str) and value in words:
+        return
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise InputError(f"{name} is {value!r}, none of {', '.join(map(repr, words))} and no finite number")
+
+
+def _input_names(estimator: Any) -> list[str]:
+    """The column names seen in fit, or scikit-learn's names for columns without one: x0, x1, ..."""
+    if hasattr(estimator, "feature_names_in_"):
+        return [str(name) for name in estimator.feature_names_in_]
+    return [f"x{place}" for place in range(estimator.n_features_in_)]
+
+
+def _refuse_repeated(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"two features would have the name {name!r}")
+        seen.add(name)
+
+
+def _table(X: Any) -> Any:
+    """A data frame as it is, anything else as an array of two dimensions, numbers beside texts kept apart."""
+    if hasattr(X, "iloc") or hasattr(X, "get_columns"):
+        rows, columns = X.shape if len(X.shape) == 2 else (X.shape[0], 0)
+        if rows < 1 or columns < 1:
+            lacking = "0 sample(s)" if rows < 1 else "0 feature(s)"
+            raise InputError(f"Found array with {lacking} (shape={X.shape}) while a minimum of 1 is required.")
+        return X
+    if isinstance(X, (list, tuple)):
+        X = np.array(X, dtype=object)
+    return check_array(X, dtype=None, ensure_all_finite=False)
+
+
+def _columns(table: Any, names: list[str]) -> list[tuple[Column, bool]]:
+    """Every column as an array, and whether its type says that it holds categories."""
+    if hasattr(table, "iloc"):
+        series = [table.iloc[:, place] for place in range(len(names))]
+        return [(np.asarray(column), str(column.dtype) == "category") for column in series]
+    if hasattr(table, "get_columns"):
+        series = table.get_columns()
+        return [(column.to_numpy(), type(column.dtype).__name__ in ("Categorical", "Enum")) for column in series]
+    return [(table[:, place], False) for place in range(table.shape[1])]
+
+
+def _rule(name: str, column: Column, categorical: bool, threshold: float | str) -> ColumnRule:
+    if categorical or _holds_texts(name, column):
+        return ColumnRule(name, "category", values=tuple(sorted(set(_texts(name, column).tolist()))))
+    values = _numbers(name, column)
+    if ((values == 0) | (values == 1)).all():
+        return ColumnRule(name, "bit")
+    if threshold == "mean":
+        return ColumnRule(name, "number", float(values.mean()))
+    if threshold == "median":
+        return ColumnRule(name, "number", float(np.median(values)))
+    return ColumnRule(name, "number", float(threshold))
+
+
+def _holds_texts(name: str, column: Column) -> bool:
+    """Whether a column holds texts; one that holds both texts and numbers is an error."""
+    if column.dtype.kind in "OT":
+        texts = np.fromiter((isinstance(value, str) for value in column), dtype=np.bool_, count=len(column))
+        if texts.any() and not texts.all():
+            # What is missing among texts is told as missing, not as a number.
+            _texts(name, column)
+            row = int(np.argmin(texts))
+            raise InputError(f"column {name!r}, row {row + 1}: {column[row]!r} is no text as in other rows")
+        return bool(texts.any())
+    return column.dtype.kind in "US"
+
+
+def _numbers(name: str, column: Column) -> Floats:
+    """A column of finite numbers."""
+    if column.dtype.kind not in "buif":
+        for row, value in enumerate(column):
+            if _is_missing(value):
+                raise _missing(name, row)
+            if not isinstance(value, (numbers.Real, np.bool_)):
+                kind = f"not {value!r} ({type(value).__name__})"
+                raise TypeError(f"column {name!r}, row {row + 1}: the argument must be a string or a number, {kind}")
+    values = column.astype(np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        if np.isnan(values[row]):
+            raise _missing(name, row)
+        raise InputError(f"column {name!r}, row {row + 1}: {values[row]} is no finite number")
+    return values
+
+
+def _texts(name: str, column: Column) -> npt.NDArray[np.object_]:
+    """A column of categories as texts."""
+    for row, value in enumerate(column):
+        if _is_missing(value):
+            raise _missing(name, row)
+    return np.array([str(value) for value in column.tolist()], dtype=object)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def _missing(name: str, row: int) -> InputError:
+    return InputError(f"column {name!r}, row {row + 1}: the value is missing (NaN)")

@@ -1,0 +1,180 @@
+"""The scores of rows, with the fields that shap's own class has.
+
+An explainer gives a `shap.Explanation` where shap is installed, and this class where it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+
+Array = npt.NDArray[Any]
+
+
+class Explanation:
+    """Scores, a row for each explained row, a column for each player, and with several classes a layer for each class.
+
+    >>> explanation = Explanation(
+    ...     [[0.25, -0.25], [0.5, 0.0]], base_values=[0.5, 0.5], data=[[1, 0], [1, 1]], feature_names=["rain", "roof"]
+    ... )
+    >>> explanation.shape, len(explanation)
+    ((2, 2), 2)
+    >>> explanation[0].values.tolist(), float(explanation[0].base_values)
+    ([0.25, -0.25], 0.5)
+    >>> explanation[:, "rain"].data.tolist()
+    [1, 1]
+    >>> explanation.abs.mean(0)
+    Explanation of 2 players: rain 0.375, roof 0.125
+    """
+
+    def __init__(
+        self,
+        values: npt.ArrayLike,
+        base_values: npt.ArrayLike | None = None,
+        data: npt.ArrayLike | None = None,
+        feature_names: list[str] | str | None = None,
+        output_names: list[str] | str | None = None,
+    ) -> None:
+        #: the scores: (rows, players) or (rows, players, classes), less what was chosen by an index
+        self.values: Array = np.asarray(values)
+        #: the expectation that the scores of a row start from
+        self.base_values: Array | None = None if base_values is None else np.asarray(base_values)
+        #: the rows as a person knows them, aligned with the scores
+        self.data: Array | None = None if data is None else np.asarray(data)
+        #: the players; a single name where one was chosen
+        self.feature_names = feature_names
+        #: the classes, where there are several; a single name where one was chosen
+        self.output_names = output_names
+        # Which of rows (0), players (1) and classes (2) each axis of the scores is.
+        self._axes: tuple[int, ...] = tuple(range(self.values.ndim))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, key: object) -> Explanation:
+        """Chooses rows, players and classes; players and classes also by name."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        # By identity: an array among the keys would compare itself element by element.
+        for place in [place for place, one in enumerate(keys) if one is Ellipsis][:1]:
+            keys[place : place + 1] = [slice(None)] * (len(self._axes) - len(keys) + 1)
+        if len(keys) > len(self._axes):
+            raise IndexError(f"{len(keys)} indices were given for scores of {len(self._axes)} dimensions")
+        chosen = self
+        # From the last axis to the first, so that an axis that goes does not move those still to be looked at.
+        for position in reversed(range(len(keys))):
+            chosen = chosen._take(position, keys[position])
+        return chosen
+
+    def _take(self, position: int, key: Any) -> Explanation:
+        """Chooses along one axis of the scores."""
+        axis = self._axes[position]
+        key = self._place(axis, key)
+        part = self._reduced(
+            lambda array, position: np.asarray(array[(slice(None),) * position + (key,)]), position, keep_data=True
+        )
+        names = {1: "feature_names", 2: "output_names"}.get(axis)
+        known = getattr(self, names) if names else None
+        if names and isinstance(known, list):
+            taken = np.asarray(known, dtype=object)[key]
+            setattr(part, names, taken.tolist() if isinstance(taken, np.ndarray) else taken)
+        if not _is_one(key):
+            part._axes = self._axes
+        return part
+
+    def _place(self, axis: int, key: Any) -> Any:
+        if not isinstance(key, str):
+            return key
+        names = {1: self.feature_names, 2: self.output_names}.get(axis)
+        if not isinstance(names, list) or key not in names:
+            raise InputError(f"there is no {'class' if axis == 2 else 'player'} {key!r} to choose here")
+        return names.index(key)
+
+    def _reduced(self, change: Any, position: int, keep_data: bool) -> Explanation:
+        """The same with one axis changed, in every field that has it."""
+        axis = self._axes[position]
+
+        def along(array: Array | None, axes: tuple[int, ...]) -> Array | None:
+            there = [one for one in self._axes if one in axes]
+            return array if array is None or axis not in there else np.asarray(change(array, there.index(axis)))
+
+        part = Explanation(change(self.values, position))
+        part.base_values = along(self.base_values, (0, 2))
+        part.data = along(self.data, (0, 1)) if keep_data else None
+        part.feature_names, part.output_names = self.feature_names, self.output_names
+        part._axes = self._axes[:position] + self._axes[position + 1 :]
+        return part
+
+    def _combined(self, combine: Any, axis: int | None) -> Explanation | float:
+        if axis is None:
+            return float(combine(self.values))
+        if not -len(self._axes) <= axis < len(self._axes):
+            raise IndexError(f"there is no axis {axis} in scores of {len(self._axes)} dimensions")
+        position = axis % len(self._axes)
+        part = self._reduced(lambda array, place: combine(array, axis=place), position, keep_data=False)
+        if self._axes[position] == 1:
+            part.feature_names = None
+        if self._axes[position] == 2:
+            part.output_names = None
+        return part
+
+    @property
+    def abs(self) -> Explanation:
+        """The same with absolute scores."""
+        part = self._copy()
+        part.values = np.abs(self.values)
+        return part
+
+    def mean(self, axis: int | None = None) -> Explanation | float:
+        """The mean scores along an axis (0: of the rows), or of all of them."""
+        return self._combined(np.mean, axis)
+
+    def sum(self, axis: int | None = None) -> Explanation | float:
+        """The sums of scores along an axis, or of all of them."""
+        return self._combined(np.sum, axis)
+
+    def max(self, axis: int | None = None) -> Explanation | float:
+        """The largest scores along an axis, or of all of them."""
+        return self._combined(np.max, axis)
+
+    def _copy(self) -> Explanation:
+        part = Explanation(self.values, self.base_values, self.data, self.feature_names, self.output_names)
+        part._axes = self._axes
+        return part
+
+    def __repr__(self) -> str:
+        if self._axes == (1,) and isinstance(self.feature_names, list):
+            scores = ", ".join(f"{name} {score:.6g}" for name, score in zip(self.feature_names, self.values))
+            return f"Explanation of {len(self.values)} players: {scores}"
+        kinds = ("rows", "players", "classes")
+        sizes = [f"{size} {kinds[axis]}" for size, axis in zip(self.shape, self._axes)]
+        return f"Explanation of {' x '.join(sizes) or 'one score'}"
+
+
+def _is_one(key: object) -> bool:
+    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
+
+
+@dataclass(frozen=True)
+class ExactExplanation:
+    """Scores as fractions, without any rounding.
+
+    `values` has a list for each row, with a score for each of `names`: players, or for interactions pairs of players.
+    """
+
+    #: what the scores belong to
+    names: list[str] | list[tuple[str, str]]
+    values: list[list[Fraction]]
+    base_values: list[Fraction]
+    #: the answers that the scores explain, 0 or 1
+    predictions: list[int]

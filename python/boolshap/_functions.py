@@ -1,0 +1,110 @@
+"""The truth table of a function: its answer on every input, taken in batches.
+
+Whatever answers with a class is a Boolean function of its binary features once every input has been tried. That takes
+2^n answers, so it ends at 24 features; it needs to know nothing of how the answers come about, and is exact.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError, LimitError
+
+#: The most features of a truth table: 16,777,216 inputs.
+MAX_FEATURES = 24
+#: The inputs of one call: enough to make calls cheap, little enough to stay in the cache.
+BATCH = 1 << 16
+
+Bits: TypeAlias = npt.NDArray[np.uint8]
+#: The class, as its number, of every row of bits.
+Decide: TypeAlias = Callable[[Bits], npt.NDArray[np.uint8]]
+#: A callable that is told how many inputs are done, of how many; True and False show a bar or none.
+Progress: TypeAlias = "Callable[[int, int], object] | bool | None"
+
+
+def inputs_from(start: int, stop: int, features: int) -> Bits:
+    """The inputs of these numbers: feature j is bit j of the number."""
+    numbers = np.arange(start, stop, dtype=np.int64)
+    return np.ascontiguousarray(numbers[:, None] >> np.arange(features) & 1, dtype=np.uint8)
+
+
+def truth_table(decide: Decide, features: int, progress: Progress = None, timeout: float | None = None) -> Bits:
+    """The class of every input, in the order of their numbers."""
+    if features > MAX_FEATURES:
+        raise InputError(f"a truth table has at most {MAX_FEATURES} features, and there are {features}")
+    begin, total = time.monotonic(), 1 << features
+    report = _reporter(progress, total)
+    values = np.empty(total, dtype=np.uint8)
+    for start in range(0, total, BATCH):
+        if timeout is not None and time.monotonic() - begin > timeout:
+            raise LimitError(f"after {timeout:g} seconds {start} of {total} inputs were done")
+        stop = min(start + BATCH, total)
+        values[start:stop] = decide(inputs_from(start, stop, features))
+        report(stop, total)
+    return values
+
+
+def deciding(predict: Callable[[npt.NDArray[np.int64]], Any], classes: Sequence[str] | None) -> Decide:
+    """A person's function, with its answers checked.
+
+    It gets whole numbers 0 and 1 of type int64, so that sums and differences of columns do not wrap around as they
+    would in uint8. It answers with 0 and 1 or True and False, with the number of a class, or with the name of a class.
+    """
+    names = ["0", "1"] if classes is None else list(classes)
+    number_of = {name: number for number, name in enumerate(names)}
+
+    def decide(bits: Bits) -> npt.NDArray[np.uint8]:
+        labels = np.asarray(predict(bits.astype(np.int64)))
+        rows = len(bits)
+        if labels.shape == (rows, 1):
+            labels = labels[:, 0]
+        if labels.shape != (rows,):
+            advice = "; of scores take the largest: lambda X: f(X).argmax(axis=1)" if labels.ndim == 2 else ""
+            raise InputError(f"the function gave an array of shape {labels.shape} for {rows} inputs{advice}")
+        if labels.dtype == np.bool_:
+            return labels.astype(np.uint8)
+        if labels.dtype.kind in "iuf":
+            right = (labels >= 0) & (labels < len(names)) & (labels == np.floor(labels))
+            numbers = np.where(right, labels, 0).astype(np.uint8)
+        else:
+            found = [number_of.get(label) if isinstance(label, str) else None for label in labels.tolist()]
+            right = np.array([number is not None for number in found], dtype=np.bool_)
+            numbers = np.array([number or 0 for number in found], dtype=np.uint8)
+        if not right.all():
+            row = int(np.argmin(right))
+            entity = "".join(map(str, bits[row].tolist()))
+            raise InputError(
+                f"the function gave {labels[row]!r} for the input {entity}, which is {_expected(classes)}"
+            )
+        return numbers
+
+    return decide
+
+
+def _expected(classes: Sequence[str] | None) -> str:
+    if classes is None:
+        return "neither 0 nor 1: compare a score (lambda X: f(X) >= 0.5), or name the classes (classes=[...])"
+    return f"neither the number nor the name of one of the {len(classes)} classes"
+
+
+def _reporter(progress: Progress, total: int) -> Callable[[int, int], object]:
+    if callable(progress):
+        return progress
+    # A single batch is over before a bar could be read.
+    shown = progress is True or (progress is None and total > BATCH and sys.stderr.isatty())
+    return _draw if shown else lambda done, total: None
+
+
+def _draw(done: int, total: int) -> None:
+    """A bar on standard error that goes when all is done."""
+    width = 40
+    filled = width * done // total
+    bar = f"\rtruth table [{'#' * filled}{'.' * (width - filled)}] {100 * done // total:3d} %"
+    sys.stderr.write(bar if done < total else "\r" + " " * (len(bar) - 1) + "\r")
+    sys.stderr.flush()

@@ -1,0 +1,298 @@
+"""Rows in any form, as the bits that a circuit takes.
+
+Tables with column names are matched by name, never by position: other columns are ignored, a missing one is an error.
+They may hold raw columns, which the circuit turns into bits, or the bits themselves; which of the two is decided from
+the names alone, as the command line does: bits if every feature is there and there are no raw columns or some feature
+is not one of them; raw where both readings fit. Arrays and lists have no names. They hold bits in the order of the
+features, unless `input="raw"` says that they hold raw columns in the order of `raw_columns`.
+
+pandas, polars and pyarrow are recognised by the name of the module that an object's class comes from, so that none of
+them needs to be imported. Arrays of bits that are uint8 or bool and C-contiguous are used as they are, without a copy.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ._types import Bits, Floats
+from .errors import InputError
+
+#: How rows are to be read.
+Reading = Literal["auto", "raw", "bits"]
+Column = npt.NDArray[Any]
+
+
+class Schema(Protocol):
+    """What a reader of rows must know of a circuit."""
+
+    @property
+    def features(self) -> list[str]: ...
+    @property
+    def raw_columns(self) -> list[str] | None: ...
+    def binarise(self, columns: list[Floats | list[str | None]]) -> Bits: ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as bits, and what a person would recognise them by."""
+
+    #: (rows, features), C-contiguous, 0 or 1
+    bits: Bits
+    #: numbers or texts by the names of raw columns; empty where bits were given
+    raw: dict[str, Column]
+
+
+class _Table:
+    """Columns by name, whatever library holds them."""
+
+    def __init__(self, names: Sequence[Hashable], column: Callable[[int], Column], rows: int) -> None:
+        self._places: dict[Hashable, list[int]] = {}
+        for place, name in enumerate(names):
+            self._places.setdefault(name, []).append(place)
+        self._column = column
+        self.rows = rows
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._places
+
+    def column(self, name: str) -> Column:
+        places = self._places.get(name, [])
+        if not places:
+            known = [repr(known) for known in self._places]
+            shown = ", ".join(known[:8] + ["..."] * (len(known) > 8))
+            raise InputError(f"there is no column {name!r}; the table has {shown or 'no columns'}")
+        if len(places) > 1:
+            raise InputError(f"the column {name!r} is there {len(places)} times")
+        return self._column(places[0])
+
+
+def read_rows(given: object, schema: Schema, reading: Reading = "auto") -> Rows:
+    """Reads rows in any form."""
+    if reading not in ("auto", "raw", "bits"):
+        raise InputError(f"input {reading!r} is none of 'auto', 'raw', 'bits'")
+    features, raw_columns = schema.features, schema.raw_columns
+    if reading == "raw" and raw_columns is None:
+        raise InputError("raw values cannot be read: the circuit does not say how they become bits")
+    table = _named_table(given)
+    if raw_columns is None or reading == "bits" or (reading == "auto" and _holds_bits(table, features, raw_columns)):
+        return Rows(_bits(given, table, features), {})
+    table = table or _positional(_array(given), raw_columns)
+    columns = {name: table.column(name) for name in raw_columns}
+    cells = [_cells(name, column) for name, column in columns.items()]
+    raw = {name: _shown(column, cell) for (name, column), cell in zip(columns.items(), cells)}
+    return Rows(schema.binarise(cells), raw)
+
+
+def _shown(column: Column, cells: Floats | list[str | None]) -> Column:
+    """Numbers as they came, so that integers stay such; anything else as it was understood."""
+    if column.dtype.kind in "buif":
+        return column
+    return cells if isinstance(cells, np.ndarray) else np.array(cells, dtype=object)
+
+
+def read_bits(given: object, features: list[str]) -> Bits:
+    """Reads rows in any form that hold the bits themselves."""
+    return _bits(given, _named_table(given), features)
+
+
+def _holds_bits(table: _Table | None, features: list[str], raw_columns: list[str]) -> bool:
+    if table is None:
+        return True
+    raw_fits = all(column in table for column in raw_columns)
+    bits_fit = all(feature in table for feature in features) and not set(features) <= set(raw_columns)
+    return bits_fit and not raw_fits
+
+
+def _libraries(given: object) -> set[str]:
+    """The packages that define the object's class and those it derives from."""
+    return {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+
+
+def _named_table(given: object) -> _Table | None:
+    """The table in an object whose columns have names; None for arrays and lists."""
+    libraries, table = _libraries(given), cast(Any, given)
+    if isinstance(given, Mapping):
+        return _mapping(given)
+    if isinstance(given, (np.ndarray, np.void)) and given.dtype.names is not None:
+        rows, names = np.atleast_1d(np.asarray(given)), given.dtype.names
+        return _Table(names, lambda place: rows[names[place]], len(rows))
+    if "pandas" in libraries:
+        if hasattr(table, "to_frame") and hasattr(table, "index") and not hasattr(table, "columns"):
+            values = np.asarray(table, dtype=object)
+            return _Table(list(table.index), lambda place: values[place : place + 1], 1)
+        if hasattr(table, "columns"):
+            return _Table(list(table.columns), lambda place: cast(Column, table.iloc[:, place].to_numpy()), len(table))
+    if "polars" in libraries and hasattr(table, "collect"):
+        raise InputError("a polars LazyFrame has no rows yet: collect() it first")
+    if "polars" in libraries and hasattr(table, "columns"):
+        return _Table(table.columns, lambda place: _of_polars(table.to_series(place)), table.height)
+    if "pyarrow" in libraries and hasattr(table, "schema"):
+        if hasattr(table, "read_all"):
+            table = table.read_all()
+        return _Table(table.schema.names, lambda place: _of_arrow(table.column(place)), table.num_rows)
+    return None
+
+
+def _mapping(given: Mapping[Any, Any]) -> _Table:
+    columns = [np.atleast_1d(_array_of(values)) for values in given.values()]
+    for name, column in zip(given, columns):
+        if column.ndim != 1 or len(column) != len(columns[0]):
+            raise InputError(f"the column {name!r} has the shape {column.shape}, the first one {columns[0].shape}")
+    return _Table(list(given), lambda place: columns[place], len(columns[0]) if columns else 0)
+
+
+def _of_polars(series: Any) -> Column:
+    # Without this, integers with nulls beyond 2**53 would be rounded on the way to floats; as objects they stay whole.
+    if series.null_count() and not series.dtype.is_float():
+        return np.array(series.to_list(), dtype=object)
+    return cast(Column, series.to_numpy())
+
+
+def _of_arrow(column: Any) -> Column:
+    if hasattr(column.type, "value_type") and hasattr(column.type, "index_type"):
+        # A dictionary's nulls would come out as its last value.
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        return np.array(column.to_pylist(), dtype=object)
+    # A chunked array has no such choice: it is always copied.
+    chunked = hasattr(column, "chunks")
+    return cast(Column, column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False))
+
+
+def _array_of(given: object) -> Column:
+    """A numpy array with these values; numbers beside texts stay what they are."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        values = np.array(given.data, dtype=object)
+        values[np.ma.getmaskarray(given)] = None
+        return values
+    if isinstance(given, np.ndarray):
+        return given
+    try:
+        array = np.asarray(given)
+        return np.array(given, dtype=object) if array.dtype.kind in "US" else array
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the rows are no table: {error}") from error
+
+
+def _array(given: object) -> Column:
+    """An array of rows without names; one row may come alone."""
+    if hasattr(given, "toarray") and "scipy" in _libraries(given):
+        raise InputError("a sparse matrix is not taken: give its toarray()")
+    array = np.asarray(_array_of(given))
+    if array.ndim == 1:
+        array = array.reshape(1, -1)
+    if array.ndim != 2:
+        raise InputError(f"rows are a table or an array of one or two dimensions, not {_what(given, array)}")
+    return array
+
+
+def _what(given: object, array: Column) -> str:
+    return f"of {array.ndim}" if array.ndim else f"{given!r} ({type(given).__name__})"
+
+
+def _positional(array: Column, names: list[str]) -> _Table:
+    if array.shape[1] != len(names):
+        raise InputError(f"the rows have {array.shape[1]} columns, but there are {len(names)} raw columns")
+    return _Table(names, lambda place: array[:, place], len(array))
+
+
+def _bits(given: object, table: _Table | None, features: list[str]) -> Bits:
+    return _bits_of_array(_array(given), features) if table is None else _bits_of_table(table, features)
+
+
+def _bits_of_array(array: Column, features: list[str]) -> Bits:
+    if array.shape[1] != len(features):
+        raise InputError(f"the rows have {array.shape[1]} columns, but the circuit has {len(features)} features")
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array).view(np.uint8)
+    if array.dtype.kind not in "uif":
+        bits = np.empty(array.shape, dtype=np.uint8)
+        _fill(bits, features, lambda place: array[:, place])
+        return bits
+    if array.dtype == np.uint8:
+        # One look at the largest value is cheaper than an array of answers.
+        fits = not array.size or int(array.max()) <= 1
+    else:
+        fits = bool(_are_bits(array).all())
+    if not fits:
+        row, column = np.argwhere(~_are_bits(array))[0]
+        raise _not_a_bit(features[column], row, array[row, column])
+    return np.ascontiguousarray(array, dtype=np.uint8)
+
+
+def _bits_of_table(table: _Table, features: list[str]) -> Bits:
+    columns = [table.column(feature) for feature in features]
+    bits = np.empty((table.rows, len(features)), dtype=np.uint8)
+    _fill(bits, features, lambda place: columns[place])
+    return bits
+
+
+def _fill(bits: Bits, features: list[str], column: Callable[[int], Column]) -> None:
+    """Fills in the bits, column after column; of several errors the one of the first row is told."""
+    wrong: list[tuple[int, int, object]] = []
+    for place in range(len(features)):
+        values = column(place)
+        fits = _are_bits(values)
+        if fits.all():
+            bits[:, place] = values.astype(np.uint8)
+        else:
+            row = int(np.argmin(fits))
+            wrong.append((row, place, values[row]))
+    if wrong:
+        row, place, value = min(wrong, key=lambda found: found[:2])
+        raise _not_a_bit(features[place], row, value)
+
+
+def _are_bits(values: Column) -> npt.NDArray[np.bool_]:
+    if values.dtype.kind in "buif":
+        return np.asarray((values == 0) | (values == 1), dtype=np.bool_)
+    return np.fromiter((_is_number(value) and value in (0, 1) for value in values), dtype=np.bool_, count=len(values))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (numbers.Real, decimal.Decimal, np.bool_))
+
+
+def _not_a_bit(name: str, row: int, value: object) -> InputError:
+    shown = repr(value.item() if isinstance(value, np.generic) else value)
+    return InputError(f"column {name!r}, row {row + 1}: {shown} is neither 0 nor 1")
+
+
+def _cells(name: str, column: Column) -> Floats | list[str | None]:
+    """A raw column as numbers if it holds nothing else, else as texts."""
+    if column.dtype.kind in "buif":
+        return np.asarray(column, dtype=np.float64)
+    if column.dtype.kind not in "OUST":
+        value = column[0] if len(column) else None
+        raise InputError(f"column {name!r}, row 1: {value!r} ({column.dtype}) is neither a number nor a text")
+    values = [_cell(name, row, value) for row, value in enumerate(column)]
+    if all(value is None or not isinstance(value, str) for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
+    return [value if value is None or isinstance(value, str) else _text(value) for value in values]
+
+
+def _cell(name: str, row: int, value: Any) -> str | float | bool | None:
+    """A text, a number, a truth value, or None where it is missing (None, NaN, and the like of pandas)."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if _is_number(value):
+        return None if value != value else float(value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    raise InputError(f"column {name!r}, row {row + 1}: {value!r} is neither a number nor a text")
+
+
+def _text(value: float | bool) -> str:
+    """As the library writes such a cell: the shortest decimal, whole numbers without a point."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return np.format_float_positional(value, trim="-")

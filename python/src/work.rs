@@ -1,0 +1,57 @@
+//! Long work: without the interpreter's lock, with a limit of time, and stopped by Ctrl-C.
+
+use crate::errors::Failure;
+use boolshap::lit::Watch;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs work on a thread of its own, while this one looks for signals: only the main thread of Python is told of them.
+pub(crate) fn work<T: Send>(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    job: impl FnOnce(&Watch<'_>) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let timeout = match timeout {
+        None => None,
+        Some(seconds) => Some(
+            Duration::try_from_secs_f64(seconds)
+                .map_err(|_| Failure::input(format!("timeout is {seconds}, which is no number of seconds")))?,
+        ),
+    };
+    let stop = AtomicBool::new(false);
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (tell, told) = channel();
+            let stop = &stop;
+            scope.spawn(move || {
+                let watch = Watch::unlimited().stop_flag(stop);
+                let watch = timeout.map_or(watch, |limit| watch.timeout(limit));
+                // Whoever waits has gone away only if the interpreter is going down.
+                let _ = tell.send(job(&watch));
+            });
+            let mut signal = None;
+            loop {
+                match told.recv_timeout(LOOK) {
+                    // A job that was done before it noticed is not taken back.
+                    Ok(done) => return signal.map_or(done.map_err(PyErr::from), Err),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                            stop.store(true, Ordering::Relaxed);
+                            signal = Some(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(
+                            Failure::input("the work ended without a result: this is a mistake in boolshap").into()
+                        );
+                    }
+                }
+            }
+        })
+    })
+}

@@ -1,0 +1,242 @@
+"""The scikit-learn estimators: their rules, their bits, and circuits that are the network."""
+
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import boolshap
+from boolshap import Binarizer, BnnClassifier
+
+HOUSES = pandas.DataFrame(
+    {
+        "rooms": [2, 3, 7, 8],
+        "garden": [0, 1, 1, 0],
+        "sold": [True, False, True, True],
+        "place": ["town", "sea", "town", "hill"],
+        "rating": pandas.Categorical([3, 1, 3, 2]),
+    }
+)
+
+
+def all_inputs(features):
+    return np.array(list(itertools.product([0, 1], repeat=features)), dtype=np.uint8)
+
+
+@parametrize_with_checks([Binarizer(), Binarizer(threshold="median"), BnnClassifier()])
+def test_rules_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_each_kind_of_column():
+    binarizer = Binarizer().fit(HOUSES)
+    names = binarizer.get_feature_names_out().tolist()
+    assert names == [
+        "rooms", "garden", "sold", "place=hill", "place=sea", "place=town", "rating=1", "rating=2", "rating=3",
+    ]  # fmt: skip
+    bits = binarizer.transform(HOUSES)
+    assert bits.dtype == np.uint8 and bits.flags.c_contiguous
+    assert bits.tolist() == [
+        [0, 0, 1, 0, 0, 1, 0, 0, 1],
+        [0, 1, 0, 0, 1, 0, 1, 0, 0],
+        [1, 1, 1, 0, 0, 1, 0, 0, 1],
+        [1, 0, 1, 1, 0, 0, 0, 1, 0],
+    ]
+
+
+@pytest.mark.parametrize("threshold, expected", [("mean", [0, 0, 0, 1]), ("median", [0, 0, 1, 1]), (1.5, [0, 1, 1, 1])])
+def test_thresholds_are_strict(threshold, expected):
+    column = np.array([[1.0], [2.0], [3.0], [10.0]])
+    assert Binarizer(threshold).fit_transform(column).ravel().tolist() == expected
+    assert Binarizer(4.0).fit_transform([[4.0], [5.0]]).ravel().tolist() == [0, 1]
+
+
+def test_frames_arrays_and_lists_are_read_alike():
+    plain = HOUSES.drop(columns="rating")
+    expected = Binarizer().fit_transform(plain)
+    assert (Binarizer().fit_transform(plain.to_numpy(dtype=object)) == expected).all()
+    assert (Binarizer().fit_transform(plain.to_numpy(dtype=object).tolist()) == expected).all()
+    frame = polars.DataFrame({name: plain[name].tolist() for name in plain})
+    assert (Binarizer().fit_transform(frame) == expected).all()
+    assert Binarizer().fit(frame).get_feature_names_out().tolist()[-1] == "place=town"
+    categories = frame.with_columns(polars.col("place").cast(polars.Categorical))
+    assert (Binarizer().fit_transform(categories) == expected).all()
+
+
+def test_unknown_categories_are_zeros():
+    binarizer = Binarizer().fit([["sea"], ["town"]])
+    assert binarizer.transform([["moon"], ["sea"]]).tolist() == [[0, 0], [1, 0]]
+    assert binarizer.get_feature_names_out().tolist() == ["x0=sea", "x0=town"]
+    assert binarizer.get_feature_names_out(["place"]).tolist() == ["place=sea", "place=town"]
+
+
+def test_output_as_a_frame():
+    frame = Binarizer().set_output(transform="pandas").fit_transform(HOUSES)
+    assert frame["place=sea"].tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        ({"a": [1.0, np.nan]}, r"column 'a', row 2: the value is missing \(NaN\)"),
+        ({"a": [1.0, np.inf]}, "column 'a', row 2: inf is no finite number"),
+        ({"a": ["x", None]}, "column 'a', row 2: the value is missing"),
+        ({"a": pandas.array([1, None], dtype="Int64")}, "column 'a', row 2: the value is missing"),
+        ({"a": pandas.Categorical(["x", None])}, "column 'a', row 2: the value is missing"),
+        ({"a": pandas.Series(["x", 3], dtype=object)}, "column 'a', row 2: 3 is no text"),
+        ({"a": ["b", "c"], "a=b": [0, 1]}, "two features would have the name 'a=b'"),
+        ({"a": []}, r"0 sample\(s\)"),
+        ({}, r"0 (sample|feature)\(s\)"),
+    ],
+)
+def test_tables_that_are_no_bits(table, message):
+    with pytest.raises(ValueError, match=message):
+        Binarizer().fit(pandas.DataFrame(table))
+
+
+def test_columns_that_change_after_fit():
+    binarizer = Binarizer().fit(HOUSES)
+    with pytest.raises(ValueError, match="column 'garden', row 1: 2.0 is neither 0 nor 1"):
+        binarizer.transform(HOUSES.assign(garden=2))
+    with pytest.raises(TypeError, match="column 'rooms', row 1: .* not 'many'"):
+        binarizer.transform(HOUSES.assign(rooms="many"))
+    with pytest.raises(ValueError, match="feature names should match"):
+        binarizer.transform(HOUSES.rename(columns={"rooms": "doors"}))
+    with pytest.raises(ValueError, match="threshold is 'mode'"):
+        Binarizer("mode").fit(HOUSES)
+
+
+def test_learns_a_function_and_its_circuit_is_the_network():
+    X = all_inputs(6)
+    y = np.where(X[:, :5].sum(axis=1) >= 3, "many", "few")
+    classifier = BnnClassifier(hidden=(5,)).fit(X, y)
+    answers = classifier.predict(X)
+    assert (answers == y).mean() > 0.9
+    assert classifier.classes_.tolist() == ["few", "many"] and classifier.thresholds_ is None
+    assert classifier.model_.features == ["x0", "x1", "x2", "x3", "x4", "x5"]
+    circuit = classifier.circuit(verify=True)
+    assert (classifier.classes_[circuit.predict(X)] == answers).all()
+    assert circuit.models == (answers == "many").sum()
+    exact = boolshap.Explainer(circuit).exact(X)
+    for row, values, base, answer in zip(X, exact.values, exact.base_values, answers):
+        assert base + sum(values) == (answer == "many"), row
+    copy = pickle.loads(pickle.dumps(classifier))
+    assert copy.model_ == classifier.model_ and (copy.predict(X) == answers).all()
+
+
+def test_one_seed_is_one_network():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :12]
+    classifier = BnnClassifier(hidden=4, epochs=8)
+    first = classifier.fit(X, y).model_.to_json()
+    assert clone(classifier).fit(X, y).model_.to_json() == first
+    order = np.random.default_rng(1).permutation(len(X))
+    bits = classifier.bits(X)
+    as_bits = clone(classifier).fit(bits, y).model_
+    assert clone(classifier).fit(bits[order], y.to_numpy()[order]).model_ == as_bits
+    assert clone(classifier).set_params(seed=8).fit(X, y).model_.to_json() != first
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    pipeline = make_pipeline(Binarizer("median").set_output(transform="pandas"), BnnClassifier(hidden=(8,)))
+    pipeline.fit(X, names[y])
+    classifier = pipeline[-1]
+    circuit = classifier.circuit()
+    assert circuit.classes == names.tolist() and circuit.features == X.columns.tolist()
+    inputs = all_inputs(4)
+    assert (circuit.predict(inputs) == classifier.model_.predict(inputs)).all()
+    values = boolshap.Explainer(circuit).shap_values(inputs)
+    assert values.shape == (16, 4, 3)
+    assert np.abs(values.sum(axis=2)).max() < 1e-12, "the classes' labels add up to 1 whatever is known"
+
+
+def test_auto_cuts_at_means_and_the_circuit_knows():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :10]
+    classifier = BnnClassifier(hidden=(6,), epochs=10).fit(X, y)
+    assert np.allclose(classifier.thresholds_, X.mean())
+    bits = classifier.bits(X)
+    assert (bits == (X > X.mean()).to_numpy()).all()
+    circuit = classifier.circuit()
+    assert circuit.raw_columns == X.columns.tolist()
+    assert (circuit.predict(X) == classifier.predict(X)).all()
+    assert (circuit.predict(bits) == classifier.predict(X)).all()
+    explainer = boolshap.Explainer(circuit, X.iloc[:50])
+    assert (explainer.shap_values(X) == explainer.shap_values(bits)).all()
+    assert json.loads(classifier.model_.to_json())["schema"][0]["column"] == "mean radius"
+
+
+def test_in_pipelines_and_searches():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :10].assign(size=np.where(X["mean area"] > 600, "large", "small"))
+    pipeline = make_pipeline(Binarizer(), BnnClassifier(epochs=15))
+    scores = cross_val_score(pipeline, X, y, cv=3)
+    rival = cross_val_score(make_pipeline(Binarizer(), LogisticRegression()), X, y, cv=3)
+    assert scores.mean() > rival.mean() - 0.02
+    grid = {"bnnclassifier__hidden": [(3,), (6,)], "binarizer__threshold": ["mean", "median"]}
+    search = GridSearchCV(pipeline, grid, cv=2)
+    search.fit(X, y)
+    assert search.best_score_ > 0.85
+    best = search.best_estimator_
+    circuit = best[-1].circuit()
+    assert (circuit.predict(best[0].transform(X)) == best.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"hidden": (3, 0)}, "hidden has the value 0; it takes whole numbers from 1 on"),
+        ({"hidden": (2.5,)}, "hidden has the value 2.5"),
+        ({"seed": -1}, "seed has the value -1"),
+        ({"epochs": 0}, "epochs has the value 0"),
+        ({"patience": True}, "patience has the value True"),
+        ({"batch_size": 0}, "batch_size has the value 0"),
+        ({"learning_rate": 0}, "learning_rate is 0"),
+        ({"learning_rate": np.nan}, "learning_rate is nan"),
+        ({"binarize": "sometimes"}, "binarize is 'sometimes', none of 'auto' and no finite number"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, message):
+    X = all_inputs(3)
+    with pytest.raises(ValueError, match=message):
+        BnnClassifier(**settings).fit(X, X[:, 0])
+
+
+def test_no_hidden_layer_and_one_threshold_for_all():
+    X = np.random.default_rng(4).normal(size=(200, 5))
+    y = (X[:, :3] > 0.25).sum(axis=1) >= 2
+    classifier = BnnClassifier(hidden=(), binarize=0.25).fit(X, y)
+    assert classifier.score(X, y) > 0.8 and classifier.model_.shape == "5-1"
+    assert (classifier.bits(X) == (X > 0.25)).all() and classifier.classes_.tolist() == [False, True]
+    assert (boolshap.compile(classifier).predict(classifier.bits(X)) == classifier.predict(X)).all()
+
+
+def test_rows_that_make_no_sense():
+    X = all_inputs(3)
+    classifier = BnnClassifier(hidden=(2,), epochs=3).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="column 'x1', row 1: 2 is neither 0 nor 1"):
+        classifier.predict([[0, 2, 0]])
+    with pytest.raises(ValueError, match="NaN"):
+        classifier.predict([[0, np.nan, 0]])
+    with pytest.raises(ValueError, match="2 features"):
+        classifier.predict([[0, 1]])
+    with pytest.raises(ValueError, match="one class"):
+        BnnClassifier().fit(X, np.ones(8))
+    with pytest.raises(ValueError, match="column 'x0', row 1: 0.5 is neither 0 nor 1"):
+        BnnClassifier(binarize=None).fit(X + 0.5, X[:, 0])
+    with pytest.raises(NotFittedError):
+        BnnClassifier().circuit()
+    assert not hasattr(classifier, "predict_proba"), "the network decides; it has no probability"

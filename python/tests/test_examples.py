@@ -1,0 +1,18 @@
+"""The examples run as they stand."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+
+
+def test_quickstart(tmp_path):
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    command = [sys.executable, EXAMPLES / "quickstart.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test accuracy 0.9" in done.stdout and "mean radius" in done.stdout
+    for picture in ("waterfall.png", "beeswarm.png"):
+        assert (tmp_path / picture).stat().st_size > 10_000

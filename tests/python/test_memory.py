@@ -1,0 +1,174 @@
+"""Work that does not fit into memory ends with a sentence about the limit that was reached, and what is promised to be
+small is small."""
+
+import os
+import re
+import resource
+import subprocess
+import threading
+import time
+
+import pytest
+
+# The fixture makes files when they are asked for.
+from test_interrupt import NAMES, inputs, write_rows  # noqa: F401
+
+MIB = 1 << 20
+PATIENCE = 120
+
+
+def run_within(boolshap, arguments, mebibytes):
+    """Runs a command in so much address space; gives its exit code, what it said and the most that it held, in MiB."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes * MIB, mebibytes * MIB))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    with open(boolshap.folder / "said", "w+") as said:
+        process = boolshap.start(*arguments, "--threads", 2, stdout=said, stderr=subprocess.STDOUT, preexec_fn=limit)
+        # os.wait4 has no time limit of its own.
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        return process.returncode, said.read(), usage.ru_maxrss // 1024
+
+
+def words(inputs, line):
+    pieces = re.split(r"(\{[^}]*\})", line)
+    return "".join(str(inputs(piece[1:-1])) if piece.startswith("{") else piece for piece in pieces).split(" ")
+
+
+# The command, the address space, the most that may be held, both in MiB, and what is said. Limits as a user sets them,
+# in 3 GiB of address space.
+LIMITS = {
+    "truth table": (
+        "compile {t26.json} -o out.bsc --via truth-table --max-nodes 1000000",
+        400,
+        r"the limit of 1000000 diagram nodes is reached after \d+ of 26 levels",
+    ),
+    "partial sums": (
+        "compile {s60.json} -o out.bsc --via partial-sums --timeout 3",
+        1500,
+        r"time limit of 3 seconds has passed with \d+ states listed, after \d+ of 60 levels",
+    ),
+    "apply": (
+        "compile {a40.json} -o out.bsc --via apply --max-nodes 1000000",
+        1500,
+        r"the limit of 1000000 diagram nodes is reached after \d+ of \d+ gates of layer \d of 3",
+    ),
+    "formula by default": (
+        "compile {e24.json} -o out.bsc --via cnf",
+        1000,
+        r"more than 1000000 clauses \(max-clauses\) while encoding layer 1, neuron \d+, at row \d+ of 24",
+    ),
+    "formula": (
+        "encode {e24.json} -o out.cnf --max-clauses 100000",
+        500,
+        r"more than 100000 clauses \(max-clauses\) while encoding",
+    ),
+    "SDD": (
+        "compile {hard.cnf} -o out.bsc --max-nodes 5000",
+        200,
+        r"limit of 5000 .*nodes.*after \d+ of \d+ clauses",
+    ),
+    "SDD in time": ("compile {hard.cnf} -o out.bsc --timeout 3", 1000, r"time limit of 3 seconds.*\d+ of \d+ clauses"),
+    "smoothing": (
+        "compile {clause.cnf} -o out.bsc --smooth --max-nodes 20000",
+        100,
+        r"smoothing met its limit of 20000 nodes after \d+ of \d+ nodes",
+    ),
+    "verify by SAT": (
+        "verify {t20.json} {c20.bsc} --method sat --timeout 3",
+        1000,
+        r"time limit of 3 seconds has passed",
+    ),
+    "verify by a walk": (
+        "verify {t26.json} {c26.bsc} --method walk --timeout 3",
+        1500,
+        r"time limit of 3 seconds has passed",
+    ),
+    "verify exhaustively": (
+        "verify {t26.json} {c26.bsc} --method exhaustive --timeout 3",
+        500,
+        r"time limit of 3 seconds has passed",
+    ),
+    "constraint": (
+        "explain {c26.bsc} {rows26.csv} -o out.csv --constraint {one.cnf}",
+        500,
+        r"2\^26 sets.*the limit is 20 players",
+    ),
+    "empirical": (
+        "explain {c26.bsc} {rows26.csv} -o out.csv --distribution empirical:{background.csv}",
+        500,
+        r"2\^26 sets.*the limit is 20 players",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
+    line, most, expected = LIMITS[what]
+    arguments = words(inputs, line)
+    start = time.monotonic()
+    # Apply reserves its tables at once.
+    code, said, peak = run_within(boolshap, arguments, 6144 if what == "apply" else 3072)
+    seconds = time.monotonic() - start
+    assert code == 1, said
+    assert re.search(expected, said), said
+    assert peak < most, "MiB"
+    assert "--timeout" not in line or seconds < 3 + 12, "what is between two looks at the clock, on a busy machine"
+    assert not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]
+
+
+# Work that would take more than it may hold, in GiB: the limit of memory ends it, and not the system.
+FULL = {
+    "partial sums": ("compile {s60.json} -o out.bsc --via partial-sums", 0.2),
+    "formula": ("encode {e24.json} -o out.cnf --max-clauses 100000000", 0.3),
+    "smoothing": ("compile {t26.json} -o out.bsc --smooth", 0.4),
+    "verify by a walk": ("verify {t26.json} {c26.bsc} --method walk", 0.4),
+}
+
+
+@pytest.mark.parametrize("what", FULL)
+def test_the_limit_of_memory_ends_the_work(boolshap, inputs, what):
+    line, most = FULL[what]
+    code, said, peak = run_within(boolshap, [*words(inputs, line), "--max-memory", most], 6144)
+    assert code == 1, f"{code}, {peak} MiB: {said[:300]}"
+    assert "the memory limit is reached" in said
+    assert peak < 1024 * most + 700, "MiB: what comes between two looks is on top"
+    assert not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]
+
+
+# What passes in a tight space: the command, the space and the most that may be held, in MiB.
+SMALL = {
+    "stream": ("explain {small.bsc} {rows.csv} -o out.csv", 640, 300),
+    "stream to parquet": ("explain {small.bsc} {rows.csv} -o out.parquet", 640, 300),
+    "stream before a background": (
+        "explain {small.bsc} {few.csv} -o out.csv --distribution background:{rows.csv}",
+        640,
+        300,
+    ),
+    "predict": ("predict {small.bsc} {million.csv} -o out.csv", 400, 200),
+    "info": ("info {c26.bsc}", 512, 250),
+    "compile 26 inputs": ("compile {t26.json} -o out.bsc", 640, 350),
+}
+
+
+@pytest.mark.parametrize("what", SMALL)
+def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
+    made = {"small.bsc": boolshap.folder / "small.bsc", "rows.csv": boolshap.folder / "rows.csv"}
+    made |= {"few.csv": boolshap.folder / "few.csv"}
+    line, room, most = SMALL[what]
+    if "{small.bsc}" in line:
+        # Most features do not matter, so that the time is that of the rows.
+        (boolshap.folder / "f.cnf").write_text("p cnf 26 1\n1 2 0\n")
+        boolshap("compile", "f.cnf", "-o", "small.bsc")
+        write_rows(made["rows.csv"], NAMES, 300_000)
+        write_rows(made["few.csv"], NAMES, 20)
+    arguments = words(lambda name: made[name] if name in made else inputs(name), line)
+    code, said, peak = run_within(boolshap, arguments, room)
+    assert code == 0, said
+    assert peak < most, "MiB"
