@@ -13,7 +13,7 @@ python3 -m venv "$venv"
 python=$(cd "$venv/bin" && pwd)/python
 # From elsewhere, so that the installed package is tested and not the folder.
 cd "$here"
-"$python" -m mypy --strict --no-incremental -p boolshap
+"$python" -m mypy --config-file "$here/../pyproject.toml" --no-incremental -p boolshap
 "$python" -m mypy.stubtest boolshap._native
 "$python" -m pytest -q -p no:cacheprovider .
 "$python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs boolshap

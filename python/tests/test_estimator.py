@@ -179,6 +179,16 @@ def test_auto_cuts_at_means_and_the_circuit_knows():
     assert json.loads(classifier.model_.to_json())["schema"][0]["column"] == "mean radius"
 
 
+@pytest.mark.parametrize("binarize, cut", [("auto", 2.0), (3.0, 3.0)])
+def test_a_value_at_the_threshold_is_not_above_it(binarize, cut):
+    X = np.array([[1.0, 0.0], [2.0, 4.0], [3.0, 2.0]])
+    classifier = BnnClassifier(hidden=(2,), epochs=2, binarize=binarize).fit(X, [0, 1, 1])
+    assert classifier.thresholds_.tolist() == [cut, cut]
+    assert classifier.bits([[cut, cut + 1e-9]]).tolist() == [[0, 1]]
+    frame = pandas.DataFrame([[cut, cut + 1e-9]], columns=classifier.model_.features)
+    assert classifier.circuit().binarise(frame).tolist() == [[0, 1]], "the circuit cuts where the classifier does"
+
+
 def test_in_pipelines_and_searches():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = X.iloc[:, :10].assign(size=np.where(X["mean area"] > 600, "large", "small"))

@@ -100,7 +100,7 @@ def matrix(table, prefix="shap_"):
 
 def assert_equal_to_one_machine(table, bits, explainer):
     """The same bits, not just nearly the same numbers; every row once."""
-    assert (table["id"].to_numpy() == np.arange(len(bits))).all(), "rows were lost or came twice"
+    assert np.array_equal(table["id"].to_numpy(), np.arange(len(bits))), "rows were lost or came twice"
     expected = explainer(bits)
     assert (matrix(table) == expected.values).all()
     assert (table["base_value"].to_numpy() == expected.base_values).all()
