@@ -19,6 +19,6 @@ for reader in ${*:-$(cargo fuzz list)}; do
     mkdir -p "$corpus/$reader" "regressions/$reader" "$root/target/fuzz-found/$reader"
     echo "fuzzing $reader for $seconds seconds"
     cargo +nightly fuzz run --dev "$reader" "$corpus/$reader" "$root/target/fuzz-seeds/$reader" "regressions/$reader" -- \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536 -verbosity=0 \
+        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536 \
         -print_final_stats=1 -artifact_prefix="$root/target/fuzz-found/$reader/"
 done

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._types import Bits, Floats, Layer, Tree
 
-__all__: list[str]
+__all__ = ["Circuit", "Engine", "Model", "__version__"]
 __version__: str
 
 @final

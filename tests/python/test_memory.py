@@ -77,7 +77,7 @@ LIMITS = {
     "SDD in time": ("compile {hard.cnf} -o out.bsc --timeout 3", 1000, r"time limit of 3 seconds.*\d+ of \d+ clauses"),
     "smoothing": (
         "compile {clause.cnf} -o out.bsc --smooth --max-nodes 20000",
-        100,
+        400,
         r"smoothing met its limit of 20000 nodes after \d+ of \d+ nodes",
     ),
     "verify by SAT": (
@@ -127,7 +127,7 @@ def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
 FULL = {
     "partial sums": ("compile {s60.json} -o out.bsc --via partial-sums", 0.2),
     "formula": ("encode {e24.json} -o out.cnf --max-clauses 100000000", 0.3),
-    "smoothing": ("compile {t26.json} -o out.bsc --smooth", 0.4),
+    "smoothing": ("compile {t26.json} -o out.bsc --smooth --fan-in-2", 0.4),
     "verify by a walk": ("verify {t26.json} {c26.bsc} --method walk", 0.4),
 }
 

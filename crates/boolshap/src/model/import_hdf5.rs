@@ -13,13 +13,19 @@ use hdf5_pure::{AttrValue, File, Group};
 use std::collections::HashMap;
 use std::path::Path;
 
+/// How many numbers a byte of a file can stand for: the best that HDF5's compression can do.
+const NUMBERS_A_BYTE: u64 = 1100;
+
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
-    Reader { path, options }.stack()
+    let length = std::fs::metadata(path).map_err(|source| ModelError::Io { path: path.into(), source })?.len();
+    Reader { path, options, most_numbers: length.saturating_mul(NUMBERS_A_BYTE) }.stack()
 }
 
 struct Reader<'a> {
     path: &'a Path,
     options: &'a ImportOptions,
+    /// A shape that promises more is not believed.
+    most_numbers: u64,
 }
 
 /// A layer's datasets by the last part of their name: `kernel`, `bias`, `gamma`, ...
@@ -79,8 +85,12 @@ impl Reader<'_> {
             let wrong = |e| self.wrong(format!("{name}/{weight}: {e}"));
             let dataset = folder.dataset(&weight).map_err(wrong)?;
             let shape = dataset.shape().map_err(wrong)?;
+            let promised = shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side));
+            if promised.is_none_or(|count| count > self.most_numbers) {
+                return Err(self.wrong(format!("{name}/{weight}: no file of this size holds the shape {shape:?}")));
+            }
             let values = dataset.read_f64().map_err(wrong)?;
-            if shape.iter().product::<u64>() != values.len() as u64 {
+            if promised != Some(values.len() as u64) {
                 let count = values.len();
                 return Err(
                     self.wrong(format!("{name}/{weight}: {count} numbers could be read for the shape {shape:?}"))
