@@ -1,4 +1,4 @@
-"""Circuits and formulas go to other people's programs and come back: d4, dsharp, sharpSAT-TD, Ganak, python-nnf."""
+"""Circuits and formulas go to other people's programs and come back: d4, dsharp, sharpSAT-TD, Ganak, python-nnf, ddnnife."""
 
 import csv
 import importlib.util
@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 
+import ddnnife
 import nnf.dsharp
 import pyganak
 import pytest
@@ -105,6 +106,10 @@ def check(boolshap, variables, clauses, with_scores):
     for shape in [[], ["--smooth", "--fan-in-2"]] if len(clauses) < 100 else [[]]:
         boolshap("convert", "c.bsc", "-o", "ours.nnf", *shape)
         assert counted_by_nnf(folder / "ours.nnf", variables) == expected
+        boolshap("convert", "c.bsc", "-o", "ours.ddnnf", *shape)
+        if expected:
+            # ddnnife takes no circuit of a contradiction.
+            assert int(ddnnife.Ddnnf.from_file(str(folder / "ours.ddnnf"), variables).rc()) == expected
 
 
 @pytest.mark.parametrize("start", range(0, 50, 10))

@@ -10,7 +10,7 @@ use dashu::rational::RBig;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Import a network from Keras/Larq HDF5 weights, safetensors, a .neuron file or a folder of layers in CSV
+/// Import a network from Keras/Larq HDF5 weights, safetensors, ONNX, a .neuron file or a folder of layers in CSV
 #[derive(Args)]
 pub(crate) struct Import {
     /// The file or folder; its kind is recognised from the content
