@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,28 @@ class Model:
     def load(cls, path: PathLike) -> Model:
         """Reads a model file, as `boolshap train` and `Model.save` write it."""
         return cls._of(NativeModel.load(os.fspath(path)))
+
+    @classmethod
+    def import_file(
+        cls,
+        path: PathLike,
+        *,
+        features: list[str] | None = None,
+        bn_epsilon: float | None = None,
+        kernels: Literal["auto", "sign", "real"] = "auto",
+        zero_weight: Literal[-1, 1] | None = None,
+    ) -> Model:
+        """Reads a network from another tool's file: HDF5 weights, safetensors, ONNX, .neuron or a folder of layers in CSV.
+
+        `bn_epsilon` is the epsilon of batch normalisation, where the file does not hold it. `kernels` says whether
+        kernels hold the weights (`"real"`) or numbers of which the sign counts (`"sign"`); `"auto"` takes what is usual
+        for the kind of file. `zero_weight` is the sign of a latent weight of exactly 0, which is refused otherwise. What
+        the importer had to decide is told as a warning.
+        """
+        native, notes = NativeModel.import_file(os.fspath(path), features, bn_epsilon, kernels, zero_weight)
+        for note in notes:
+            warnings.warn(f"{os.path.basename(path)}: {note}", stacklevel=2)
+        return cls._of(native)
 
     def save(self, path: PathLike) -> None:
         """Writes a model file, whole or not at all."""

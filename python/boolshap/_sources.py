@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,10 +199,7 @@ def _of_path(path: Path, options: _Options) -> Circuit:
             _native.Circuit.read_foreign(str(path), variables, names, options.max_nodes, options.timeout)
         )
     if path.is_dir() or not _is_ours(path):
-        model, notes = _native.Model.import_file(str(path), None, None, "auto", None)
-        for note in notes:
-            warnings.warn(f"{path.name}: {note}", stacklevel=3)
-        return _of_model(Model._of(model), options)
+        return _of_model(Model.import_file(path), options)
     return compile(
         load(path),
         features=options.features,

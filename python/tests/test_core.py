@@ -108,3 +108,28 @@ def test_the_estimators_are_found_where_they_are_needed() -> None:
 def test_predictions_of_a_model_take_named_tables(raw_model: Model) -> None:
     table = {name: [1] for name in reversed(RAW_FEATURES)}
     assert raw_model.predict(table).tolist() == raw_model.predict(np.ones(5)).tolist() == [1]
+
+
+def test_a_network_of_another_tool_is_imported(tmp_path: pathlib.Path) -> None:
+    """A folder of layers in CSV, with batch normalisation whose epsilon decides."""
+    for block, files in {
+        "blk1": {"lin_weight": "1,-1,1\n1,1,1", "lin_bias": "0,0", "bn_weight": "1,1", "bn_bias": "1,-1"}
+        | {"bn_mean": "0,0", "bn_var": "1,0.01"},
+        "out_blk": {"lin_weight": "1,1", "lin_bias": "0"},
+    }.items():
+        (tmp_path / block).mkdir()
+        for name, text in files.items():
+            (tmp_path / block / f"{name}.csv").write_text(text + "\n")
+    names = ["a", "b", "c"]
+    found = {}
+    for epsilon in (0.0, 4.0):
+        model = Model.import_file(tmp_path, features=names, bn_epsilon=epsilon)
+        inputs = 2 * all_inputs(3).astype(int) - 1
+        first = inputs @ [1, -1, 1] / np.sqrt(1 + epsilon) + 1 >= 0
+        second = inputs @ [1, 1, 1] / np.sqrt(0.01 + epsilon) - 1 >= 0
+        expected = np.where(first, 1, -1) + np.where(second, 1, -1) >= 0
+        found[epsilon] = model.predict(all_inputs(3)).tolist()
+        assert found[epsilon] == expected.astype(int).tolist() and model.features == names
+    assert found[0.0] != found[4.0]
+    with pytest.raises(FileError, match="nowhere"):
+        Model.import_file(tmp_path / "nowhere")

@@ -2,7 +2,8 @@
 //!
 //! A block is always [`LANES`] sweeps wide and a node's numbers fill whole cache lines; how many registers that takes is
 //! found at run time: one or two of AVX-512, four of AVX2. Code is written once for "R registers of S" and compiled for
-//! each of them. No lane ever looks at another, so the result of a lane depends neither on its neighbours nor on R.
+//! each of them. No lane ever looks at another, so the result of a lane depends neither on its neighbours nor on R. AVX2
+//! and AVX-512 multiply and add in one rounding, so both give the same bits; without either there are two roundings.
 
 use pulp::{Simd, WithSimd, bytemuck};
 
@@ -63,9 +64,7 @@ impl<W: LaneWork> WithSimd for Dispatch<W> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> W::Output {
         match size_of::<S::f64s>() / size_of::<f64>() {
-            8 => self.0.run::<S, {
-                if LANES > 8 { if LANES > 8 { if LANES > 8 { LANES / 8 } else { 1 } } else { 1 } } else { 1 }
-            }>(simd),
+            8 => self.0.run::<S, { LANES / 8 }>(simd),
             4 => self.0.run::<S, { LANES / 4 }>(simd),
             2 => self.0.run::<S, { LANES / 2 }>(simd),
             width => {
