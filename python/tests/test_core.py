@@ -122,7 +122,7 @@ def test_a_network_of_another_tool_is_imported(tmp_path: pathlib.Path) -> None:
             (tmp_path / block / f"{name}.csv").write_text(text + "\n")
     names = ["a", "b", "c"]
     found = {}
-    for epsilon in (0.0, 4.0):
+    for epsilon in (0.0, 9.0):
         model = Model.import_file(tmp_path, features=names, bn_epsilon=epsilon)
         inputs = 2 * all_inputs(3).astype(int) - 1
         first = inputs @ [1, -1, 1] / np.sqrt(1 + epsilon) + 1 >= 0
@@ -130,6 +130,6 @@ def test_a_network_of_another_tool_is_imported(tmp_path: pathlib.Path) -> None:
         expected = np.where(first, 1, -1) + np.where(second, 1, -1) >= 0
         found[epsilon] = model.predict(all_inputs(3)).tolist()
         assert found[epsilon] == expected.astype(int).tolist() and model.features == names
-    assert found[0.0] != found[4.0]
+    assert found[0.0] != found[9.0]
     with pytest.raises(FileError, match="nowhere"):
         Model.import_file(tmp_path / "nowhere")
