@@ -4,7 +4,7 @@ export BOOLSHAP_SKIPPED := $(CURDIR)/target/skipped.txt
 VENV := target/venv
 BINARY := $(CURDIR)/target/debug/boolshap
 
-.PHONY: test prepare format supply lint core rust python package wheel fresh-list skipped soak
+.PHONY: test prepare format supply lint core rust python package frameworks wheel fresh-list skipped soak
 
 test: prepare fresh-list format supply lint core rust python package skipped
 
@@ -41,6 +41,10 @@ python:
 # The Python package: its wheel in a fresh virtual environment. Compiled as the tests are; `make wheel` optimises fully.
 package:
 	python/tests/run.sh target/package-venv dev
+
+# Models of the real PyTorch, Keras and Larq; downloads gigabytes.
+frameworks: package
+	python/tests/frameworks.sh target/package-venv target/frameworks
 
 # The wheel for users, in target/wheels.
 wheel:
