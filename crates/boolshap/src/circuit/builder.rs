@@ -10,6 +10,9 @@ use super::{Circuit, CircuitError, Node, NodeId};
 use crate::lit::{Lit, Var};
 use std::collections::HashMap;
 
+/// The most variables of a circuit: what a header claims is not believed beyond what their names would take.
+pub(super) const MAX_VARIABLES: usize = 10_000_000;
+
 /// Builds a [`Circuit`].
 ///
 /// ```
@@ -42,7 +45,7 @@ impl CircuitBuilder {
 
     /// The same, with room for this many nodes.
     pub fn with_capacity(variables: usize, nodes: usize) -> Result<Self, CircuitError> {
-        if variables > Var::MAX_INDEX + 1 {
+        if variables > MAX_VARIABLES {
             return Err(CircuitError::TooManyVariables { variables });
         }
         Ok(CircuitBuilder {

@@ -1,6 +1,7 @@
 //! What can be wrong with a circuit, or with what is asked of it.
 
 use super::NodeId;
+use super::builder::MAX_VARIABLES;
 use super::mentioned::{MAX_SET_WORDS, words_of};
 use crate::lit::Var;
 
@@ -48,8 +49,8 @@ pub enum CircuitError {
     /// A forest that could not be compiled.
     #[error("the forest cannot be compiled: {0}")]
     Trees(#[source] crate::diagram::DiagramError),
-    /// More variables than a literal can number.
-    #[error("{variables} variables are too many: a circuit can have {}", Var::MAX_INDEX + 1)]
+    /// More variables than a circuit may have.
+    #[error("{variables} variables are more than the {MAX_VARIABLES} that are taken")]
     TooManyVariables {
         /// How many were asked for.
         variables: usize,

@@ -304,7 +304,19 @@ fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batch
     let builder = parquet_reader(path)?;
     let mask = parquet::arrow::ProjectionMask::roots(builder.parquet_schema(), sorted);
     let reader = builder.with_batch_size(rows).with_projection(mask).build();
-    Ok(Box::new(reader.map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })?))
+    let mut reader = reader.map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })?;
+    let mut gone_wrong = false;
+    Ok(Box::new(std::iter::from_fn(move || {
+        if gone_wrong {
+            return None;
+        }
+        // The package panics on some damaged files.
+        let next = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| reader.next()));
+        next.unwrap_or_else(|_| {
+            gone_wrong = true;
+            Some(Err(ArrowError::ParquetError("the file is damaged: a page is not what its header says".into())))
+        })
+    })))
 }
 
 #[cfg(feature = "parquet")]

@@ -13,8 +13,8 @@ use hdf5_pure::{AttrValue, File, Group};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// How many numbers a byte of a file can stand for: the best that HDF5's compression can do.
-const NUMBERS_A_BYTE: u64 = 1100;
+/// How many numbers a byte of a file can stand for: compressed signs take a bit each, and some are all the same.
+const NUMBERS_A_BYTE: u64 = 64;
 
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
     let length = std::fs::metadata(path).map_err(|source| ModelError::Io { path: path.into(), source })?.len();
