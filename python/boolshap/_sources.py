@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _layers, _native, _sklearn
+from . import _keras, _layers, _native, _sklearn, _torch
 from ._core import Circuit, Model, load
 from ._functions import MAX_FEATURES, Bits, Decide, Progress, deciding, inputs_from, truth_table
 from .errors import FileError, InputError, LimitError
@@ -156,15 +156,15 @@ def compile(
         return _of_model(source, options)
     if isinstance(source, (list, tuple, Mapping)):
         return _of_stack(_layers.of_arrays(source, inputs), options)
-    if _layers.is_torch(source):
+    if _torch.is_torch(source):
         count = options.features if isinstance(options.features, (int, type(None))) else len(options.features)
-        return _of_stack(_layers.of_torch(source, inputs, count), options)
+        return _of_stack(_torch.of_torch(source, inputs, count), options)
     if _sklearn.is_estimator(source):
         own = getattr(source, "model_", None)
         # A BnnClassifier: its network is at hand.
         return _of_model(own, options) if isinstance(own, Model) else _of_classifier(_sklearn.describe(source), options)
-    if _layers.is_keras(source):
-        return _of_stack(_layers.of_keras(source, inputs), options)
+    if _keras.is_keras(source):
+        return _of_stack(_keras.of_keras(source, inputs), options)
     if callable(source) and not isinstance(source, type):
         return _of_function(source, options)
     raise InputError(
