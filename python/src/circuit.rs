@@ -209,7 +209,8 @@ impl Circuit {
                 Column::Texts(texts) => Cells::of_texts(&texts),
             })
             .collect();
-        let bits = work(py, None, |_| Ok(binariser.encode_cells("the rows", rows, &cells)?))?;
+        let bits =
+            work(py, None, |_| Ok(binariser.encode_cells("the rows", rows, &cells.iter().collect::<Vec<_>>())?))?;
         let features = bits.features();
         let mut bytes = vec![0u8; rows * features];
         for feature in 0..features {

@@ -225,11 +225,13 @@ impl Compile {
                     model.features = names(path, model.network.inputs())?;
                     model.binariser = None;
                 }
-                let check = |class: usize, circuit: &Circuit, stages: &mut Stages| -> anyhow::Result<()> {
+                let mut verified = None;
+                let mut check = |class: usize, circuit: &Circuit, stages: &mut Stages| -> anyhow::Result<()> {
                     if self.verify {
                         let begin = Instant::now();
-                        let method = prove(&model, class, circuit, watch)?;
-                        stages.add("verify", begin, json!({"method": method.name()}));
+                        let method = prove(&model, class, circuit, watch)?.name();
+                        stages.add("verify", begin, json!({"method": method}));
+                        verified = Some(method);
                     }
                     Ok(())
                 };
@@ -251,6 +253,9 @@ impl Compile {
                         (route, NamedCircuit::of_model(circuit, &model)?)
                     }
                 };
+                if let Some(method) = verified {
+                    named.provenance.insert("verified".into(), method.into());
+                }
                 if let Some(Class::One(class)) = self.class {
                     named.provenance.insert("class".into(), class.into());
                 }

@@ -5,13 +5,17 @@
 //! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
 
 use crate::experiment::Experiment;
+use crate::report::waterfall;
 use crate::terminal::{print, thousands, with_progress};
 use crate::train::accuracy_text;
 use crate::verify::prove;
+use crate::waterfall::terminal_waterfall;
 use anyhow::{Context, anyhow};
 use boolshap::circuit::NamedCircuit;
 use boolshap::data::{Tally, WholeFile, quote_csv};
+use boolshap::explain::{Distribution, FloatGame, Game, Players, Population};
 use boolshap::model::{Evaluator, Model, TrainOptions, correct, train};
+use boolshap::report::{Page, Rows, Subject, Survey};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -56,12 +60,12 @@ impl Demo {
         print(&format!("network {} with weights +-1, {origin} (seed {seed})", model.network.shape()))?;
         print(&accuracy_text(Some(train_accuracy), Some(test_accuracy), &training, &testing))?;
         print(&format!("\nThe most frequent kinds of blocks among the test rows:\n{}", frequent(&model, &testing, 6)))?;
-        self.explain(&model, &testing)
+        self.explain(&model, &training, &testing)
     }
 
     /// Compiles the network by the paper's path and repeats the paper's measurement on the most frequent entities.
-    fn explain(&self, model: &Model, rows: &Tally) -> anyhow::Result<()> {
-        let experiment = with_progress("compiling and explaining", |watch| Experiment::run(model, rows, watch))?;
+    fn explain(&self, model: &Model, training: &Tally, testing: &Tally) -> anyhow::Result<()> {
+        let experiment = with_progress("compiling and explaining", |watch| Experiment::run(model, testing, watch))?;
         print(&format!(
             "\nCompiled into a Boolean circuit and explained, three ways with the same scores:\n{}",
             experiment.table()
@@ -72,25 +76,65 @@ impl Demo {
             thousands(1 << model.features.len()),
             method.name()
         ))?;
-        let first = &experiment.explanations[0];
-        print(&format!(
-            "\nWhy the most frequent kind of block is predicted {}:\n{}",
-            u8::from(first.prediction),
-            ranking(model, &experiment)
-        ))?;
         let file = |name: &str| self.out.join(name);
         let place = |name: &str| file(name).display().to_string();
         let mut named = NamedCircuit::of_model(experiment.circuit.clone(), model)?;
         named.provenance.insert("route".into(), "cnf".into());
+        named.provenance.insert("verified".into(), method.name().into());
         named.save(&file("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
         WholeFile::write(&file("timing.svg"), experiment.figure().as_bytes()).with_context(|| place("timing.svg"))?;
         let entities = entities_csv(model, &experiment);
         WholeFile::write(&file("entities.csv"), entities.as_bytes()).with_context(|| place("entities.csv"))?;
         let scores = scores_csv(model, &experiment);
         WholeFile::write(&file("scores.csv"), scores.as_bytes()).with_context(|| place("scores.csv"))?;
+        let counted = |rows: &Tally| -> Vec<(Vec<bool>, Vec<u64>)> {
+            (0..rows.counts().len()).map(|row| (rows.rows().row(row), rows.counts()[row].clone())).collect()
+        };
+        let blocks = Tally::from_counts(model.features.len(), counted(training).into_iter().chain(counted(testing)));
+        self.report(&named, &blocks, &experiment)?;
         print(&format!(
-            "\nmodel.json, circuit.bsc, entities.csv, scores.csv and timing.svg are in {}",
-            self.out.display()
+            "\nmodel.json, circuit.bsc, entities.csv, scores.csv and timing.svg are in {}.\n\
+             Open the report in a browser:  {}\n\
+             Play with the switches:        boolshap serve {} {}",
+            self.out.display(),
+            place("report.html"),
+            place("circuit.bsc"),
+            place("entities.csv"),
+        ))?;
+        Ok(())
+    }
+
+    /// The report of all blocks, and the waterfall of the most frequent kind on the terminal.
+    fn report(&self, named: &NamedCircuit, blocks: &Tally, experiment: &Experiment) -> anyhow::Result<()> {
+        let subject = Subject::new(named, None)?;
+        let rows = Rows::of_tally(blocks, "blocks");
+        let players = Players::features(&named.features);
+        let population = Population::Product(Distribution::uniform(named.features.len()));
+        let survey = with_progress("explaining", |watch| {
+            let game = FloatGame::new(&Game::new(&named.circuit, players.clone(), population.clone(), watch)?);
+            Survey::new(&game, &rows, watch)?.with_interactions(&game, &population, &rows, watch)
+        })?;
+        let page = Page {
+            subject: &subject,
+            circuit: &named.circuit,
+            rows: &rows,
+            players: &players,
+            population: &population,
+            distribution: "uniform",
+            class: None,
+            survey: &survey,
+            facts: Vec::new(),
+            timing: Some(experiment.figure()),
+            choices: None,
+        };
+        let path = self.out.join("report.html");
+        WholeFile::write(&path, page.html().as_bytes()).with_context(|| path.display().to_string())?;
+        let shown = waterfall(&page, 0, None, String::new());
+        print(&format!(
+            "\nWhy the most frequent kind of block is predicted {} ({}), with exact scores:\n{}",
+            u8::from(shown.prediction),
+            shown.label,
+            terminal_waterfall(&shown)
         ))?;
         Ok(())
     }
@@ -113,22 +157,6 @@ pub(crate) fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally
     }
     let [training, testing] = counted.map(|counted| Tally::from_counts(width, counted.into_iter()));
     Ok((training, testing))
-}
-
-/// The first entity's scores, the weightiest first.
-fn ranking(model: &Model, experiment: &Experiment) -> String {
-    let (entity, explanation) = (&experiment.entities[0], &experiment.explanations[0]);
-    let mut order: Vec<usize> = (0..entity.len()).collect();
-    order.sort_by(|&a, &b| explanation.scores[b].abs().total_cmp(&explanation.scores[a].abs()));
-    let line = |feature: usize| {
-        let value = u8::from(entity[feature]);
-        format!("  {:>+9.4}  {} = {value}", explanation.scores[feature], model.features[feature])
-    };
-    let mut lines =
-        vec![format!("  {:>9.4}  base value: the share of all inputs with label 1", explanation.base_value)];
-    lines.extend(order.into_iter().map(line));
-    lines.push(format!("  {:>9.4}  their sum: the prediction", f64::from(u8::from(explanation.prediction))));
-    lines.join("\n")
 }
 
 /// The entities as bits, for `boolshap explain` to read.

@@ -165,9 +165,7 @@ impl Explain {
 
     /// What the scores are.
     fn about(&self, asked: Asked) -> BTreeMap<String, String> {
-        // Files by their names alone: where they lie is nobody else's business.
-        let (kind, file) = self.game.distribution.split_once(':').unwrap_or((&self.game.distribution, ""));
-        let distribution = if file.is_empty() { kind.into() } else { format!("{kind}:{}", file_name(Path::new(file))) };
+        let distribution = self.game.distribution_name();
         let mut about: BTreeMap<String, String> = [
             ("distribution", distribution.as_str()),
             ("players", &file_name(Path::new(&self.game.players))),
@@ -248,7 +246,7 @@ fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
     given.iter().flat_map(split).collect()
 }
 
-fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 

@@ -1,5 +1,6 @@
 //! The options that say what a score means: what fills in absent features, who plays, and which index.
 
+use crate::explain::file_name;
 use crate::terminal::usage;
 use anyhow::{Context, bail};
 use boolshap::circuit::NamedCircuit;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct GameOptions {
     /// What fills in absent features: uniform; product (the marginals of training); product:FILE with columns
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
@@ -78,6 +79,14 @@ impl GameOptions {
                 Ok(Population::Constrained(distribution, read_constraint(path)?))
             }
             _ => usage("--constraint goes with --distribution uniform or product, not with rows"),
+        }
+    }
+
+    /// The distribution as it is told, a file by its name alone: where it lies is nobody else's business.
+    pub(crate) fn distribution_name(&self) -> String {
+        match self.distribution.split_once(':') {
+            Some((kind, file)) => format!("{kind}:{}", file_name(Path::new(file))),
+            None => self.distribution.clone(),
         }
     }
 

@@ -19,10 +19,13 @@ mod import;
 mod info;
 mod memory;
 mod predict;
+mod report;
 mod scoring;
+mod serve;
 mod terminal;
 mod train;
 mod verify;
+mod waterfall;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -54,6 +57,8 @@ enum Command {
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
+    Report(report::Report),
+    Serve(serve::Serve),
     Bench(bench::Bench),
 }
 
@@ -85,6 +90,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Compile(command) => command.run(),
         Command::Convert(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Serve(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Verify(command) => command.run(),

@@ -3,6 +3,7 @@
 use crate::memory;
 use boolshap::data::remove_unfinished_files;
 use boolshap::lit::Watch;
+pub(crate) use boolshap::report::thousands;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::{self, Write};
@@ -160,19 +161,6 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
 
-/// A whole number with its digits in threes.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
@@ -183,10 +171,5 @@ mod tests {
         assert_eq!(super::message(&error), "m.json: disk on fire");
         let error = Err::<(), _>(io()).context("m.json: disk on fire").unwrap_err();
         assert_eq!(super::message(&error), "m.json: disk on fire");
-    }
-
-    #[test]
-    fn digits_stand_in_threes() {
-        assert_eq!([0, 999, 1000, 1234567].map(super::thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -118,6 +118,12 @@ impl CodedColumn {
         }
     }
 
+    /// The class that a target's cell says; `None` if it is missing or says none.
+    pub fn class_of(&self, cells: &Cells, row: usize) -> Option<u32> {
+        cells.text(row)?;
+        self.code.index(cells, row).ok().flatten().map(|class| class as u32)
+    }
+
     /// The classes of a chunk's rows, the target being its column `index`; a missing target is an error.
     pub fn labels(&self, table: &Table, chunk: &Chunk, index: usize) -> Result<Vec<u32>, DataError> {
         let cells = &chunk.columns[index];
@@ -202,16 +208,16 @@ impl Binariser {
 
     /// Turns a chunk into bits, columns in parallel; its columns must be those of the binariser, in order.
     pub fn encode(&self, table: &Table, chunk: &Chunk) -> Result<Bits, DataError> {
-        self.encode_columns(&Place::of(table, chunk), &chunk.columns)
+        self.encode_columns(&Place::of(table, chunk), &chunk.columns.iter().collect::<Vec<_>>())
     }
 
     /// The same of columns that stand in no file; messages call them `name`.
-    pub fn encode_cells(&self, name: &str, rows: usize, columns: &[Cells]) -> Result<Bits, DataError> {
+    pub fn encode_cells(&self, name: &str, rows: usize, columns: &[&Cells]) -> Result<Bits, DataError> {
         self.encode_columns(&Place { path: Path::new(name), first_row: 1, rows }, columns)
     }
 
-    fn encode_columns(&self, place: &Place<'_>, columns: &[Cells]) -> Result<Bits, DataError> {
-        let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(columns).collect();
+    fn encode_columns(&self, place: &Place<'_>, columns: &[&Cells]) -> Result<Bits, DataError> {
+        let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(columns.iter().copied()).collect();
         let encoded: Vec<_> = columns.into_par_iter().map(|(column, cells)| column.encode(place, cells)).collect();
         // Of several errors the one of the first column is told, whichever thread came first.
         let features = encoded.into_iter().collect::<Result<Vec<_>, _>>()?;

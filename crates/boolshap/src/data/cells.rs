@@ -35,7 +35,8 @@ impl Cells {
         Cells::Text(texts.iter().map(Option::as_deref).collect())
     }
 
-    pub(super) fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
+    /// The cells of an array.
+    pub fn of_array(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),
             numeric if numeric.is_numeric() => {
@@ -109,7 +110,7 @@ mod tests {
     fn cells_are_read_as_what_they_say() {
         let texts =
             vec![Some(" 1 "), Some("1e3"), Some("  "), None, Some("NaN"), Some("inf"), Some("TRUE"), Some("x 1")];
-        let cells = Cells::new(&(Arc::new(StringArray::from(texts)) as ArrayRef)).unwrap();
+        let cells = Cells::of_array(&(Arc::new(StringArray::from(texts)) as ArrayRef)).unwrap();
         let numbers: Vec<_> = (0..8).map(|row| cells.number(row)).collect();
         let (one, none, misfit) = (Ok(Some(1.0)), Ok(None), Err(Misfit));
         assert_eq!(numbers, [one, Ok(Some(1e3)), none, none, none, misfit, misfit, misfit]);

@@ -66,19 +66,10 @@ impl Entities {
         reading: Reading,
     ) -> Result<Self, DataError> {
         let has = |name: &String| table.columns().contains(name);
-        let raw_fits = binariser.is_some_and(|b| b.columns().iter().all(|column| has(&column.column)));
-        let bits_fit = features.iter().all(has)
-            && binariser.is_none_or(|b| !features.iter().all(|f| b.columns().iter().any(|column| &column.column == f)));
-        let binariser = match reading {
-            Reading::Raw if binariser.is_none() => {
-                let message = "raw values cannot be read: the model does not say how they become bits".into();
-                return Err(DataError::Format { path: table.path().into(), message });
-            }
-            Reading::Raw => binariser,
-            Reading::Bits => None,
-            Reading::Auto if raw_fits || !bits_fit => binariser,
-            Reading::Auto => None,
-        };
+        let binariser = choose(has, features, binariser, reading).map_err(|message| {
+            let path = table.path().into();
+            DataError::Format { path, message: message.into() }
+        })?;
         let wanted = match binariser {
             Some(binariser) => binariser.columns().iter().map(|column| table.position(&column.column)).collect(),
             None => features.iter().map(|feature| table.position(feature)).collect::<Result<Vec<_>, _>>(),
@@ -125,8 +116,9 @@ impl Entities {
 
     fn read_bits(&self, chunk: &Chunk) -> Result<Bits, DataError> {
         let columns: Vec<(&String, &Cells)> = self.features.iter().zip(&chunk.columns).collect();
-        let table = &self.table;
-        let read: Vec<_> = columns.into_par_iter().map(|(name, cells)| read_bits(table, chunk, name, cells)).collect();
+        let (path, first) = (self.table.path(), chunk.first_row);
+        let read = |(name, cells): (&String, &Cells)| read_bits(path, first, chunk.rows, name, cells);
+        let read: Vec<_> = columns.into_par_iter().map(read).collect();
         Ok(Bits::of_features(chunk.rows, read.into_iter().collect::<Result<_, _>>()?))
     }
 }
@@ -139,17 +131,70 @@ impl Iterator for Entities {
     }
 }
 
-/// A feature that stands in the table as bits, 64 rows to a word.
-fn read_bits(table: &Table, chunk: &Chunk, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
-    let mut words = vec![0; chunk.rows.div_ceil(64)];
-    for row in 0..chunk.rows {
+/// The binariser that rows with these columns go through; none if they are bits.
+fn choose<'b>(
+    has: impl Fn(&String) -> bool,
+    features: &[String],
+    binariser: Option<&'b Binariser>,
+    reading: Reading,
+) -> Result<Option<&'b Binariser>, &'static str> {
+    let raw_fits = binariser.is_some_and(|b| b.columns().iter().all(|column| has(&column.column)));
+    let bits_fit = features.iter().all(&has)
+        && binariser.is_none_or(|b| !features.iter().all(|f| b.columns().iter().any(|column| &column.column == f)));
+    match reading {
+        Reading::Raw if binariser.is_none() => {
+            Err("raw values cannot be read: the model does not say how they become bits")
+        }
+        Reading::Raw => Ok(binariser),
+        Reading::Bits => Ok(None),
+        Reading::Auto if raw_fits || !bits_fit => Ok(binariser),
+        Reading::Auto => Ok(None),
+    }
+}
+
+/// Rows that stand in no file, read as those of a file are; messages call them `source`.
+pub fn bits_of_columns(
+    source: &str,
+    rows: usize,
+    columns: &[(String, Cells)],
+    features: &[String],
+    binariser: Option<&Binariser>,
+) -> Result<Bits, DataError> {
+    let find = |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, cells)| cells);
+    let path = Path::new(source);
+    let wanted = |name: &String| {
+        find(name).ok_or_else(|| DataError::MissingColumn {
+            path: path.into(),
+            column: name.clone(),
+            present: columns.iter().map(|(name, _)| name.clone()).collect(),
+        })
+    };
+    let chosen = choose(|name| find(name).is_some(), features, binariser, Reading::Auto)
+        .map_err(|message| DataError::Format { path: path.into(), message: message.into() })?;
+    match chosen {
+        Some(binariser) => {
+            let cells =
+                binariser.columns().iter().map(|column| wanted(&column.column)).collect::<Result<Vec<_>, _>>()?;
+            binariser.encode_cells(source, rows, &cells)
+        }
+        None => {
+            let read = |name: &String| read_bits(path, 1, rows, name, wanted(name)?);
+            Ok(Bits::of_features(rows, features.iter().map(read).collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+/// A feature that stands in a table as bits, 64 rows to a word.
+fn read_bits(path: &Path, first_row: u64, rows: usize, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
+    let mut words = vec![0; rows.div_ceil(64)];
+    for row in 0..rows {
         match cells.number(row) {
             Ok(Some(1.0)) => words[row / 64] |= 1 << (row % 64),
             Ok(Some(0.0)) => {}
             _ => {
                 return Err(DataError::Cell {
-                    path: table.path().into(),
-                    row: chunk.first_row + row as u64,
+                    path: path.into(),
+                    row: first_row + row as u64,
                     column: name.into(),
                     value: cells.text(row).unwrap_or_default().into_owned(),
                     problem: "is neither 0 nor 1".into(),

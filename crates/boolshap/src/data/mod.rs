@@ -26,7 +26,7 @@ pub use binarise::{Binariser, Code, CodedColumn};
 pub use bits::Bits;
 pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
-pub use entities::{Entities, EntityBatch, Reading};
+pub use entities::{Entities, EntityBatch, Reading, bits_of_columns};
 pub use error::DataError;
 pub use number_text::write_number;
 pub use packed::PackedRows;

@@ -240,7 +240,7 @@ impl Iterator for Chunks {
         let first_row = self.next_row;
         self.next_row += batch.num_rows() as u64;
         let cells = |&rank: &usize| {
-            Cells::new(batch.column(rank)).map_err(|error| DataError::Column {
+            Cells::of_array(batch.column(rank)).map_err(|error| DataError::Column {
                 path: self.table.path.clone(),
                 column: batch.schema().field(rank).name().clone(),
                 problem: format!("cannot be read: {error}"),

@@ -146,6 +146,11 @@ impl Game {
         Ok(Game { labels: circuit.clone(), players, form, constraint })
     }
 
+    /// The circuit of the label.
+    pub fn circuit(&self) -> &Circuit {
+        &self.labels
+    }
+
     /// The players.
     pub fn players(&self) -> &Players {
         &self.players

@@ -82,12 +82,21 @@ impl FloatGame {
             Form::Sample { .. } => FloatForm::Sample,
         };
         let mut prepared = FloatGame { game: game.clone(), form, base_value: 0.0 };
-        prepared.base_value = prepared.base_value();
+        prepared.base_value = prepared.value_of_nobody();
         prepared
     }
 
-    /// v of no player.
-    fn base_value(&self) -> f64 {
+    /// The expected label when nothing is known of the entity: v of no player.
+    pub fn base_value(&self) -> f64 {
+        self.base_value
+    }
+
+    /// The game.
+    pub fn game(&self) -> &Game {
+        &self.game
+    }
+
+    fn value_of_nobody(&self) -> f64 {
         match (&self.form, &self.game.form) {
             (FloatForm::Paths { engine, starts }, _) => (0..starts.len())
                 .map(|start| starts.share(start) * value_at(engine, 1, |_, var| starts.float(start, var.index()))[0])

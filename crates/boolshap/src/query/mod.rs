@@ -3,6 +3,7 @@
 //! [`verify`] proves that a circuit is decomposable and deterministic and computes the same as a network, or finds an
 //! entity on which the two part. Three ways to compare: all inputs (`exhaustive`), a SAT solver on "they differ"
 //! (`miter`, with a proof that [`check_lrat`] reads), or a walk along both at once (`walk`).
+//! [`deciding_switches`] tells which features an entity's decision hangs on one at a time.
 
 #[cfg(feature = "sat")]
 mod at_most_one;
@@ -13,6 +14,7 @@ mod exhaustive;
 mod lrat;
 #[cfg(feature = "sat")]
 mod miter;
+mod switches;
 mod verify;
 mod walk;
 
@@ -21,4 +23,5 @@ mod tests;
 
 pub use error::QueryError;
 pub use lrat::check_lrat;
+pub use switches::deciding_switches;
 pub use verify::{Counterexample, Method, Verdict, VerifyOptions, verify};

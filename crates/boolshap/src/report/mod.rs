@@ -1,5 +1,41 @@
-//! What people look at.
+//! What people look at: the page, and its figures one by one.
+//!
+//! A [`Subject`] is a circuit in words, [`Rows`] are the data collapsed into kinds, a [`Survey`] is the scores of all of
+//! them. [`Page`] puts them into one HTML file, or fills the live page of a server. Figures are drawn here as SVG, once:
+//! the same drawing stands on the page, in a paper and on a slide, where a charting library for browsers would add
+//! megabytes to every page and still not make files. The waterfall of a chosen row is drawn by the page's own script.
 
+mod axis;
+mod beeswarm_dots;
+mod beeswarm_figure;
+mod circuit_figure;
+mod figure_text;
+mod graph_figure;
+mod graph_layout;
+mod heat_map_figure;
+mod importance_figure;
+#[cfg(feature = "report")]
+mod page;
+#[cfg(feature = "report")]
+mod png;
+mod rows;
+mod survey;
+mod svg;
 mod timing_figure;
+mod waterfall_figure;
+mod words;
 
+pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure};
+pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};
+pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
+pub use heat_map_figure::heat_map_figure;
+pub use importance_figure::importance_figure;
+#[cfg(feature = "report")]
+pub use page::{PAGE_SCRIPT, PAGE_STYLE, Page, served_html};
+#[cfg(feature = "report")]
+pub use png::png;
+pub use rows::{RawColumn, RawValue, RowTable, Rows};
+pub use survey::Survey;
 pub use timing_figure::{Series, timing_figure};
+pub use waterfall_figure::{Waterfall, WaterfallStep, waterfall_figure};
+pub use words::{ColumnWords, FeatureWords, Subject, game_words, short_number, thousands};

@@ -1,5 +1,6 @@
 //! The paper's figure as SVG: time against the number of entities, with a logarithmic time axis, one line a method.
 
+use super::figure_text::escape;
 use std::fmt::Write;
 
 /// One method's times.
@@ -104,10 +105,6 @@ fn power_name(power: i32) -> String {
         _ => ("s", 0),
     };
     format!("{} {unit}", 10f64.powi(power - base))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -1,0 +1,179 @@
+//! `boolshap serve`: the live page and the HTTP API of a circuit.
+
+use crate::game_options::GameOptions;
+use crate::predict::Input;
+use crate::terminal::{input_path, note, print, seconds, usage, with_row_progress};
+use anyhow::{Context, bail};
+use boolshap::circuit::NamedCircuit;
+use boolshap::data::Entities;
+use boolshap::explain::{Distribution, Index, Players, Population};
+use boolshap::report::{Rows, Subject, thousands};
+use boolshap_web::{Access, Limits, NamedPopulation, Server, Site};
+use clap::Args;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Serve a live page and an HTTP API
+///
+/// Every switch on the page is answered by the exact scores. The API is described at /api/openapi.json, and counters for
+/// Prometheus are at /metrics. It listens on this machine alone unless told otherwise, which takes a token. SIGTERM ends it
+/// in good order: what was accepted is answered.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// The circuit
+    circuit: PathBuf,
+    /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name
+    data: Option<PathBuf>,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// What requests must carry (Authorization: Bearer TOKEN); needed where other machines can reach the server
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    token: Option<String>,
+    /// The same, from the first line of a file, where other users of this machine cannot see it
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    game: GameOptions,
+    /// How to read the rows
+    #[arg(long, value_enum, default_value = "auto")]
+    input: Input,
+    /// Show these columns of the input as well
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    keep: Vec<String>,
+    /// How many rows can be chosen on the page, the first ones; its figures are always of all rows
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    rows: usize,
+    /// Entities of one request, at most
+    #[arg(long, value_name = "N", default_value_t = Limits::default().rows)]
+    max_entities: usize,
+    /// Size of one request, at most, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = Limits::default().body_bytes >> 20)]
+    max_body: usize,
+    /// Time for one request, at most, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    max_time: Duration,
+}
+
+impl Serve {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        if self.game.index.index() != Index::Shapley {
+            return usage("the page shows Shapley values; requests name their own index");
+        }
+        let access = self.access()?;
+        let server = Server::bind(self.address()?, access)?;
+        let place = || self.circuit.display().to_string();
+        let named = NamedCircuit::load(&self.circuit).with_context(place)?;
+        let rows = self.read_rows(&named)?;
+        let mut players = vec![self.game.players(&named)?];
+        for other in [Players::features(&named.features), Players::columns(&named.features, named.binariser.as_ref())] {
+            let is_new = |known: &Players| known.kind() != other.kind();
+            if players.iter().all(is_new) && (other.kind() == "features" || other.names() != named.features) {
+                players.push(other);
+            }
+        }
+        let populations = self.populations(&named, &rows, &players[0])?;
+        let limits = Limits {
+            rows: self.max_entities,
+            body_bytes: self.max_body << 20,
+            time: self.max_time,
+            ..Limits::default()
+        };
+        let total = rows.total();
+        let site = with_row_progress("preparing", |watch| {
+            Site::new(named, rows, populations, players, limits, &watch.silent())
+        });
+        let site = site.with_context(place)?;
+        let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
+        let token = if self.has_token() { "?token=TOKEN" } else { "" };
+        print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;
+        server.run(site)?;
+        note("stopped: every request that came was answered");
+        Ok(())
+    }
+
+    fn has_token(&self) -> bool {
+        self.token.is_some() || self.token_file.is_some()
+    }
+
+    fn address(&self) -> anyhow::Result<SocketAddr> {
+        let mut found = self.listen.to_socket_addrs().with_context(|| format!("--listen '{}'", self.listen))?;
+        found.next().with_context(|| format!("--listen '{}' is no address", self.listen))
+    }
+
+    fn access(&self) -> anyhow::Result<Access> {
+        let token = match (&self.token, &self.token_file) {
+            (Some(token), _) => token.clone(),
+            (None, Some(path)) => {
+                let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+                text.lines().next().unwrap_or_default().trim().to_string()
+            }
+            (None, None) => return Ok(Access::Loopback),
+        };
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        if token.is_empty() || !token.chars().all(fits) {
+            bail!("a token is made of letters, digits and -._~, and has at least one of them");
+        }
+        Ok(Access::Token(token))
+    }
+
+    fn read_rows(&self, named: &NamedCircuit) -> anyhow::Result<Rows> {
+        let Some(data) = &self.data else { return Ok(Rows::none(named.features.len())) };
+        let subject = Subject::new(named, (!named.classes.is_empty()).then_some(0))?;
+        let data = input_path(data);
+        let entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
+        Ok(with_row_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, self.rows, watch))?)
+    }
+
+    /// What was asked for first, then what the circuit and its rows offer.
+    fn populations(
+        &self,
+        named: &NamedCircuit,
+        rows: &Rows,
+        players: &Players,
+    ) -> anyhow::Result<Vec<NamedPopulation>> {
+        let (name, population) = (self.game.distribution_name(), self.game.population(named, players)?);
+        let named_population = |name: &str, words: &str, population| NamedPopulation {
+            name: name.into(),
+            words: words.into(),
+            population,
+        };
+        let words = match name.as_str() {
+            "uniform" => "uniform: every value equally often".to_string(),
+            "product" => "product: as often as in training".into(),
+            other => other.to_string(),
+        };
+        let mut all = vec![named_population(&name, &words, population)];
+        if self.game.constraint.is_some() {
+            return Ok(all);
+        }
+        let features = named.features.len();
+        if name != "uniform" {
+            let uniform = Population::Product(Distribution::uniform(features));
+            all.push(named_population("uniform", "uniform: every value equally often", uniform));
+        }
+        if name != "product" && named.marginals.as_ref().is_some_and(|marginals| marginals.rows > 0) {
+            let product = GameOptions { distribution: "product".into(), ..self.game.clone() };
+            all.push(named_population(
+                "product",
+                "product: as often as in training",
+                product.population(named, players)?,
+            ));
+        }
+        if rows.total() > 0 {
+            let data = rows.expanded();
+            all.push(named_population(
+                "background",
+                "background: the rows, whatever is known",
+                Population::Background(data.clone()),
+            ));
+            all.push(named_population(
+                "empirical",
+                "empirical: the rows that agree with what is known",
+                Population::Sample(data),
+            ));
+        }
+        Ok(all)
+    }
+}

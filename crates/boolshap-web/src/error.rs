@@ -1,0 +1,74 @@
+//! What a request is told when it cannot be answered: a status, a sentence, and the field that is wrong.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use boolshap::data::DataError;
+use boolshap::explain::ExplainError;
+use boolshap::lit::Stopped;
+use serde_json::json;
+
+/// An answer that is none.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    pub(crate) field: Option<String>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        ApiError { status, message: message.into(), field: None }
+    }
+
+    /// A field that is wrong; the message begins with it.
+    pub(crate) fn bad(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
+        let field = field.into();
+        ApiError { status: StatusCode::BAD_REQUEST, message: format!("{field}: {problem}"), field: Some(field) }
+    }
+
+    /// An entity that is well formed, but that the game has no answer for.
+    pub(crate) fn of_explain(error: ExplainError) -> Self {
+        match error {
+            ExplainError::Stopped(stopped) => stopped.into(),
+            other => Self::new(StatusCode::UNPROCESSABLE_ENTITY, other.to_string()),
+        }
+    }
+
+    /// What is wrong with entities that came as columns.
+    pub(crate) fn of_data(error: DataError) -> Self {
+        match error {
+            DataError::Cell { row, column, value, problem, .. } => {
+                Self::bad(format!("entities[{}].{column}", row - 1), format!("'{value}' {problem}"))
+            }
+            DataError::MissingColumn { column, present, .. } => {
+                let present = if present.is_empty() { "none".into() } else { present.join(", ") };
+                Self::bad("entities", format!("there is no value for '{column}' (there are: {present})"))
+            }
+            DataError::Stopped(stopped) => stopped.into(),
+            other => Self::bad("entities", other),
+        }
+    }
+}
+
+impl From<Stopped> for ApiError {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::OutOfTime { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, stopped.to_string()),
+            _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut error = json!({"message": self.message});
+        if let Some(field) = self.field {
+            error["field"] = field.into();
+        }
+        let mut response = (self.status, axum::Json(json!({"error": error}))).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

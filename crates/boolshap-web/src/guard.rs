@@ -1,0 +1,144 @@
+//! Who may ask: the door in front of every route.
+//!
+//! Without a token the server is for this machine alone, and a request must name it by a loopback address: a page of
+//! another site whose name was made to point here names that site. With a token every request needs it, as
+//! `Authorization: Bearer TOKEN` or in the cookie that `/?token=TOKEN` sets for browsers.
+
+use crate::error::ApiError;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use std::net::IpAddr;
+use subtle::ConstantTimeEq;
+
+const COOKIE: &str = "boolshap_token";
+
+/// Everything comes from this server, nothing is evaluated, nobody may frame it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// Who may ask.
+#[derive(Clone)]
+pub enum Access {
+    /// Programs on this machine.
+    Loopback,
+    /// Whoever has the token.
+    Token(String),
+}
+
+impl Access {
+    /// Lets a request pass, or answers it here.
+    pub(crate) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+        match self {
+            Access::Loopback if names_loopback(uri, headers) => None,
+            Access::Loopback => {
+                let message = "this server answers to loopback names only (localhost, 127.0.0.1, [::1])";
+                Some(ApiError::new(StatusCode::FORBIDDEN, message).into_response())
+            }
+            Access::Token(token) => {
+                if bearer(headers).or_else(|| cookie(headers)).is_some_and(|given| is_same(given, token)) {
+                    return None;
+                }
+                if uri.path() == "/" && query_token(uri).is_some_and(|given| is_same(given, token)) {
+                    return Some(welcome(token));
+                }
+                let message = "a token is needed: Authorization: Bearer TOKEN";
+                Some(ApiError::new(StatusCode::UNAUTHORIZED, message).into_response())
+            }
+        }
+    }
+}
+
+/// Compares without telling by its time how much was right.
+fn is_same(given: &str, token: &str) -> bool {
+    given.as_bytes().ct_eq(token.as_bytes()).into()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
+    cookies.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+}
+
+fn query_token(uri: &Uri) -> Option<&str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// The token moves from the address into a cookie, so that it does not stay where people copy it from.
+fn welcome(token: &str) -> Response {
+    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/");
+    match HeaderValue::from_str(&cookie) {
+        Ok(cookie) => {
+            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, HeaderValue::from_static("/"))];
+            (StatusCode::SEE_OTHER, headers).into_response()
+        }
+        Err(_) => ApiError::new(StatusCode::UNAUTHORIZED, "this token cannot be a cookie").into_response(),
+    }
+}
+
+fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
+    let told =
+        headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default()).or(uri.authority().map(|a| a.as_str()));
+    // A client that names nobody is no browser.
+    let Some(told) = told else { return true };
+    let host = match told.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => told.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The headers of every answer.
+pub(crate) fn protect(response: &mut Response) {
+    let headers: [(HeaderName, &'static str); 5] = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(access: &Access, uri: &str, headers: &[(HeaderName, &str)]) -> Option<u16> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(name, HeaderValue::from_str(value).unwrap());
+        }
+        access.admit(&uri.parse().unwrap(), &map).map(|response| response.status().as_u16())
+    }
+
+    #[test]
+    fn only_loopback_names_are_answered() {
+        let host = |host: &str| asks(&Access::Loopback, "/", &[(header::HOST, host)]);
+        for good in ["localhost:8080", "LOCALHOST", "127.0.0.1:80", "[::1]:8080", "127.3.2.1"] {
+            assert_eq!(host(good), None, "{good}");
+        }
+        for bad in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "", "[::2]", "localhost.evil.example"] {
+            assert_eq!(host(bad), Some(403), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_token_opens_by_header_cookie_or_address() {
+        let access = Access::Token("secret-7".into());
+        let with = |name: HeaderName, value: &str| asks(&access, "/api/model", &[(name, value)]);
+        assert_eq!(with(header::AUTHORIZATION, "Bearer secret-7"), None);
+        assert_eq!(with(header::COOKIE, "a=b; boolshap_token=secret-7"), None);
+        for wrong in ["Bearer secret-8", "Bearer secret-7 ", "secret-7", "Bearer ", "Bearer secret-77"] {
+            assert_eq!(with(header::AUTHORIZATION, wrong), Some(401), "{wrong}");
+        }
+        assert_eq!(asks(&access, "/?token=secret-7", &[]), Some(303));
+        assert_eq!(asks(&access, "/?token=secret-8", &[]), Some(401));
+        assert_eq!(asks(&access, "/api/model?token=secret-7", &[]), Some(401));
+        assert_eq!(asks(&access, "/page.js", &[]), Some(401));
+    }
+}

@@ -1,0 +1,21 @@
+//! The live page and the HTTP API of a circuit.
+//!
+//! [`Site`] is what is served: a circuit, its rows, and the games that can be chosen, each prepared when it is first asked
+//! for. [`app`] is the routes, [`Server`] listens, keeps the limits and ends in good order. Nothing here computes: all
+//! answers are the library's.
+
+mod answers;
+mod error;
+mod guard;
+mod metrics;
+mod openapi;
+mod request;
+mod routes;
+mod row_search;
+mod server;
+mod site;
+
+pub use guard::Access;
+pub use routes::app;
+pub use server::{ServeError, Server};
+pub use site::{Limits, NamedPopulation, Site, SiteError};

@@ -1,0 +1,221 @@
+//! Requests for explanations: JSON or Arrow into bits and options, or a sentence that names the field.
+
+use crate::error::ApiError;
+use crate::site::{Choice, Site};
+use arrow_ipc::reader::StreamReader;
+use axum::http::StatusCode;
+use boolshap::data::{Bits, Cells, bits_of_columns};
+use boolshap::explain::Index;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) entities: Bits,
+    pub(crate) choice: Choice,
+    pub(crate) index: Index,
+    pub(crate) exact: bool,
+    pub(crate) switches: bool,
+}
+
+const FIELDS: [&str; 7] = ["entities", "distribution", "players", "class", "index", "exact", "flips"];
+
+impl Asked {
+    /// From a JSON body.
+    pub(crate) fn of_json(site: &Site, body: &[u8]) -> Result<Self, ApiError> {
+        let value: Value = serde_json::from_slice(body)
+            .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {error}")))?;
+        let Value::Object(fields) = value else {
+            let message = "the body must be an object with the field 'entities'";
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, message));
+        };
+        if let Some(unknown) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            return Err(ApiError::bad(unknown, format!("there is no such field (there are: {})", FIELDS.join(", "))));
+        }
+        let text = |field: &'static str| match fields.get(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(other) => Err(ApiError::bad(field, format!("{} is not a text", short(other)))),
+        };
+        let truth = |field: &'static str| match fields.get(field) {
+            None => Ok(false),
+            Some(Value::Bool(truth)) => Ok(*truth),
+            Some(other) => Err(ApiError::bad(field, format!("{} is neither true nor false", short(other)))),
+        };
+        let class = match fields.get("class") {
+            None => None,
+            Some(value) => Some(
+                whole(value)
+                    .ok_or_else(|| ApiError::bad("class", format!("{} is not the number of a class", short(value))))?,
+            ),
+        };
+        let choice = site.choose(text("distribution")?, text("players")?, class)?;
+        let (index, exact, switches) = (index(text("index")?)?, truth("exact")?, truth("flips")?);
+        let entities = match fields.get("entities") {
+            Some(Value::Array(entities)) => entities_of_json(site, entities)?,
+            Some(other) => {
+                return Err(ApiError::bad("entities", format!("{} is not a list of entities", short(other))));
+            }
+            None => return Err(ApiError::bad("entities", "is missing: a list of entities is expected")),
+        };
+        Ok(Asked { entities, choice, index, exact, switches })
+    }
+
+    /// From an Arrow stream, the options standing in the query.
+    pub(crate) fn of_arrow(site: &Site, body: &[u8], options: &HashMap<String, String>) -> Result<Self, ApiError> {
+        if let Some(unknown) = options.keys().find(|key| !FIELDS[1..].contains(&key.as_str())) {
+            return Err(ApiError::bad(
+                unknown,
+                format!("there is no such option (there are: {})", FIELDS[1..].join(", ")),
+            ));
+        }
+        let option = |field: &str| options.get(field).map(String::as_str);
+        let truth = |field: &'static str| match option(field) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(ApiError::bad(field, format!("'{other}' is neither true nor false"))),
+        };
+        let class = class_of_query(option("class"))?;
+        let choice = site.choose(option("distribution"), option("players"), class)?;
+        let (index, exact, switches) = (index(option("index"))?, truth("exact")?, truth("flips")?);
+        let wrong = |e: arrow_schema::ArrowError| {
+            ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not an Arrow stream: {e}"))
+        };
+        let reader = StreamReader::try_new(body, None).map_err(wrong)?;
+        let mut entities = Bits::new(site.named.features.len());
+        for batch in reader {
+            let batch = batch.map_err(wrong)?;
+            let named = batch.schema();
+            let columns = named.fields().iter().zip(batch.columns()).map(|(field, array)| {
+                Ok((field.name().clone(), Cells::of_array(array).map_err(|e| ApiError::bad(field.name(), e))?))
+            });
+            let columns = columns.collect::<Result<Vec<_>, ApiError>>()?;
+            check_rows(site, entities.rows() + batch.num_rows())?;
+            entities.append(&of_columns(site, batch.num_rows(), &columns)?);
+        }
+        Ok(Asked { entities, choice, index, exact, switches })
+    }
+}
+
+/// The number of a class in a query.
+pub(crate) fn class_of_query(text: Option<&str>) -> Result<Option<u64>, ApiError> {
+    text.map(|text| text.parse().map_err(|_| ApiError::bad("class", format!("'{text}' is not the number of a class"))))
+        .transpose()
+}
+
+fn index(name: Option<&str>) -> Result<Index, ApiError> {
+    match name {
+        None | Some("shapley") => Ok(Index::Shapley),
+        Some("banzhaf") => Ok(Index::Banzhaf),
+        Some("interaction") => Ok(Index::Interaction),
+        Some(other) => Err(ApiError::bad("index", format!("'{other}' is none of shapley, banzhaf, interaction"))),
+    }
+}
+
+fn check_rows(site: &Site, rows: usize) -> Result<(), ApiError> {
+    let limit = site.limits.rows;
+    if rows > limit {
+        let message = format!("entities: more than {limit} in one request");
+        return Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, message, field: Some("entities".into()) });
+    }
+    Ok(())
+}
+
+fn entities_of_json(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
+    check_rows(site, entities.len())?;
+    match entities.first() {
+        None => Err(ApiError::bad("entities", "there is none")),
+        Some(Value::Object(_)) => objects(site, entities),
+        Some(_) => lists(site, entities),
+    }
+}
+
+/// Entities as lists of 0 and 1 in the order of the features.
+fn lists(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
+    let features = site.named.features.len();
+    let mut bits = Bits::new(features);
+    let mut row = Vec::with_capacity(features);
+    for (number, entity) in entities.iter().enumerate() {
+        let Value::Array(values) = entity else {
+            let problem = format!("{} is not a list, as the first entity is", short(entity));
+            return Err(ApiError::bad(format!("entities[{number}]"), problem));
+        };
+        if values.len() != features {
+            let problem = format!("{} values, but there are {features} features", values.len());
+            return Err(ApiError::bad(format!("entities[{number}]"), problem));
+        }
+        row.clear();
+        for (place, value) in values.iter().enumerate() {
+            row.push(bit(value).ok_or_else(|| {
+                ApiError::bad(format!("entities[{number}][{place}]"), format!("{} is not 0 or 1", short(value)))
+            })?);
+        }
+        bits.push(&row);
+    }
+    Ok(bits)
+}
+
+/// Entities as objects, all of them with the fields of the first: features, or raw columns.
+fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
+    let mut rows: Vec<&Map<String, Value>> = Vec::with_capacity(entities.len());
+    for (number, entity) in entities.iter().enumerate() {
+        let Value::Object(fields) = entity else {
+            let problem = format!("{} is not an object, as the first entity is", short(entity));
+            return Err(ApiError::bad(format!("entities[{number}]"), problem));
+        };
+        rows.push(fields);
+    }
+    let known = site.named.features.iter().chain(site.columns.names());
+    let mut columns: Vec<(String, Cells)> = Vec::new();
+    for name in known {
+        // A feature that is a raw column of its own name is looked at once.
+        if !rows[0].contains_key(name) || columns.iter().any(|(column, _)| column == name) {
+            continue;
+        }
+        let column = |(number, row): (usize, &&Map<String, Value>)| {
+            let place = || format!("entities[{number}].{name}");
+            match row.get(name) {
+                None => Err(ApiError::bad(place(), "is missing, but the first entity has it")),
+                Some(Value::Array(_) | Value::Object(_)) => Err(ApiError::bad(place(), "is not a single value")),
+                Some(Value::Null) => Ok(None),
+                Some(Value::Bool(truth)) => Ok(Some(u8::from(*truth).to_string())),
+                Some(Value::Number(number)) => Ok(Some(number.to_string())),
+                Some(Value::String(text)) => Ok(Some(text.clone())),
+            }
+        };
+        let texts = rows.iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()?;
+        columns.push((name.clone(), Cells::of_texts(&texts)));
+    }
+    of_columns(site, rows.len(), &columns)
+}
+
+fn of_columns(site: &Site, rows: usize, columns: &[(String, Cells)]) -> Result<Bits, ApiError> {
+    bits_of_columns("entities", rows, columns, &site.named.features, site.named.binariser.as_ref())
+        .map_err(ApiError::of_data)
+}
+
+/// 0, 1, false or true; 1.0 is 1 as well.
+fn bit(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(truth) => Some(*truth),
+        _ => whole(value).filter(|number| *number <= 1).map(|number| number == 1),
+    }
+}
+
+/// A number that is whole and not negative, however it is written.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64()?;
+        (number.fract() == 0.0 && (0.0..9e15).contains(&number)).then_some(number as u64)
+    })
+}
+
+/// A value for a message, not longer than a line.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

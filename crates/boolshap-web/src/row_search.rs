@@ -1,0 +1,132 @@
+//! The rows of the data, searched and sorted, a page at a time.
+
+use crate::error::ApiError;
+use crate::site::{Choice, Site};
+use boolshap::lit::Watch;
+use boolshap::report::RawValue;
+use serde_json::{Value, json};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+const MOST_ROWS: usize = 500;
+
+/// Which rows, in which order.
+pub(crate) struct Search {
+    offset: usize,
+    limit: usize,
+    text: String,
+    sort: Sort,
+    descending: bool,
+}
+
+enum Sort {
+    Row,
+    Prediction,
+    Label,
+    Column(usize),
+}
+
+impl Search {
+    pub(crate) fn new(site: &Site, options: &HashMap<String, String>) -> Result<Self, ApiError> {
+        let option = |field: &str| options.get(field).map(String::as_str);
+        let number = |field: &'static str, default: usize| match option(field) {
+            None => Ok(default),
+            Some(text) => {
+                text.parse().map_err(|_| ApiError::bad(field, format!("'{text}' is not a whole number from 0 on")))
+            }
+        };
+        let limit = number("limit", 50)?;
+        if !(1..=MOST_ROWS).contains(&limit) {
+            return Err(ApiError::bad("limit", format!("{limit} is not between 1 and {MOST_ROWS}")));
+        }
+        let descending = match option("descending") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => return Err(ApiError::bad("descending", format!("'{other}' is neither true nor false"))),
+        };
+        let columns = &site.rows.table.columns;
+        let sort = match option("sort") {
+            None | Some("row") => Sort::Row,
+            Some("prediction") => Sort::Prediction,
+            Some("label") => Sort::Label,
+            Some(name) => match columns.iter().position(|column| column.name == name) {
+                Some(column) => Sort::Column(column),
+                None => {
+                    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+                    let known = [vec!["row", "prediction", "label"], known].concat().join(", ");
+                    return Err(ApiError::bad("sort", format!("'{name}' is none of {known}")));
+                }
+            },
+        };
+        let text = option("search").unwrap_or_default().to_lowercase();
+        Ok(Search { offset: number("offset", 0)?, limit, text, sort, descending })
+    }
+
+    /// The rows found.
+    pub(crate) fn run(&self, site: &Site, choice: Choice, watch: &Watch<'_>) -> Result<Value, ApiError> {
+        let table = &site.rows.table;
+        let label = &site.labels[choice.class];
+        let predict = |kind: usize| label.circuit.evaluate(&site.rows.kinds.row(kind));
+        let predictions = (0..site.rows.kinds.rows()).map(predict).collect::<Result<Vec<_>, _>>();
+        let predictions = predictions.map_err(|error| ApiError::of_explain(error.into()))?;
+        watch.check()?;
+        let labels = table.labels(label.subject.class);
+        let label_of = |row: usize| labels.as_ref().and_then(|labels| labels[row]);
+        let prediction = |row: usize| predictions[table.kinds[row] as usize];
+        let mut found: Vec<usize> = (0..table.kinds.len()).filter(|&row| self.matches(site, row)).collect();
+        match self.sort {
+            Sort::Row => {}
+            Sort::Prediction => found.sort_by_key(|&row| prediction(row)),
+            Sort::Label => found.sort_by_key(|&row| label_of(row)),
+            Sort::Column(column) => {
+                let cells = &table.columns[column].cells;
+                found.sort_by(|&a, &b| compare(&cells[a], &cells[b]));
+            }
+        }
+        if self.descending {
+            found.reverse();
+        }
+        watch.check()?;
+        let shown = found.iter().skip(self.offset).take(self.limit).map(|&row| {
+            let bits = site.rows.kinds.row(table.kinds[row] as usize);
+            json!({
+                "row": row + 1,
+                "bits": bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect::<String>(),
+                "cells": table.columns.iter().map(|column| &column.cells[row]).collect::<Vec<_>>(),
+                "prediction": u8::from(prediction(row)),
+                "label": label_of(row),
+            })
+        });
+        let columns = table.columns.iter().map(|column| json!({"name": column.name, "numeric": column.numeric}));
+        Ok(json!({
+            "total": found.len(),
+            "offset": self.offset,
+            "rows": shown.collect::<Vec<_>>(),
+            "columns": columns.collect::<Vec<_>>(),
+        }))
+    }
+
+    fn matches(&self, site: &Site, row: usize) -> bool {
+        let contains = |text: &str| text.to_lowercase().contains(&self.text);
+        self.text.is_empty()
+            || contains(&(row + 1).to_string())
+            || site.rows.table.columns.iter().any(|column| match &column.cells[row] {
+                RawValue::Missing => false,
+                RawValue::Number(number) => contains(&number.to_string()),
+                RawValue::Text(text) => contains(text),
+            })
+    }
+}
+
+/// Missing values come last.
+fn compare(a: &RawValue, b: &RawValue) -> Ordering {
+    match (a, b) {
+        (RawValue::Number(a), RawValue::Number(b)) => a.total_cmp(b),
+        (RawValue::Text(a), RawValue::Text(b)) => a.cmp(b),
+        (RawValue::Missing, RawValue::Missing) => Ordering::Equal,
+        (RawValue::Missing, _) => Ordering::Greater,
+        (_, RawValue::Missing) => Ordering::Less,
+        (RawValue::Number(_), RawValue::Text(_)) => Ordering::Less,
+        (RawValue::Text(_), RawValue::Number(_)) => Ordering::Greater,
+    }
+}

@@ -1,0 +1,91 @@
+//! Which single switch of an entity changes the decision.
+//!
+//! A switch turns one feature over. The features of a one-hot column are the values of one thing, so switching one of
+//! them on switches its siblings off. All switches of an entity are looked at together, 64 to a word.
+
+use crate::circuit::{Circuit, CircuitError, Evaluator};
+use crate::explain::Players;
+
+/// The features whose switch changes the circuit's value; one-hot columns are told by `columns`.
+///
+/// ```
+/// use boolshap::circuit::read_nnf;
+/// use boolshap::explain::Players;
+/// use boolshap::query::deciding_switches;
+/// // x1 or (not x1 and x2): with both on, no single switch matters; with x1 alone, that of x1 does.
+/// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
+/// let columns = Players::features(&["x1".into(), "x2".into()]);
+/// assert!(deciding_switches(&circuit, &[true, true], &columns)?.is_empty());
+/// assert_eq!(deciding_switches(&circuit, &[true, false], &columns)?, [0]);
+/// # Ok::<(), boolshap::circuit::CircuitError>(())
+/// ```
+pub fn deciding_switches(circuit: &Circuit, entity: &[bool], columns: &Players) -> Result<Vec<usize>, CircuitError> {
+    let now = circuit.evaluate(entity)?;
+    let mut evaluator = Evaluator::new(circuit);
+    let mut found = Vec::new();
+    for first in (0..entity.len()).step_by(64) {
+        let last = entity.len().min(first + 64);
+        let mut words: Vec<u64> = entity.iter().map(|&bit| u64::from(bit).wrapping_neg()).collect();
+        for feature in first..last {
+            let lane = 1 << (feature - first);
+            words[feature] ^= lane;
+            let column = columns.of(feature);
+            if columns.is_one_hot(column) && !entity[feature] {
+                columns
+                    .members(column)
+                    .filter(|&sibling| sibling != feature)
+                    .for_each(|sibling| words[sibling] &= !lane);
+            }
+        }
+        let values = evaluator.words(&words)?;
+        found.extend((first..last).filter(|feature| (values >> (feature - first) & 1 == 1) != now));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::CircuitBuilder;
+    use crate::data::Seeded;
+    use crate::lit::Var;
+
+    /// The parity of some features, as a chain of decisions.
+    fn parity(features: usize, of: &[usize]) -> Circuit {
+        let mut builder = CircuitBuilder::new(features).unwrap();
+        let (mut even, mut odd) = (builder.constant(false).unwrap(), builder.constant(true).unwrap());
+        for &feature in of {
+            let var = Var::new(feature);
+            let next = builder.decision(var, even, odd).unwrap();
+            odd = builder.decision(var, odd, even).unwrap();
+            even = next;
+        }
+        builder.finish(even).unwrap()
+    }
+
+    #[test]
+    fn switches_equal_evaluating_each_changed_entity() {
+        let mut chance = Seeded::new(8, 0);
+        // More features than a word has lanes; the first five are values of one column.
+        let names: Vec<String> = (0..70).map(|f| if f < 5 { format!("c={f}") } else { format!("x{f}") }).collect();
+        let columns = Players::columns(&names, None);
+        for _ in 0..30 {
+            let of: Vec<usize> = (0..70).filter(|_| chance.below(3) == 0).collect();
+            let circuit = parity(70, &of);
+            let mut entity: Vec<bool> = (0..70).map(|_| chance.below(2) == 0).collect();
+            let one = chance.below(6);
+            (0..5).for_each(|f| entity[f] = f == one);
+            let now = circuit.evaluate(&entity).unwrap();
+            let changes = |feature: usize| {
+                let mut other = entity.clone();
+                if feature < 5 && !entity[feature] {
+                    other[..5].fill(false);
+                }
+                other[feature] = !entity[feature];
+                circuit.evaluate(&other).unwrap() != now
+            };
+            let expected: Vec<usize> = (0..70).filter(|&feature| changes(feature)).collect();
+            assert_eq!(deciding_switches(&circuit, &entity, &columns).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Which pairs of players act together, as a map of cells.
+
+use super::figure_text::{counted, finite, number, shown, width_of};
+use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
+
+/// More players than this make cells too small to be read.
+const MOST: usize = 20;
+/// Up to so many players have room for numbers in the cells.
+const NUMBERED: usize = 12;
+/// What slanted names need beyond the last column.
+const RIGHT: f64 = 84.0;
+/// The strongest colour still lets text on it be read, in light and in dark.
+const FULL: f64 = 0.75;
+
+/// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums at most.
+///
+/// `values` is the symmetric matrix row by row; its diagonal has no meaning and is hatched.
+///
+/// ```
+/// use boolshap::report::heat_map_figure;
+/// let svg = heat_map_figure(&["a".into(), "b & c".into()], &[0.0, 0.25, 0.25, 0.0]);
+/// assert_eq!(svg.matches("a and b &amp; c: mean absolute interaction 0.250000").count(), 1);
+/// assert!(svg.contains(">0.250<"));
+/// ```
+pub fn heat_map_figure(names: &[String], values: &[f64]) -> String {
+    let count = names.len();
+    if count == 0 {
+        return sentence("There are no features to show.");
+    }
+    let value = |row: usize, column: usize| finite(values.get(row * count + column).copied().unwrap_or(0.0)).abs();
+    let sum = |row: usize| (0..count).filter(|&column| column != row).map(|column| value(row, column)).sum::<f64>();
+    let mut order: Vec<(usize, f64)> = (0..count).map(|row| (row, sum(row))).collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let left_out = count - count.min(MOST);
+    let players: Vec<usize> = order.into_iter().take(MOST).map(|(row, _)| row).collect();
+    let pairs = players.iter().flat_map(|&row| players.iter().map(move |&column| (row, column)));
+    let largest = pairs.filter(|(a, b)| a != b).map(|(a, b)| value(a, b)).fold(0.0, f64::max);
+
+    let width = |&player: &usize| 12.0 * width_of(shown(&names[player]));
+    let widest = players.iter().map(width).fold(30.0, f64::max);
+    let (room, climb) = (widest.min(190.0), widest.min(112.0));
+    let cell = ((WIDTH - room - 24.0 - RIGHT) / players.len() as f64).min(52.0);
+    let side = cell * players.len() as f64;
+    // A small map stands in the middle of the figure.
+    let left = room + 24.0 + ((WIDTH - room - 24.0 - RIGHT - side) / 2.0).max(0.0);
+    let top = 20.0 + climb * std::f64::consts::FRAC_1_SQRT_2;
+
+    let mut svg = Svg::default();
+    for (index, &player) in players.iter().enumerate() {
+        let middle = (index as f64 + 0.5) * cell;
+        svg.name(Class::Ink, [left - 8.0, top + middle + 4.0, 12.0], Anchor::End, room, &names[player]);
+        svg.slanted_name(Class::Ink, [left + middle + 3.0, top - 6.0, 12.0], climb, &names[player]);
+    }
+    for (down, &row) in players.iter().enumerate() {
+        for (across, &column) in players.iter().enumerate() {
+            let (x, y) = (left + across as f64 * cell, top + down as f64 * cell);
+            let inner = [x + 0.5, y + 0.5, cell - 1.0, cell - 1.0];
+            if row == column {
+                svg.path(Class::Grid, &hatching(inner), "", None);
+                continue;
+            }
+            let amount = value(row, column);
+            let (first, second) = (shown(&names[row]), shown(&names[column]));
+            let tip = format!("{first} and {second}: mean absolute interaction {}", number(amount, 6));
+            svg.rect(Class::Bar, inner, strength(amount, largest), Some(&tip));
+            if players.len() <= NUMBERED {
+                let place = [x + cell / 2.0, y + cell / 2.0 + 3.5, 10.5];
+                svg.text(Class::Ink, place, Anchor::Middle, &cell_text(amount, largest));
+            }
+        }
+    }
+    let foot = top + side;
+    svg.path(Class::Grid, &format!("M{left:.1} {top:.1}h{side:.1}v{side:.1}h-{side:.1}Z"), "", None);
+    scale(&mut svg, largest, foot + 22.0);
+    let mut height = foot + 82.0;
+    if left_out > 0 {
+        let one = "feature with smaller interactions is";
+        let left_out = counted(left_out as u64, one, "features with smaller interactions are");
+        svg.text(Class::Muted, [WIDTH / 2.0, foot + 86.0, 12.0], Anchor::Middle, &format!("{left_out} left out"));
+        height += 20.0;
+    }
+    svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
+}
+
+/// A number short enough for a cell, all cells with the same decimals; the tip has it in full.
+fn cell_text(amount: f64, largest: f64) -> String {
+    match largest {
+        _ if amount == 0.0 => "0".to_string(),
+        0.05.. => format!("{amount:.3}"),
+        0.0005.. => format!("{amount:.4}"),
+        _ => number(amount, 4),
+    }
+}
+
+/// How strong a cell's colour is; the smallest amount still shows where the cell is.
+fn strength(amount: f64, largest: f64) -> f64 {
+    let part = if largest > 0.0 { amount / largest } else { 0.0 };
+    0.04 + (FULL - 0.04) * part
+}
+
+/// Lines across a cell that stay inside it; a pattern would need an identity of its own in the page.
+fn hatching([x, y, width, height]: [f64; 4]) -> String {
+    let mut path = String::new();
+    for part in [0.25, 0.5, 0.75, 1.0] {
+        let (across, down) = (width * part, height * part);
+        path += &format!("M{x:.1} {:.1}L{:.1} {y:.1}", y + down, x + across);
+        if part < 1.0 {
+            path += &format!("M{:.1} {:.1}L{:.1} {:.1}", x + across, y + height, x + width, y + down);
+        }
+    }
+    path
+}
+
+/// The legend: which colour is which amount.
+fn scale(svg: &mut Svg, largest: f64, y: f64) {
+    const STEPS: usize = 20;
+    if largest == 0.0 {
+        svg.text(Class::Muted, [WIDTH / 2.0, y + 12.0, 13.0], Anchor::Middle, "There are no interactions.");
+        return;
+    }
+    let (left, width) = (WIDTH / 2.0 - 120.0, 240.0);
+    let part = width / STEPS as f64;
+    for step in 0..STEPS {
+        let amount = step as f64 / (STEPS - 1) as f64;
+        svg.rect(Class::Bar, [left + step as f64 * part, y, part, 10.0], strength(amount, 1.0), None);
+    }
+    for (at, amount) in [(0.0, 0.0), (0.5, largest / 2.0), (1.0, largest)] {
+        let text = if at == 0.0 { "0".to_string() } else { number(amount, 4) };
+        svg.text(Class::Muted, [left + at * width, y + 24.0, 12.0], Anchor::Middle, &text);
+    }
+    svg.text(Class::Muted, [WIDTH / 2.0, y + 42.0, 13.0], Anchor::Middle, "mean absolute interaction");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::svg::parsed::{hostile_names, parsed, tips};
+    use super::*;
+
+    fn named(count: usize) -> Vec<String> {
+        (1..=count).map(|index| format!("x{index}")).collect()
+    }
+
+    #[test]
+    fn a_stronger_pair_has_a_stronger_colour() {
+        let svg = heat_map_figure(&named(3), &[9.0, 0.1, 0.3, 0.1, 9.0, 0.2, 0.3, 0.2, 9.0]);
+        let document = parsed(&svg);
+        let opacity = |pair: &str| {
+            let cell =
+                document.descendants().find(|e| e.attribute("data-tip").is_some_and(|tip| tip.starts_with(pair)));
+            cell.unwrap().attribute("fill-opacity").unwrap().parse::<f64>().unwrap()
+        };
+        assert!(opacity("x1 and x3") > opacity("x2 and x3") && opacity("x2 and x3") > opacity("x1 and x2"));
+        assert_eq!(opacity("x1 and x2"), opacity("x2 and x1"));
+        // The diagonal has neither a colour nor a say in the scale and the order: x3 and x1 have the largest sums.
+        assert!(!svg.contains("x1 and x1") && svg.contains(">0.3000<"));
+        assert!(svg.find("x3 and x1").unwrap() < svg.find("x1 and x3").unwrap());
+    }
+
+    #[test]
+    fn the_players_with_the_largest_sums_are_shown() {
+        let values: Vec<f64> = (0..25 * 25).map(|cell| ((cell / 25) * (cell % 25)) as f64 / 1e4).collect();
+        let svg = heat_map_figure(&named(25), &values);
+        let cells = tips(&svg).into_iter().filter(|tip| tip.contains(" and ")).count();
+        assert_eq!(cells, 20 * 19);
+        assert!(svg.contains("5 features with smaller interactions are left out"));
+        assert!(svg.contains(">x25<") && svg.contains(">x6<") && !svg.contains(">x5<"));
+        assert!(!svg.contains(">0.0576<"), "20 players leave no room for numbers");
+    }
+
+    #[test]
+    fn odd_input_is_drawn() {
+        let names = hostile_names();
+        for (names, values) in [(&names[..], &[f64::NAN, 0.5][..]), (&names[..1], &[]), (&names[..2], &[0.0; 4])] {
+            let svg = heat_map_figure(names, values);
+            parsed(&svg);
+            assert_eq!(svg, heat_map_figure(names, values));
+        }
+        assert!(heat_map_figure(&[], &[]).contains("There are no features to show."));
+        assert!(heat_map_figure(&named(2), &[0.0; 4]).contains("There are no interactions."));
+    }
+}

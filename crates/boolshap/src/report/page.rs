@@ -1,0 +1,294 @@
+//! The page: one HTML file that needs nothing else, or the same page as a server fills it.
+//!
+//! `page/` holds its markup, style and script. All that is shown comes as JSON and is put into the document as text by
+//! the script, so that names from a file can say nothing but their names. A page that stands alone forbids itself every
+//! connection, and every script and style but its own, which it knows by their hashes.
+
+use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
+use super::{figure_text::escape, thousands};
+use crate::circuit::Circuit;
+use crate::explain::{Players, Population};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const MARKUP: &str = include_str!("page/page.html");
+/// The style of the page.
+pub const PAGE_STYLE: &str = include_str!("page/page.css");
+/// The script of the page.
+pub const PAGE_SCRIPT: &str = include_str!("page/page.js");
+
+/// All that a page shows.
+pub struct Page<'a> {
+    /// What it is about.
+    pub subject: &'a Subject,
+    /// The circuit of the label.
+    pub circuit: &'a Circuit,
+    /// The rows, if there are any.
+    pub rows: &'a Rows,
+    /// Who plays.
+    pub players: &'a Players,
+    /// What absent features are.
+    pub population: &'a Population,
+    /// What that is called.
+    pub distribution: &'a str,
+    /// Which class of several.
+    pub class: Option<usize>,
+    /// The scores.
+    pub survey: &'a Survey,
+    /// More facts, each with a word in front.
+    pub facts: Vec<(String, String)>,
+    /// A figure of times.
+    pub timing: Option<String>,
+    /// What can be chosen instead, if somebody is there to answer.
+    pub choices: Option<Value>,
+}
+
+impl Page<'_> {
+    /// What the script draws the page from.
+    pub fn json(&self) -> Value {
+        let Page { subject, rows, survey, players, .. } = self;
+        let live = self.choices.is_some();
+        let total = rows.total();
+        let mut facts = subject.facts.clone();
+        if total > 0 {
+            let kinds = thousands(rows.kinds.rows() as u64);
+            facts.push(("Rows".into(), format!("{} of {kinds} kinds (distinct rows of bits)", thousands(total))));
+        }
+        let (right, known) = rows.right(&survey.predictions, subject.class);
+        if known > 0 {
+            let percent = 100.0 * right as f64 / known as f64;
+            facts.push(("Accuracy".into(), format!("{percent:.1} % of {} rows with a known class", thousands(known))));
+        }
+        facts.extend(self.facts.iter().cloned());
+        let none = json!({"distributions": [], "players": [], "classes": []});
+        json!({
+            "live": live,
+            "title": subject.title,
+            "facts": facts,
+            "features": subject.features,
+            "columns": subject.columns,
+            "labels": subject.labels,
+            "game": {
+                "distribution": self.distribution,
+                "players": players.kind(),
+                "class": self.class,
+                "words": game_words(players, self.population),
+            },
+            "choices": self.choices.clone().unwrap_or(none),
+            "players": players.names(),
+            "player_of": (0..players.feature_count()).map(|feature| players.of(feature)).collect::<Vec<_>>(),
+            "base_value": survey.base_value,
+            "importance": survey.importance,
+            "figures": self.figures(),
+            "notes": self.notes(),
+            "rows": total,
+            "kinds": if live { Value::Null } else { self.kinds() },
+            "table": if live || rows.table.kinds.is_empty() { Value::Null } else { self.table() },
+        })
+    }
+
+    fn figures(&self) -> Value {
+        let Page { subject, rows, survey, players, .. } = self;
+        let has_rows = !survey.importance.is_empty();
+        let named = || players.names().iter().cloned().zip(survey.importance.iter().copied()).collect::<Vec<_>>();
+        let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
+        json!({
+            "importance": has_rows.then(|| importance_figure(&named())),
+            "beeswarm": has_rows.then(|| beeswarm_figure(&survey.swarm(subject, players, rows))),
+            "interactions":
+                (!survey.interactions.is_empty()).then(|| heat_map_figure(players.names(), &survey.interactions)),
+            "circuit": circuit_figure(self.circuit, &names),
+            "timing": self.timing,
+        })
+    }
+
+    fn notes(&self) -> Value {
+        let Page { rows, survey, .. } = self;
+        let looked_at = survey.interaction_kinds;
+        let interactions = match looked_at {
+            0 => String::new(),
+            _ if looked_at == rows.kinds.rows() => "Mean absolute Shapley interaction over all rows.".to_string(),
+            _ => {
+                let mut counts = rows.counts.clone();
+                counts.sort_unstable_by(|a, b| b.cmp(a));
+                let covered: u64 = counts[..looked_at].iter().sum();
+                let share = 100.0 * covered as f64 / rows.total() as f64;
+                format!(
+                    "Mean absolute Shapley interaction over the {} most frequent kinds of rows ({share:.1} % of all rows).",
+                    thousands(looked_at as u64)
+                )
+            }
+        };
+        let shown = rows.table.kinds.len() as u64;
+        let table = match shown < rows.total() && shown > 0 && !rows.table.of_kinds {
+            true => format!(
+                "The first {} of {} rows can be chosen; all figures are of all rows.",
+                thousands(shown),
+                thousands(rows.total())
+            ),
+            false => String::new(),
+        };
+        json!({"interactions": interactions, "table": table})
+    }
+
+    fn kinds(&self) -> Value {
+        let Page { rows, survey, .. } = self;
+        let bits =
+            |kind: usize| -> String { rows.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect() };
+        let bytes: Vec<u8> = survey.scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+        json!({
+            "bits": (0..rows.kinds.rows()).map(bits).collect::<Vec<_>>(),
+            "count": rows.counts,
+            "prediction": survey.predictions.iter().map(|&label| u8::from(label)).collect::<Vec<_>>(),
+            "scores": BASE64_STANDARD.encode(bytes),
+        })
+    }
+
+    fn table(&self) -> Value {
+        let table = &self.rows.table;
+        json!({
+            "shown": table.kinds.len(),
+            "columns": table.columns,
+            "kind": table.kinds,
+            "label": table.labels(self.subject.class),
+        })
+    }
+
+    /// The page as one file that needs no other.
+    pub fn html(&self) -> String {
+        let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
+        let policy = format!(
+            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
+            hash(PAGE_SCRIPT),
+            hash(PAGE_STYLE)
+        );
+        fill(
+            &self.subject.title,
+            &format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"),
+            &format!("<style>{PAGE_STYLE}</style>"),
+            &self.json(),
+            &format!("<script>{PAGE_SCRIPT}</script>"),
+        )
+    }
+}
+
+/// The page that a server fills, its style and script standing at `page.css` and `page.js`.
+pub fn served_html(title: &str, data: &Value) -> String {
+    let style = "<link rel=\"stylesheet\" href=\"page.css\">";
+    fill(title, "", style, data, "<script src=\"page.js\"></script>")
+}
+
+fn fill(title: &str, policy: &str, style: &str, data: &Value, script: &str) -> String {
+    // Inside a script element only `<` can end it or open a comment.
+    let data = data.to_string().replace('<', "\\u003c");
+    let data = format!("<script type=\"application/json\" id=\"page-data\">{data}</script>");
+    let parts = [
+        ("<!--POLICY-->", policy.into()),
+        ("<!--TITLE-->", escape(title)),
+        ("<!--STYLE-->", style.into()),
+        ("<!--DATA-->", data),
+        ("<!--SCRIPT-->", script.into()),
+    ];
+    let mut page = String::new();
+    let mut rest = MARKUP;
+    // From left to right, so that nothing filled in is looked at again.
+    for (marker, text) in parts {
+        let (before, after) = rest.split_once(marker).expect("page.html has every marker, in this order");
+        page.push_str(before);
+        page.push_str(&text);
+        rest = after;
+    }
+    page + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{CircuitBuilder, NamedCircuit};
+    use crate::data::Tally;
+    use crate::explain::{Distribution, FloatGame, Game};
+    use crate::lit::{Var, Watch};
+
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
+
+    fn page_of(feature: &str, make: impl FnOnce(&Page<'_>)) {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let root = builder.literal(Var::new(0).positive()).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let named = NamedCircuit::new(circuit.clone(), vec![feature.into(), "y".into()]).unwrap();
+        let subject = Subject::new(&named, None).unwrap();
+        let counted = [(vec![true, false], vec![0, 3]), (vec![false, false], vec![1, 1])];
+        let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "rows");
+        let players = Players::features(&named.features);
+        let population = Population::Product(Distribution::uniform(2));
+        let watch = Watch::unlimited();
+        let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
+        let survey = Survey::new(&game, &rows, &watch).unwrap();
+        let survey = survey.with_interactions(&game, &population, &rows, &watch).unwrap();
+        make(&Page {
+            subject: &subject,
+            circuit: &circuit,
+            rows: &rows,
+            players: &players,
+            population: &population,
+            distribution: "uniform",
+            class: None,
+            survey: &survey,
+            facts: Vec::new(),
+            timing: None,
+            choices: None,
+        });
+    }
+
+    /// The JSON of a page, as a browser would find it.
+    fn data_of(html: &str) -> Value {
+        let start = "<script type=\"application/json\" id=\"page-data\">";
+        let (_, rest) = html.split_once(start).unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn names_cannot_leave_the_data() {
+        page_of(HOSTILE, |page| {
+            let html = page.html();
+            assert!(!html.contains("<img"));
+            assert_eq!(data_of(&html)["features"][0]["name"], HOSTILE);
+            let figures = page.json()["figures"].clone();
+            for (name, figure) in figures.as_object().unwrap() {
+                assert!(!figure.as_str().unwrap_or_default().contains("<img"), "{name}");
+            }
+            assert!(!served_html(HOSTILE, &page.json()).contains("<img"));
+        });
+    }
+
+    #[test]
+    fn the_policy_names_the_script_and_style_that_are_there() {
+        page_of("x", |page| {
+            let html = page.html();
+            for (tag, kind) in [("script", "script-src"), ("style", "style-src")] {
+                let content =
+                    html.split(&format!("<{tag}>")).nth(1).unwrap().split(&format!("</{tag}>")).next().unwrap();
+                let hash = BASE64_STANDARD.encode(Sha256::digest(content.as_bytes()));
+                assert!(html.contains(&format!("{kind} 'sha256-{hash}'")), "{tag}");
+            }
+            assert!(!html.contains("http-equiv=\"refresh\"") && html.matches("<script").count() == 2);
+        });
+    }
+
+    #[test]
+    fn scores_and_counts_arrive_as_they_are() {
+        page_of("x", |page| {
+            let data = data_of(&page.html());
+            let bytes = BASE64_STANDARD.decode(data["kinds"]["scores"].as_str().unwrap()).unwrap();
+            let scores: Vec<f64> = bytes.chunks(8).map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect();
+            assert_eq!(scores, [0.5, 0.0, -0.5, 0.0]);
+            assert_eq!(data["kinds"]["bits"], json!(["10", "00"]));
+            assert_eq!((data["importance"].clone(), data["rows"].clone()), (json!([0.5, 0.0]), json!(5)));
+            let accuracy = data["facts"].as_array().unwrap().iter().find(|fact| fact[0] == "Accuracy").unwrap();
+            assert_eq!(accuracy[1], "80.0 % of 5 rows with a known class");
+            assert_eq!(data["figures"]["timing"], Value::Null);
+            assert!(data["figures"]["circuit"].is_string());
+        });
+    }
+}

@@ -1,0 +1,259 @@
+//! The rows that a report is about: each distinct row of bits once, a kind, with how often each class occurs in it, and
+//! the raw values of the first rows, for people to choose from.
+
+use super::Subject;
+use crate::data::{Bits, Cells, DataError, Entities, PackedRows, RowIndex, Tally};
+use crate::lit::Watch;
+use arrow_schema::ArrowError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Rows collapsed into kinds, and the first of them as they were read.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// The distinct rows, in the order in which they first came.
+    pub kinds: Bits,
+    /// How many rows are of each kind.
+    pub counts: Vec<u64>,
+    /// How many rows have each kind and class, of those whose class is known.
+    pub classes: BTreeMap<(u32, u32), u64>,
+    /// The first row of each kind, counted from 1.
+    pub first: Vec<u64>,
+    /// The rows that can be chosen.
+    pub table: RowTable,
+}
+
+/// Rows to choose from, column by column.
+#[derive(Debug, Clone, Default)]
+pub struct RowTable {
+    /// The kind of each row.
+    pub kinds: Vec<u32>,
+    /// The class of each row, where it is known; empty if none is.
+    pub classes: Vec<Option<u32>>,
+    /// What else is known of each row.
+    pub columns: Vec<RawColumn>,
+    /// Whether these are the kinds themselves, each standing for all of its rows.
+    pub of_kinds: bool,
+}
+
+/// A column of raw values.
+#[derive(Debug, Clone, Serialize)]
+pub struct RawColumn {
+    /// Its name.
+    pub name: String,
+    /// Whether its values are numbers.
+    pub numeric: bool,
+    /// The values.
+    pub cells: Vec<RawValue>,
+}
+
+/// A value as it was read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum RawValue {
+    /// Nothing was there.
+    Missing,
+    /// A finite number.
+    Number(f64),
+    /// A text.
+    Text(Box<str>),
+}
+
+impl Rows {
+    /// Reads rows, of which the first `most` can be chosen, with their raw values in the columns of the schema, in the
+    /// target's, and in those of `keep`.
+    pub fn read(
+        mut entities: Entities,
+        subject: &Subject,
+        keep: &[String],
+        most: usize,
+        watch: &Watch<'_>,
+    ) -> Result<Self, DataError> {
+        let target = subject.target.as_ref().filter(|target| entities.table().columns().contains(&target.column));
+        let mut kept: Vec<String> = keep.to_vec();
+        let raw = subject.columns.iter().map(|column| &column.name).filter(|_| entities.is_raw());
+        for name in raw.chain(target.map(|target| &target.column)) {
+            if !kept.contains(name) {
+                kept.push(name.clone());
+            }
+        }
+        entities.keep(&kept)?;
+        let place = target.and_then(|target| kept.iter().position(|name| *name == target.column));
+        let mut rows = Rows::none(subject.features.len());
+        rows.table.columns =
+            kept.into_iter().map(|name| RawColumn { name, numeric: true, cells: Vec::new() }).collect();
+        let mut index = RowIndex::new(PackedRows::new(subject.features.len()).row_words());
+        while let Some(batch) = entities.next_batch()? {
+            watch.step(batch.first_row, batch.expected_rows.unwrap_or(0))?;
+            let wrong =
+                |e: ArrowError| DataError::Format { path: entities.table().path().into(), message: e.to_string() };
+            let cells = batch.kept.iter().map(Cells::of_array).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+            let packed = PackedRows::from_bits(&batch.bits);
+            for row in 0..batch.bits.rows() {
+                let (kind, is_new) = index.insert(packed.row(row));
+                if is_new {
+                    rows.kinds.push(&batch.bits.row(row));
+                    rows.counts.push(0);
+                    rows.first.push(batch.first_row + row as u64);
+                }
+                rows.counts[kind as usize] += 1;
+                let class = target.zip(place).and_then(|(target, place)| target.class_of(&cells[place], row));
+                if let Some(class) = class {
+                    *rows.classes.entry((kind, class)).or_default() += 1;
+                }
+                if rows.table.kinds.len() < most {
+                    rows.table.kinds.push(kind);
+                    if target.is_some() {
+                        rows.table.classes.push(class);
+                    }
+                    rows.table.columns.iter_mut().zip(&cells).for_each(|(column, cells)| column.push(cells, row));
+                }
+            }
+        }
+        rows.table.columns.iter_mut().for_each(RawColumn::settle);
+        Ok(rows)
+    }
+
+    /// No rows of so many features.
+    pub fn none(features: usize) -> Self {
+        let (counts, first, classes) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Rows { kinds: Bits::new(features), counts, classes, first, table: RowTable::default() }
+    }
+
+    /// Rows that are collapsed already, the most frequent first; those to choose from are the kinds, with their counts in
+    /// a column of this name.
+    pub fn of_tally(tally: &Tally, count_column: &str) -> Self {
+        let total = |row: usize| tally.counts()[row].iter().sum::<u64>();
+        let mut order: Vec<usize> = (0..tally.counts().len()).collect();
+        order.sort_by_key(|&row| std::cmp::Reverse(total(row)));
+        let mut rows = Rows::none(tally.rows().features());
+        for (kind, &row) in order.iter().enumerate() {
+            rows.kinds.push(&tally.rows().row(row));
+            rows.counts.push(total(row));
+            rows.first.push(kind as u64 + 1);
+            rows.table.kinds.push(kind as u32);
+            for (class, &count) in tally.counts()[row].iter().enumerate().filter(|(_, count)| **count > 0) {
+                rows.classes.insert((kind as u32, class as u32), count);
+            }
+        }
+        let cells = rows.counts.iter().map(|&count| RawValue::Number(count as f64)).collect();
+        rows.table.of_kinds = true;
+        rows.table.columns.push(RawColumn { name: count_column.into(), numeric: true, cells });
+        rows
+    }
+
+    /// How many rows there were.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Every row, as often as it occurs, kind by kind.
+    pub fn expanded(&self) -> Bits {
+        let mut all = Bits::new(self.kinds.features());
+        for (kind, &count) in self.counts.iter().enumerate() {
+            let row = self.kinds.row(kind);
+            (0..count).for_each(|_| all.push(&row));
+        }
+        all
+    }
+
+    /// How many of the rows with a known class are labelled right by "it is this class", and how many there are.
+    pub fn right(&self, predictions: &[bool], class: u32) -> (u64, u64) {
+        let right = self.classes.iter().filter(|((kind, of), _)| (*of == class) == predictions[*kind as usize]);
+        (right.map(|(_, count)| count).sum(), self.classes.values().sum())
+    }
+}
+
+impl RowTable {
+    /// Whether each row is of this class, where that is known; `None` if it is not known of any.
+    pub fn labels(&self, class: u32) -> Option<Vec<Option<u8>>> {
+        let label = |of: &Option<u32>| of.map(|of| u8::from(of == class));
+        (!self.classes.is_empty()).then(|| self.classes.iter().map(label).collect())
+    }
+}
+
+impl RawColumn {
+    fn push(&mut self, cells: &Cells, row: usize) {
+        self.cells.push(match cells.text(row) {
+            None => RawValue::Missing,
+            Some(text) => RawValue::Text(text.into()),
+        });
+    }
+
+    /// A column in which every text is a number, and none is one that loses zeros by it (as 007 does), holds numbers.
+    fn settle(&mut self) {
+        let number = |cell: &RawValue| match cell {
+            RawValue::Text(text) if !(text.starts_with('0') && text[1..].starts_with(|c: char| c.is_ascii_digit())) => {
+                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(RawValue::Number)
+            }
+            RawValue::Text(_) => None,
+            other => Some(other.clone()),
+        };
+        let numbers: Option<Vec<RawValue>> = self.cells.iter().map(number).collect();
+        self.numeric = numbers.is_some();
+        self.cells = numbers.unwrap_or_else(|| std::mem::take(&mut self.cells));
+    }
+}
+
+impl RawValue {
+    /// The value as people read it; nothing for a missing one.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            RawValue::Missing => None,
+            RawValue::Number(number) => Some(super::short_number(*number)),
+            RawValue::Text(text) => Some(text.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{CircuitBuilder, NamedCircuit};
+    use crate::data::{Binariser, Code, CodedColumn, Reading};
+    use serde_json::json;
+    use std::io::Write;
+
+    fn named() -> NamedCircuit {
+        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let sea = Code::Categories(vec!["FAR".into(), "NEAR".into()]);
+        let schema = Binariser::new(vec![column("income", Code::Above(3.5)), column("sea", sea)]).unwrap();
+        let mut builder = CircuitBuilder::new(3).unwrap();
+        let root = builder.constant(true).unwrap();
+        let mut named = NamedCircuit::new(builder.finish(root).unwrap(), schema.features()).unwrap();
+        named.binariser = Some(schema);
+        named.provenance.insert("target".into(), json!({"column": "price", "code": {"above": 10.0}}));
+        named
+    }
+
+    #[test]
+    fn rows_become_kinds_with_raw_values_and_classes() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "id,price,sea,income\n007,11,NEAR,4\n008,9,FAR,\n009,,NEAR,8.50\n010,12,NEAR,5\n").unwrap();
+        let named = named();
+        let subject = Subject::new(&named, None).unwrap();
+        let open = || Entities::open(file.path(), &named.features, named.binariser.as_ref(), Reading::Auto).unwrap();
+        let rows = Rows::read(open(), &subject, &["id".to_string()], 3, &Watch::unlimited()).unwrap();
+        assert_eq!((rows.counts.clone(), rows.first.clone(), rows.total()), (vec![3, 1], vec![1, 2], 4));
+        assert_eq!(rows.kinds.row(0), [true, false, true]);
+        assert_eq!(rows.table.kinds, [0, 1, 0]);
+        assert_eq!(rows.table.classes, [Some(1), Some(0), None]);
+        let names: Vec<&str> = rows.table.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["id", "income", "sea", "price"]);
+        // An identifier keeps its zeros, a number loses its own.
+        assert_eq!(rows.table.columns[0].cells[0], RawValue::Text("007".into()));
+        assert_eq!(json!(rows.table.columns[1].cells), json!([4.0, null, 8.5]));
+        assert_eq!(rows.right(&[true, true], subject.class), (2, 3));
+        assert_eq!(rows.right(&[false, false], subject.class), (1, 3));
+        assert_eq!(rows.expanded().ones(), [3, 1, 3]);
+    }
+
+    #[test]
+    fn a_tally_is_rows_of_its_kinds() {
+        let counted = [(vec![true, false], vec![1, 2]), (vec![false, false], vec![4, 0])];
+        let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "blocks");
+        assert_eq!((rows.counts.clone(), rows.total()), (vec![4, 3], 7));
+        assert_eq!(rows.right(&[false, true], 1), (6, 7));
+        assert_eq!(json!(rows.table.columns[0].cells), json!([4.0, 3.0]));
+    }
+}

@@ -1,0 +1,196 @@
+//! What the scores of all rows say together: the weight of each player, the swarm of its scores, and which pairs of
+//! players act together.
+//!
+//! Rows of one kind have one explanation, so each kind is explained once and counts as often as it occurs. Scores take
+//! one sweep a kind; interactions take about n^2 of them, so where there are many kinds only the most frequent ones are
+//! looked at, as many as a fixed number of operations allows, and [`Survey::interaction_kinds`] tells how many.
+
+use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue};
+use crate::data::Bits;
+use crate::explain::{ExplainError, FloatGame, Index, Players, Population};
+use crate::lit::Watch;
+use std::collections::HashMap;
+
+/// Node visits that the interactions may take.
+const INTERACTION_VISITS: u128 = 4_000_000_000;
+/// A map of more players than this shows nothing.
+const INTERACTION_PLAYERS: usize = 200;
+
+/// The scores of all kinds of rows, and what they sum up to.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// The expected label when nothing is known.
+    pub base_value: f64,
+    /// The label of each kind.
+    pub predictions: Vec<bool>,
+    /// The scores, kind by kind.
+    pub scores: Vec<f64>,
+    /// The mean absolute score of each player over all rows; empty without rows.
+    pub importance: Vec<f64>,
+    /// The mean absolute interaction of each pair of players over the rows of the first kinds; the full square, its
+    /// diagonal 0. Empty if none was computed.
+    pub interactions: Vec<f64>,
+    /// How many kinds the interactions are of, the most frequent ones.
+    pub interaction_kinds: usize,
+}
+
+impl Survey {
+    /// Explains every kind.
+    pub fn new(game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
+        let table = game.explain(&rows.kinds, Index::Shapley, watch)?;
+        let kinds = rows.kinds.rows();
+        let scores: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
+        let importance = weighted_means(&scores, table.width(), &rows.counts);
+        Ok(Survey {
+            base_value: game.base_value(),
+            predictions: (0..kinds).map(|kind| table.prediction(kind)).collect(),
+            scores,
+            importance,
+            interactions: Vec::new(),
+            interaction_kinds: 0,
+        })
+    }
+
+    /// Adds the interactions, of as many kinds as there is work allowed for.
+    pub fn with_interactions(
+        mut self,
+        game: &FloatGame,
+        population: &Population,
+        rows: &Rows,
+        watch: &Watch<'_>,
+    ) -> Result<Self, ExplainError> {
+        let players = game.game().players().len();
+        let allowed = usize::try_from(INTERACTION_VISITS / visits(game, population).max(1)).unwrap_or(usize::MAX);
+        let kinds = allowed.min(rows.kinds.rows());
+        if !(2..=INTERACTION_PLAYERS).contains(&players) || kinds == 0 {
+            return Ok(self);
+        }
+        let mut order: Vec<usize> = (0..rows.kinds.rows()).collect();
+        order.sort_by_key(|&kind| std::cmp::Reverse(rows.counts[kind]));
+        let mut chosen = Bits::new(rows.kinds.features());
+        order[..kinds].iter().for_each(|&kind| chosen.push(&rows.kinds.row(kind)));
+        let table = game.explain(&chosen, Index::Interaction, watch)?;
+        let flat: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
+        let counts: Vec<u64> = order[..kinds].iter().map(|&kind| rows.counts[kind]).collect();
+        let means = weighted_means(&flat, table.width(), &counts);
+        self.interactions = vec![0.0; players * players];
+        let pairs = (0..players).flat_map(|i| (i + 1..players).map(move |j| (i, j)));
+        for ((i, j), mean) in pairs.zip(means) {
+            self.interactions[i * players + j] = mean;
+            self.interactions[j * players + i] = mean;
+        }
+        self.interaction_kinds = kinds;
+        Ok(self)
+    }
+
+    /// The scores of a kind.
+    pub fn scores_of(&self, kind: usize) -> &[f64] {
+        let players = self.importance.len();
+        &self.scores[kind * players..(kind + 1) * players]
+    }
+
+    /// The dots of each player: its scores and what its bits say there, with how many rows have them.
+    pub fn swarm(&self, subject: &Subject, players: &Players, rows: &Rows) -> Vec<SwarmRow> {
+        let of_player = |player: usize| {
+            let mut places: HashMap<(u64, SwarmValue), usize> = HashMap::new();
+            let mut dots: Vec<SwarmDot> = Vec::new();
+            for kind in 0..rows.kinds.rows() {
+                let score = self.scores_of(kind)[player];
+                let value = value_of(subject, players, player, |feature| rows.kinds.get(kind, feature));
+                let place = *places.entry((score.to_bits(), value.clone())).or_insert(dots.len());
+                match dots.get_mut(place) {
+                    Some(dot) => dot.count += rows.counts[kind],
+                    None => dots.push(SwarmDot { score, value, count: rows.counts[kind], row: rows.first[kind] }),
+                }
+            }
+            SwarmRow { name: players.names()[player].clone(), importance: self.importance[player], dots }
+        };
+        (0..self.importance.len()).map(of_player).collect()
+    }
+}
+
+/// What the bits of a player say: the value of the only one, or which of a column's is 1.
+fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(usize) -> bool) -> SwarmValue {
+    let mut members = players.members(player);
+    match (members.next(), members.next()) {
+        (Some(feature), None) if bit(feature) => SwarmValue::One,
+        (Some(_), None) => SwarmValue::Zero,
+        _ if players.is_one_hot(player) => {
+            let one = players.members(player).find(|&feature| bit(feature));
+            SwarmValue::Other(one.map_or(String::new(), |feature| subject.features[feature].one.clone()))
+        }
+        _ => SwarmValue::Other(players.members(player).map(|feature| if bit(feature) { '1' } else { '0' }).collect()),
+    }
+}
+
+/// About how many nodes are looked at for the interactions of one kind.
+fn visits(game: &FloatGame, population: &Population) -> u128 {
+    let players = game.game().players().len() as u128;
+    let nodes = game.game().circuit().stored_nodes() as u128;
+    match population {
+        _ if game.game().players().kind() == "named" => (1 << players.min(100)) * (nodes + players * players),
+        Population::Product(_) => players * players * nodes,
+        Population::Background(rows) => players * players * nodes * rows.rows() as u128,
+        Population::Sample(rows) => (1 << players.min(100)) * players * players + rows.rows() as u128,
+        Population::Constrained(..) => (1 << players.min(100)) * (nodes + players * players),
+    }
+}
+
+/// The mean absolute number in each column, rows counted as often as told; empty without rows.
+fn weighted_means(numbers: &[f64], width: usize, counts: &[u64]) -> Vec<f64> {
+    let total: u64 = counts.iter().sum();
+    if total == 0 {
+        return Vec::new();
+    }
+    let mut sums = vec![0.0; width];
+    for (row, &count) in numbers.chunks_exact(width.max(1)).zip(counts) {
+        sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number.abs() * count as f64);
+    }
+    sums.iter().map(|sum| sum / total as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::NamedCircuit;
+    use crate::circuit::samples::random;
+    use crate::data::{Seeded, Tally};
+    use crate::explain::{Definition, Distribution, Game, Labels};
+
+    #[test]
+    fn a_survey_sums_up_the_definition_of_every_row() {
+        let mut chance = Seeded::new(17, 0);
+        let watch = Watch::unlimited();
+        for features in 2..6 {
+            let (circuit, _) = random(features, features as u64, 0);
+            let names: Vec<String> = (0..features).map(|feature| format!("x{feature}")).collect();
+            let players = Players::features(&names);
+            let population = Population::Product(Distribution::uniform(features));
+            let rows: Vec<Vec<bool>> = (0..40).map(|_| (0..features).map(|_| chance.below(2) == 1).collect()).collect();
+            let counted = rows.iter().map(|row| (row.clone(), vec![1]));
+            let kinds = Rows::of_tally(&Tally::from_counts(features, counted), "rows");
+            let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
+            let survey = Survey::new(&game, &kinds, &watch).unwrap();
+            let survey = survey.with_interactions(&game, &population, &kinds, &watch).unwrap();
+            let judge = Definition::new(Labels::of_circuit(&circuit).unwrap(), players.clone(), population).unwrap();
+            let mean = |index: Index, place: usize| {
+                let told = judge.explain(&rows, index, &watch).unwrap();
+                told.iter().map(|one| one.to_floats().scores[place].abs()).sum::<f64>() / rows.len() as f64
+            };
+            for player in 0..features {
+                assert!((survey.importance[player] - mean(Index::Shapley, player)).abs() < 1e-12);
+            }
+            let mut place = 0;
+            for i in 0..features {
+                for j in i + 1..features {
+                    let (here, there) = (survey.interactions[i * features + j], survey.interactions[j * features + i]);
+                    assert!(here == there && (here - mean(Index::Interaction, place)).abs() < 1e-12);
+                    place += 1;
+                }
+            }
+            let subject = Subject::new(&NamedCircuit::new(circuit, names).unwrap(), None).unwrap();
+            let swarm = survey.swarm(&subject, &players, &kinds);
+            assert!(swarm.iter().all(|row| row.dots.iter().map(|dot| dot.count).sum::<u64>() == 40));
+        }
+    }
+}

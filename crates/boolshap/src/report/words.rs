@@ -1,0 +1,320 @@
+//! What bits, columns, games and circuits are called when people read about them.
+
+use crate::circuit::{CircuitError, NamedCircuit};
+use crate::data::{Code, CodedColumn};
+use crate::explain::{Players, Population};
+use dashu::integer::UBig;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What the two values of a feature mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FeatureWords {
+    /// The feature.
+    pub name: String,
+    /// What 0 says.
+    pub zero: String,
+    /// What 1 says.
+    pub one: String,
+}
+
+/// The features that come from one column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ColumnWords {
+    /// The column.
+    pub name: String,
+    /// The positions of its features.
+    pub features: Vec<usize>,
+    /// Whether at most one of them is 1.
+    pub one_hot: bool,
+}
+
+/// What a page or figure is about: one label of one circuit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subject {
+    /// A headline.
+    pub title: String,
+    /// The features, in order.
+    pub features: Vec<FeatureWords>,
+    /// The columns, a partition of the features.
+    pub columns: Vec<ColumnWords>,
+    /// What the labels 0 and 1 say.
+    pub labels: [String; 2],
+    /// The class of a row whose label is 1.
+    pub class: u32,
+    /// The column of known classes and its code, if that was told in training.
+    pub target: Option<CodedColumn>,
+    /// What else is known, each with a word in front.
+    pub facts: Vec<(String, String)>,
+}
+
+impl Subject {
+    /// The label "the answer is this class" of a circuit of several classes, or the label of a circuit.
+    pub fn new(named: &NamedCircuit, class: Option<usize>) -> Result<Self, CircuitError> {
+        let circuit = match class {
+            Some(class) => named.class(class)?,
+            None => named.circuit.clone(),
+        };
+        let target: Option<CodedColumn> =
+            named.provenance.get("target").and_then(|target| serde_json::from_value(target.clone()).ok());
+        let told = named.provenance.get("class").and_then(Value::as_u64);
+        let number = class.map(|class| class as u64).or(told);
+        let name = match (class, number, &target) {
+            (Some(class), ..) => named.classes.get(class).map(|(name, _)| name.clone()),
+            (None, Some(number), Some(target)) => target.classes().get(number as usize).cloned(),
+            (None, Some(number), None) => Some(number.to_string()),
+            (None, None, _) => None,
+        };
+        let labels = match (&name, &target) {
+            (Some(name), _) => [format!("not {name}"), name.clone()],
+            (None, Some(CodedColumn { code: Code::Above(threshold), .. })) => {
+                let threshold = short_number(*threshold);
+                [format!("at most {threshold}"), format!("above {threshold}")]
+            }
+            (None, Some(target)) => target.classes().try_into().unwrap_or_else(|_| ["0".into(), "1".into()]),
+            (None, None) => ["0".into(), "1".into()],
+        };
+        let title = match &target {
+            Some(target) => format!("{}: {}?", target.column, labels[1]),
+            None if name.is_some() => format!("class {}?", labels[1]),
+            None => format!("a circuit of {} features", named.features.len()),
+        };
+        let class = number.unwrap_or(1) as u32;
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, text: String| facts.push((name.to_string(), text));
+        if let Some(words) = origin(named) {
+            fact("Model", words);
+        }
+        let (nodes, edges, _) = circuit.graph_size();
+        let route = text_of(named, "route").map_or(String::new(), |route| format!(", compiled by way of {route}"));
+        fact("Circuit", format!("{} nodes and {} edges{route}", thousands(nodes as u64), thousands(edges as u64)));
+        fact("Inputs", format!("{} binary features from {} columns", named.features.len(), columns(named).len()));
+        let inputs = UBig::ONE << named.features.len();
+        fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
+        fact(
+            "Verified",
+            match text_of(named, "verified") {
+                Some(method) => {
+                    format!("yes: proved equal to the network on all inputs when it was compiled ({method})")
+                }
+                None => "no: boolshap verify, or compile --verify, proves that the circuit equals its network".into(),
+            },
+        );
+        Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })
+    }
+
+    /// What a value of a feature says.
+    pub fn meaning(&self, feature: usize, value: bool) -> &str {
+        if value { &self.features[feature].one } else { &self.features[feature].zero }
+    }
+}
+
+fn text_of<'a>(named: &'a NamedCircuit, key: &str) -> Option<&'a str> {
+    named.provenance.get(key).and_then(Value::as_str)
+}
+
+/// Where the model comes from, in a sentence without verbs.
+fn origin(named: &NamedCircuit) -> Option<String> {
+    let number = |key: &str| named.provenance.get(key);
+    let mut words = Vec::new();
+    if let Some(source) = text_of(named, "source") {
+        words.push(format!("from {source}"));
+    }
+    if let Some(rows) = number("rows").and_then(Value::as_u64) {
+        words.push(format!("{} rows", thousands(rows)));
+    }
+    if let Some(accuracy) = number("test_accuracy").and_then(Value::as_f64) {
+        words.push(format!("{:.1} % right on the rows kept for testing", 100.0 * accuracy));
+    }
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// A count, or a power of ten where nobody reads all digits.
+fn many(count: &UBig) -> String {
+    match u64::try_from(count) {
+        Ok(count) => thousands(count),
+        Err(_) => {
+            let digits = count.to_string();
+            format!("{}.{} \u{d7} 10^{}", &digits[..1], &digits[1..3], digits.len() - 1)
+        }
+    }
+}
+
+fn features(named: &NamedCircuit) -> Vec<FeatureWords> {
+    let words = |name: &String, zero: String, one: String| FeatureWords { name: name.clone(), zero, one };
+    let Some(schema) = &named.binariser else {
+        return named.features.iter().map(|name| words(name, "0".into(), "1".into())).collect();
+    };
+    let mut all = Vec::with_capacity(named.features.len());
+    for column in schema.columns() {
+        for (place, name) in column.features().iter().enumerate() {
+            all.push(match &column.code {
+                Code::Above(threshold) => {
+                    let threshold = short_number(*threshold);
+                    words(name, format!("at most {threshold}"), format!("above {threshold}"))
+                }
+                Code::Boolean => words(name, "false".into(), "true".into()),
+                Code::Categories(values) => words(name, format!("not {}", values[place]), values[place].clone()),
+                Code::Bins(edges) => {
+                    let bin = bin_words(edges, place);
+                    words(name, format!("not {bin}"), bin)
+                }
+            });
+        }
+    }
+    all
+}
+
+/// An interval between edges in words; its upper end belongs to it.
+fn bin_words(edges: &[f64], bin: usize) -> String {
+    let low = bin.checked_sub(1).map(|below| short_number(edges[below]));
+    match (low, edges.get(bin).map(|edge| short_number(*edge))) {
+        (None, Some(high)) => format!("at most {high}"),
+        (Some(low), Some(high)) => format!("above {low}, at most {high}"),
+        (Some(low), None) => format!("above {low}"),
+        (None, None) => "any value".into(),
+    }
+}
+
+fn columns(named: &NamedCircuit) -> Vec<ColumnWords> {
+    let players = Players::columns(&named.features, named.binariser.as_ref());
+    let column = |player: usize| ColumnWords {
+        name: players.names()[player].clone(),
+        features: players.members(player).collect(),
+        one_hot: players.is_one_hot(player),
+    };
+    (0..players.len()).map(column).collect()
+}
+
+/// What the scores of a game mean, a sentence each.
+pub fn game_words(players: &Players, population: &Population) -> Vec<String> {
+    let count = players.len();
+    let absent = match population {
+        Population::Product(distribution) if is_uniform(distribution.floats()) => {
+            "Absent features take every value equally often: the uniform distribution, as in the paper.".to_string()
+        }
+        Population::Product(_) => {
+            "Absent features are drawn independently, each as often 1 as in the probabilities given (product distribution).".into()
+        }
+        Population::Background(rows) => format!(
+            "Absent features are taken from each of {} background rows in turn, whatever the present ones are (interventional).",
+            thousands(rows.rows() as u64)
+        ),
+        Population::Sample(rows) => format!(
+            "Absent features are as in those of {} rows that agree with the present ones (conditional).",
+            thousands(rows.rows() as u64)
+        ),
+        Population::Constrained(distribution, _) if is_uniform(distribution.floats()) => {
+            "Absent features take every value that the constraint allows, equally often.".into()
+        }
+        Population::Constrained(..) => {
+            "Absent features are drawn independently, among the entities that the constraint allows.".into()
+        }
+    };
+    let plays = match players.kind() {
+        "features" if count == 1 => "The one feature is the only player.".to_string(),
+        "features" => format!("Each of the {count} features is a player of its own."),
+        "columns" => {
+            format!("Each of the {count} columns is a player; the bits of a one-hot column come and go together.")
+        }
+        _ => format!("The features form {count} named players that come and go together."),
+    };
+    let score = "A score is the player's exact Shapley value for the decision, 0 or 1 (not for a probability); \
+                 base value and scores add up to the decision.";
+    vec![absent, plays, score.into()]
+}
+
+fn is_uniform(probabilities: &[f64]) -> bool {
+    probabilities.iter().all(|probability| *probability == 0.5)
+}
+
+/// A whole number with its digits in threes.
+///
+/// ```
+/// assert_eq!([0, 999, 1000, 1234567].map(boolshap::report::thousands), ["0", "999", "1,000", "1,234,567"]);
+/// ```
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with at most six significant digits, or more where they stand before the point.
+pub fn short_number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e15).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let before = if size < 1.0 { 1 } else { size.log10().floor() as usize + 1 };
+    let text = format!("{value:.*}", 6usize.saturating_sub(before));
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::CircuitBuilder;
+    use crate::data::Binariser;
+    use crate::lit::Var;
+
+    fn housing() -> NamedCircuit {
+        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let schema = Binariser::new(vec![
+            column("income", Code::Above(3.870_671)),
+            column("sea", Code::Categories(vec!["FAR".into(), "NEAR".into()])),
+            column("age", Code::Bins(vec![10.0, 20.5])),
+        ])
+        .unwrap();
+        let mut builder = CircuitBuilder::new(6).unwrap();
+        let root = builder.literal(Var::new(0).positive()).unwrap();
+        let mut named = NamedCircuit::new(builder.finish(root).unwrap(), schema.features()).unwrap();
+        named.binariser = Some(schema);
+        named
+    }
+
+    #[test]
+    fn bits_are_told_in_words() {
+        let mut named = housing();
+        named
+            .provenance
+            .insert("target".into(), serde_json::json!({"column": "value", "code": {"above": 206_855.816_9}}));
+        let subject = Subject::new(&named, None).unwrap();
+        let said: Vec<&str> = (0..6).map(|feature| subject.meaning(feature, true)).collect();
+        let bins = ["at most 10", "above 10, at most 20.5", "above 20.5"];
+        assert_eq!(said, [["above 3.87067", "FAR", "NEAR"], bins].concat());
+        assert_eq!((subject.meaning(0, false), subject.meaning(2, false)), ("at most 3.87067", "not NEAR"));
+        assert_eq!(subject.title, "value: above 206856?");
+        assert_eq!(subject.columns[1].features, [1, 2]);
+        assert!(subject.facts.contains(&("True on".into(), "32 of 64 inputs".into())));
+        assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("no")));
+        named.provenance.insert("verified".into(), "sat".into());
+        let subject = Subject::new(&named, None).unwrap();
+        assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("yes")));
+    }
+
+    #[test]
+    fn a_circuit_without_names_has_bits() {
+        let mut named = housing();
+        named.binariser = None;
+        let subject = Subject::new(&named, None).unwrap();
+        assert_eq!((subject.meaning(3, false), subject.labels.clone()), ("0", ["0".to_string(), "1".to_string()]));
+        named.provenance.insert("class".into(), 3.into());
+        let subject = Subject::new(&named, None).unwrap();
+        assert_eq!((subject.labels[0].as_str(), subject.class), ("not 3", 3));
+    }
+
+    #[test]
+    fn numbers_keep_six_digits() {
+        let texts = [3.870_671_002_9, -119.569_704, 206_855.816_9, 0.5, 0.0, 1_234_567.8, 1e-9, 12.0].map(short_number);
+        assert_eq!(texts, ["3.87067", "-119.57", "206856", "0.5", "0", "1234568", "1.000e-9", "12"]);
+    }
+}
