@@ -15,6 +15,8 @@ use std::path::Path;
 
 /// How many numbers a byte of a file can stand for: compressed signs take a bit each, and some are all the same.
 const NUMBERS_A_BYTE: u64 = 64;
+/// The widest number: what is wider is a text, a record or a lie, and would be read in full before it is refused.
+const WIDEST_NUMBER: u64 = 8;
 
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
     let length = std::fs::metadata(path).map_err(|source| ModelError::Io { path: path.into(), source })?.len();
@@ -88,6 +90,10 @@ impl Reader<'_> {
             let promised = shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side));
             if promised.is_none_or(|count| count > self.most_numbers) {
                 return Err(self.wrong(format!("{name}/{weight}: no file of this size holds the shape {shape:?}")));
+            }
+            let width = dataset.element_size().map_err(wrong)?;
+            if width > WIDEST_NUMBER {
+                return Err(self.wrong(format!("{name}/{weight}: its elements of {width} bytes are no numbers")));
             }
             let values = dataset.read_f64().map_err(wrong)?;
             if promised != Some(values.len() as u64) {
