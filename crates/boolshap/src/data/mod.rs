@@ -8,6 +8,8 @@ mod entities;
 mod error;
 mod number_text;
 mod packed;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod profile;
 mod row_index;
 mod schema;

@@ -303,6 +303,7 @@ fn parquet_header(path: &Path) -> Result<(SchemaRef, u64), DataError> {
 fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batches, DataError> {
     let builder = parquet_reader(path)?;
     let mask = parquet::arrow::ProjectionMask::roots(builder.parquet_schema(), sorted);
+    super::parquet_pages::check_pages(path, builder.metadata(), &mask)?;
     let reader = builder.with_batch_size(rows).with_projection(mask).build();
     let mut reader = reader.map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })?;
     let mut gone_wrong = false;

@@ -1,0 +1,253 @@
+//! The page headers of a Parquet file, looked at before its pages are read.
+//!
+//! The package takes the memory that a header announces before it looks at the page: a few damaged bytes could ask for
+//! gigabytes. So the sizes in a header are not believed beyond what the page's bytes in the file can hold.
+
+use super::DataError;
+use parquet::arrow::ProjectionMask;
+use parquet::basic::{Compression, Type};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// A dictionary of up to this many bytes is believed; writers begin none of more than a few megabytes.
+const DICTIONARY_BYTES: u64 = 64 << 20;
+/// So is another page of up to this many bytes. Most have one megabyte, some writers make one of a whole column.
+const PAGE_BYTES: u64 = 256 << 20;
+/// A larger page is believed if each of its bytes in the file stands for no more than this many.
+const BYTES_A_BYTE: u64 = 1000;
+/// How much is read at once: a header has less than a hundred bytes, unless it tells long texts.
+const READ_BYTES: usize = 1 << 10;
+/// How deep a header may be nested; those of today have three levels.
+const MAX_DEPTH: usize = 8;
+
+/// What a page header tells of sizes.
+#[derive(Debug, PartialEq)]
+struct Header {
+    kind: Option<u64>,
+    /// The page's bytes once unpacked, and in the file.
+    unpacked: u64,
+    stored: u64,
+    /// How many values a dictionary has.
+    values: u64,
+}
+
+/// Refuses a file in whose wanted columns a page header announces more than its page can hold.
+pub(super) fn check_pages(path: &Path, metadata: &ParquetMetaData, wanted: &ProjectionMask) -> Result<(), DataError> {
+    let io = |source| DataError::Io { path: path.into(), source };
+    let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).map_err(io)?);
+    for (group, row_group) in metadata.row_groups().iter().enumerate() {
+        for (_, chunk) in row_group.columns().iter().enumerate().filter(|(leaf, _)| wanted.leaf_included(*leaf)) {
+            check_chunk(&mut file, chunk).map_err(|(at, error)| {
+                let problem = match error.kind() {
+                    ErrorKind::InvalidData => error.to_string(),
+                    ErrorKind::UnexpectedEof => "is cut off".into(),
+                    _ => return io(error),
+                };
+                let (column, group) = (chunk.column_path().string(), group + 1);
+                let message = format!("column '{column}', row group {group}: the page at byte {at} {problem}");
+                DataError::Format { path: path.into(), message }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// An error comes with the place of its page.
+fn check_chunk(file: &mut BufReader<File>, chunk: &ColumnChunkMetaData) -> Result<(), (u64, io::Error)> {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let numbers = (u64::try_from(start), u64::try_from(chunk.compressed_size()));
+    let (Ok(mut at), Ok(mut left)) = numbers else { return Err((0, wrong("has a negative place or size"))) };
+    file.seek(SeekFrom::Start(at)).map_err(|error| (at, error))?;
+    while left > 0 {
+        let mut bytes = file.by_ref().take(left);
+        let header = read_header(&mut bytes).map_err(|error| (at, error))?;
+        let behind_header = bytes.limit();
+        check_header(&header, chunk, behind_header).map_err(|error| (at, error))?;
+        file.seek_relative(header.stored as i64).map_err(|error| (at, error))?;
+        at += left - behind_header + header.stored;
+        left = behind_header - header.stored;
+    }
+    Ok(())
+}
+
+fn check_header(header: &Header, chunk: &ColumnChunkMetaData, left: u64) -> io::Result<()> {
+    let &Header { kind, unpacked, stored, values } = header;
+    if stored > left {
+        return Err(wrong(format!("has {stored} bytes, where its column has only {left} more")));
+    }
+    let (most, is_dictionary) = match kind {
+        Some(0 | 3) => (PAGE_BYTES, false),
+        Some(2) => (DICTIONARY_BYTES, true),
+        _ => return Err(wrong("is neither of data nor a dictionary")),
+    };
+    let size = if chunk.compression() == Compression::UNCOMPRESSED { stored } else { unpacked };
+    if size > most.max(stored.saturating_mul(BYTES_A_BYTE)) {
+        return Err(wrong(format!("announces {size} bytes, which {stored} in the file cannot hold")));
+    }
+    // A number takes four bytes or more, and so does a text, of which the length is written.
+    let narrowest = match chunk.column_type() {
+        Type::BOOLEAN | Type::FIXED_LEN_BYTE_ARRAY => 1,
+        _ => 4,
+    };
+    if is_dictionary && values > size / narrowest {
+        return Err(wrong(format!("announces a dictionary of {values} values in {size} bytes")));
+    }
+    Ok(())
+}
+
+/// Reads a page header: a struct in Thrift's compact protocol. Of what is known, the types must be the known ones.
+fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
+    let mut header = Header { kind: None, unpacked: 0, stored: 0, values: 0 };
+    // The fields inside which the present one stands.
+    let mut outer: Vec<u16> = Vec::new();
+    let mut field = 0u16;
+    loop {
+        let byte = read_byte(bytes)?;
+        let (step, kind) = (u16::from(byte >> 4), byte & 15);
+        if kind == 0 {
+            match outer.pop() {
+                Some(around) => field = around,
+                None => return Ok(header),
+            }
+            continue;
+        }
+        field = match step {
+            0 => u16::try_from(read_natural(bytes)?).map_err(|_| wrong("has a damaged header"))?,
+            _ => field.checked_add(step).ok_or_else(|| wrong("has a damaged header"))?,
+        };
+        let known = match (outer.as_slice(), field) {
+            ([], 1..=4) | ([5], 1..=4) | ([7], 1..=2) | ([8], 1..=6) => 5,
+            ([], 5..=8) => 12,
+            _ => kind,
+        };
+        match kind {
+            _ if kind != known => return Err(wrong("has a damaged header")),
+            // A truth value is told by the kind alone.
+            1 | 2 => {}
+            3 => skip(bytes, 1)?,
+            4..=6 => match (outer.as_slice(), field) {
+                ([], 1) => header.kind = Some(read_natural(bytes)?),
+                ([], 2) => header.unpacked = read_natural(bytes)?,
+                ([], 3) => header.stored = read_natural(bytes)?,
+                ([7], 1) => header.values = read_natural(bytes)?,
+                _ => drop(read_varint(bytes)?),
+            },
+            7 => skip(bytes, 8)?,
+            8 => {
+                let length = read_varint(bytes)?;
+                skip(bytes, length)?;
+            }
+            12 if outer.len() < MAX_DEPTH => {
+                outer.push(field);
+                field = 0;
+            }
+            // There are no lists or maps in a page header.
+            _ => return Err(wrong("has a damaged header")),
+        }
+    }
+}
+
+fn read_byte(bytes: &mut impl Read) -> io::Result<u8> {
+    let mut byte = [0];
+    bytes.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+fn read_varint(bytes: &mut impl Read) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = read_byte(bytes)?;
+        number |= u64::from(byte & 127) << shift;
+        if byte < 128 {
+            return Ok(number);
+        }
+    }
+    Err(wrong("has a damaged header"))
+}
+
+/// A signed number that must not be negative, nor larger than one of 32 bits.
+fn read_natural(bytes: &mut impl Read) -> io::Result<u64> {
+    // The lowest bit is the sign.
+    match read_varint(bytes)? {
+        number if number & 1 == 0 && number >> 1 <= i32::MAX as u64 => Ok(number >> 1),
+        _ => Err(wrong("has a damaged header")),
+    }
+}
+
+fn skip(bytes: &mut impl Read, count: u64) -> io::Result<()> {
+    match io::copy(&mut bytes.take(count), &mut io::sink())? == count {
+        true => Ok(()),
+        false => Err(ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn wrong(problem: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, problem.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Table;
+    use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    use std::sync::Arc;
+
+    fn header(bytes: &[u8]) -> Result<Header, String> {
+        read_header(&mut &bytes[..]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_header_tells_its_sizes() {
+        // A dictionary of 3 values, 12 bytes that take 10, with a negative checksum; sorted.
+        let dictionary = [0x15, 4, 0x15, 24, 0x15, 20, 0x15, 7, 0x3c, 0x15, 6, 0x15, 0, 0x11, 0, 0];
+        assert_eq!(header(&dictionary), Ok(Header { kind: Some(2), unpacked: 12, stored: 10, values: 3 }));
+        // A page of data, with a text and a number of 64 bits in its statistics.
+        let statistics = [0x18, 2, b'a', b'b', 0x26, 9, 0];
+        let data = [&[0x15, 0, 0x15, 0x80, 1, 0x15, 2, 0x2c][..], &[0x15, 8, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c]].concat();
+        let data = [&data[..], &statistics, &[0, 0]].concat();
+        assert_eq!(header(&data), Ok(Header { kind: Some(0), unpacked: 64, stored: 1, values: 0 }));
+    }
+
+    #[test]
+    fn a_damaged_header_is_refused() {
+        for bytes in [
+            // Cut off; a negative size; one of more than 32 bits; a number without an end.
+            &[0x15, 4, 0x15][..],
+            &[0x15, 4, 0x15, 1, 0],
+            &[0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x7f, 0],
+            &[0x25, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
+            // A text for a size; a list; structs without an end.
+            &[0x28, 1, b'a', 0],
+            &[0x99, 0x15, 2, 0],
+            &[0x9c; 100],
+        ] {
+            assert!(header(bytes).is_err(), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn a_dictionary_must_fit_its_page() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values((0..1000).map(|row| row % 100)));
+        let batch = RecordBatch::try_from_iter([("a", numbers)]).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        let mut bytes = writer.into_inner().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let rows = |bytes: &[u8]| -> Result<usize, String> {
+            std::fs::write(file.path(), bytes).unwrap();
+            let table = Table::open(file.path()).unwrap();
+            let chunks = table.chunks(&[0]).map_err(|error| error.to_string())?;
+            Ok(chunks.map(|chunk| chunk.unwrap().rows).sum())
+        };
+        assert_eq!(rows(&bytes), Ok(1000));
+        // The dictionary's header comes first; 100 values become 8191.
+        let at = bytes.windows(4).position(|four| four == [0x4c, 0x15, 0xc8, 1]).unwrap();
+        assert!(at < 20);
+        bytes[at + 2..at + 4].copy_from_slice(&[0xfe, 0x7f]);
+        let message = rows(&bytes).unwrap_err();
+        let problem = "column 'a', row group 1: the page at byte 4 announces a dictionary of 8191 values in 400 bytes";
+        assert!(message.ends_with(problem), "{message}");
+    }
+}
