@@ -1,6 +1,7 @@
 """Inputs to start fuzzing from: a few small files of every format, written by the program itself and by the tools the
 formats come from. Usage: seeds.py FOLDER, with BOOLSHAP_BINARY naming the program."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -72,10 +73,13 @@ for kind in ("right", "left", "balanced"):
 
 signs = np.random.default_rng(7).choice([-1.0, 1.0], (5, 3)).astype("f4")
 norm = {"gamma": [1, 2, 3], "beta": [0, 1, -1], "moving_mean": [0.5, 0, 1], "moving_variance": [1, 2, 0.5]}
-for number, dense_only in enumerate((True, False)):
+# How numbers are stored: as they are, and in chunks behind each of the usual filters, in old and in new structures.
+stores = [{}, {"compression": "gzip"}, {"compression": "lzf", "shuffle": True}, {"fletcher32": True}]
+for number, (version, store) in enumerate(itertools.product(("earliest", "latest"), stores)):
+    dense_only = number % 4 == 0
     path = folder / "hdf5" / f"{number}.h5"
     path.parent.mkdir(exist_ok=True)
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=version) as file:
         layers = {"dense": {"kernel": signs, "bias": np.zeros(3, "f4")}}
         if not dense_only:
             layers["norm"] = {name: np.array(values, "f4") for name, values in norm.items()}
@@ -85,7 +89,8 @@ for number, dense_only in enumerate((True, False)):
             group = file.create_group(layer)
             group.attrs["weight_names"] = [f"{layer}/{name}:0".encode() for name in tensors]
             for name, values in tensors.items():
-                group.create_dataset(f"{layer}/{name}:0", data=values, compression=None if dense_only else "gzip")
+                growing = (None,) * values.ndim if "fletcher32" in store else None
+                group.create_dataset(f"{layer}/{name}:0", data=values, maxshape=growing, **store)
 
 tensors = {"0.weight": signs.T.copy(), "0.bias": np.zeros(3, "f4"), "2.weight": signs[:1, :3].copy()}
 seed("safetensors", "0.safetensors", safetensors.numpy.save(tensors))
@@ -118,7 +123,11 @@ seed("layers", "1.txt", "== out_blk/lin_weight.csv\n1,-1,1\n1,1,1\n")
 seed("table_csv", "0.csv", "a,b,c,y\n1,red,0,yes\n2.5,blue,1,no\n-3e4,\"gr,een\",0,yes\n,red,1,no\n")
 seed("table_csv", "1.csv", "x1,x2,y\n0,1,1\n1,1,0\n1,0,1\n")
 rows = pa.table({"a": [1.5, 2.0, None], "b": ["x", "y", "x"], "n": [1, 2, 3], "t": [True, False, True], "y": [0, 1, 1]})
-for number, codec in enumerate(["none", "snappy", "zstd", "gzip"]):
-    sink = pa.BufferOutputStream()
-    pyarrow.parquet.write_table(rows, sink, compression=codec, use_dictionary=number % 2 == 0)
-    seed("table_parquet", f"{number}.parquet", sink.getvalue().to_pybytes())
+deltas = {"a": "BYTE_STREAM_SPLIT", "b": "DELTA_BYTE_ARRAY", "n": "DELTA_BINARY_PACKED"}
+for number, codec in enumerate(["none", "snappy", "zstd", "gzip", "lz4", "brotli"]):
+    ways = [{"use_dictionary": number % 2 == 0}, {"use_dictionary": True, "data_page_version": "2.0"}]
+    ways.append({"use_dictionary": False, "column_encoding": deltas, "row_group_size": 2, "write_page_checksum": True})
+    for way, options in enumerate(ways):
+        sink = pa.BufferOutputStream()
+        pyarrow.parquet.write_table(rows, sink, compression=codec, **options)
+        seed("table_parquet", f"{number}-{way}.parquet", sink.getvalue().to_pybytes())
