@@ -15,19 +15,21 @@ use std::path::Path;
 
 /// How many numbers a byte of a file can stand for: compressed signs take a bit each, and some are all the same.
 const NUMBERS_A_BYTE: u64 = 64;
+/// A chunk of up to this many numbers is read, whatever the size of the file: it may be larger than its dataset.
+const CHUNK_NUMBERS: u64 = 1 << 24;
 /// The widest number: what is wider is a text, a record or a lie, and would be read in full before it is refused.
 const WIDEST_NUMBER: u64 = 8;
 
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
     let length = std::fs::metadata(path).map_err(|source| ModelError::Io { path: path.into(), source })?.len();
-    Reader { path, options, most_numbers: length.saturating_mul(NUMBERS_A_BYTE) }.stack()
+    Reader { path, options, length }.stack()
 }
 
 struct Reader<'a> {
     path: &'a Path,
     options: &'a ImportOptions,
-    /// A shape that promises more is not believed.
-    most_numbers: u64,
+    /// The file's length in bytes.
+    length: u64,
 }
 
 /// A layer's datasets by the last part of their name: `kernel`, `bias`, `gamma`, ...
@@ -87,16 +89,12 @@ impl Reader<'_> {
             let wrong = |e| self.wrong(format!("{name}/{weight}: {e}"));
             let dataset = folder.dataset(&weight).map_err(wrong)?;
             let shape = dataset.shape().map_err(wrong)?;
-            let promised = shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side));
-            if promised.is_none_or(|count| count > self.most_numbers) {
-                return Err(self.wrong(format!("{name}/{weight}: no file of this size holds the shape {shape:?}")));
-            }
+            let chunk = dataset.chunk_shape().map_err(wrong)?;
             let width = dataset.element_size().map_err(wrong)?;
-            if width > WIDEST_NUMBER {
-                return Err(self.wrong(format!("{name}/{weight}: its elements of {width} bytes are no numbers")));
-            }
+            self.check_layout(&shape, chunk.as_deref(), width)
+                .map_err(|e| self.wrong(format!("{name}/{weight}: {e}")))?;
             let values = dataset.read_f64().map_err(wrong)?;
-            if promised != Some(values.len() as u64) {
+            if count(&shape) != Some(values.len() as u64) {
                 let count = values.len();
                 return Err(
                     self.wrong(format!("{name}/{weight}: {count} numbers could be read for the shape {shape:?}"))
@@ -115,6 +113,26 @@ impl Reader<'_> {
             }
         }
         Ok(layers)
+    }
+
+    /// Refuses what no file of this length can hold: memory would be taken for all of it before a number is read.
+    fn check_layout(&self, shape: &[u64], chunk: Option<&[u64]>, width: u64) -> Result<(), String> {
+        let most = self.length.saturating_mul(NUMBERS_A_BYTE);
+        if count(shape).is_none_or(|numbers| numbers > most) {
+            return Err(format!("no file of this size holds the shape {shape:?}"));
+        }
+        if let Some(chunk) = chunk {
+            let chunks: Vec<u64> = shape.iter().zip(chunk).map(|(side, part)| side.div_ceil(*part.max(&1))).collect();
+            let too_large = count(chunk).is_none_or(|numbers| numbers > most.max(CHUNK_NUMBERS));
+            // Each takes a byte or more.
+            if too_large || count(&chunks).is_none_or(|chunks| chunks > self.length) {
+                return Err(format!("no file of this size holds the shape {shape:?} in chunks of {chunk:?}"));
+            }
+        }
+        if width > WIDEST_NUMBER {
+            return Err(format!("its elements of {width} bytes are no numbers"));
+        }
+        Ok(())
     }
 
     fn dense(&self, layer: &Layer, notes: &mut Vec<String>) -> Result<DenseLayer, ModelError> {
@@ -233,5 +251,41 @@ impl Reader<'_> {
 
     fn wrong(&self, message: String) -> ModelError {
         ModelError::Format { path: self.path.into(), message }
+    }
+}
+
+/// How many numbers a shape has, if that is a number itself.
+fn count(shape: &[u64]) -> Option<u64> {
+    shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_must_fit_the_file() {
+        let reader = Reader { path: Path::new("w.h5"), options: &ImportOptions::default(), length: 1000 };
+        for (shape, chunk, width) in [
+            (&[5, 3][..], None, 4),
+            (&[], None, 8),
+            (&[0, 3], None, 4),
+            (&[1000, 64], None, 2),
+            (&[5, 3], Some(&[1000, 1000][..]), 4),
+            (&[900], Some(&[1]), 1),
+        ] {
+            assert_eq!(reader.check_layout(shape, chunk, width), Ok(()), "{shape:?} {chunk:?} {width}");
+        }
+        for (shape, chunk, width, problem) in [
+            (&[1000, 65][..], None, 4, "the shape [1000, 65]"),
+            (&[1 << 40, 1 << 40], None, 4, "the shape"),
+            (&[5, 3], Some(&[1 << 20, 1 << 20][..]), 4, "in chunks of [1048576, 1048576]"),
+            (&[2000], Some(&[1]), 4, "in chunks of [1]"),
+            (&[2000], Some(&[0]), 4, "in chunks of [0]"),
+            (&[5, 3], None, 1 << 30, "elements of 1073741824 bytes"),
+        ] {
+            let message = reader.check_layout(shape, chunk, width).unwrap_err();
+            assert!(message.contains(problem), "{message}");
+        }
     }
 }
