@@ -141,7 +141,7 @@ fn agree(one: &[Explanation<f64>], other: &[Explanation<f64>]) -> bool {
 }
 
 /// A time in the unit that people would use.
-fn in_units(seconds: f64) -> String {
+pub(crate) fn in_units(seconds: f64) -> String {
     match seconds {
         1.0.. => format!("{seconds:.2} s"),
         1e-3.. => format!("{:.2} ms", seconds * 1e3),

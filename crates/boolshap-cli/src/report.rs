@@ -1,5 +1,6 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
+use crate::experiment::in_units;
 use crate::game_options::GameOptions;
 use crate::predict::Input;
 use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
@@ -187,9 +188,10 @@ fn timing_facts(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(path).with_context(place)?;
     let told: Value = serde_json::from_str(&text).with_context(place)?;
     let seconds = told["seconds"].as_f64().with_context(|| format!("{}: there is no number 'seconds'", place()))?;
-    let mut words = format!("{seconds:.2} s");
+    let mut words = in_units(seconds);
     if let Value::Object(stages) = &told["stages"] {
-        let told = |(name, stage): (&String, &Value)| stage["seconds"].as_f64().map(|s| format!("{name} {s:.2} s"));
+        let told =
+            |(name, stage): (&String, &Value)| stage["seconds"].as_f64().map(|s| format!("{name} {}", in_units(s)));
         let stages: Vec<String> = stages.iter().filter_map(told).collect();
         if !stages.is_empty() {
             words = format!("{words} ({})", stages.join(", "));

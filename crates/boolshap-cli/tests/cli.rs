@@ -318,8 +318,11 @@ fn the_demo_needs_no_other_file() {
     assert_eq!(listing(folder), ["boolshap-demo"]);
     assert_eq!(
         listing(&folder.join("boolshap-demo")),
-        ["circuit.bsc", "entities.csv", "model.json", "scores.csv", "timing.svg"]
+        ["circuit.bsc", "entities.csv", "model.json", "report.html", "scores.csv", "timing.svg"]
     );
+    assert!(text.contains("boolshap serve boolshap-demo/circuit.bsc boolshap-demo/entities.csv"), "{text}");
+    let report = fs::read_to_string(folder.join("boolshap-demo/report.html")).unwrap();
+    assert!(report.contains("\"rows\":20640") && report.contains("entities explained"));
     let info = done(folder, &["info", "boolshap-demo/model.json", "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!(info["shape"], "13-13-1");

@@ -9,6 +9,7 @@ mod error;
 mod guard;
 mod metrics;
 mod openapi;
+mod quiet;
 mod request;
 mod routes;
 mod row_search;

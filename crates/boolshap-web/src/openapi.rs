@@ -1,5 +1,6 @@
 //! The API described for programs (OpenAPI 3.1), with the features, distributions and players of the circuit that is served.
 
+use crate::row_search::MOST_OFFSET;
 use crate::site::Site;
 use boolshap::data::Code;
 use boolshap::explain::Players;
@@ -23,7 +24,7 @@ pub(crate) fn document(site: &Site) -> Value {
         parameter(
             "offset",
             "How many rows to pass over",
-            json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000_000u64}),
+            json!({"type": "integer", "minimum": 0, "maximum": MOST_OFFSET}),
         ),
         parameter("limit", "How many rows at most", json!({"type": "integer", "minimum": 1, "maximum": 500})),
         parameter("search", "A text that some cell contains", json!({"type": "string"})),

@@ -1,6 +1,7 @@
 //! Requests for explanations: JSON or Arrow into bits and options, or a sentence that names the field.
 
 use crate::error::ApiError;
+use crate::quiet::quietly;
 use crate::site::{Choice, Site};
 use arrow_ipc::reader::StreamReader;
 use axum::http::StatusCode;
@@ -79,23 +80,60 @@ impl Asked {
         let class = class_of_query(option("class"))?;
         let choice = site.choose(option("distribution"), option("players"), class)?;
         let (index, exact, switches) = (index(option("index"))?, truth("exact")?, truth("flips")?);
-        let wrong = |e: arrow_schema::ArrowError| {
-            ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not an Arrow stream: {e}"))
-        };
-        let reader = StreamReader::try_new(body, None).map_err(wrong)?;
+        let entities = entities_of_arrow(site, body)?;
+        Ok(Asked { entities, choice, index, exact, switches })
+    }
+}
+
+/// Entities as the rows of an Arrow stream.
+fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
+    let wrong =
+        |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not an Arrow stream: {problem}"));
+    check_messages(body).map_err(&wrong)?;
+    let read = || {
+        let reader = StreamReader::try_new(body, None).map_err(|e| wrong(e.to_string()))?;
         let mut entities = Bits::new(site.named.features.len());
         for batch in reader {
-            let batch = batch.map_err(wrong)?;
+            let batch = batch.map_err(|e| wrong(e.to_string()))?;
+            check_rows(site, entities.rows().saturating_add(batch.num_rows()))?;
             let named = batch.schema();
             let columns = named.fields().iter().zip(batch.columns()).map(|(field, array)| {
                 Ok((field.name().clone(), Cells::of_array(array).map_err(|e| ApiError::bad(field.name(), e))?))
             });
             let columns = columns.collect::<Result<Vec<_>, ApiError>>()?;
-            check_rows(site, entities.rows() + batch.num_rows())?;
             entities.append(&of_columns(site, batch.num_rows(), &columns)?);
         }
-        Ok(Asked { entities, choice, index, exact, switches })
+        match entities.rows() {
+            0 => Err(ApiError::bad("entities", "there is none")),
+            _ => Ok(entities),
+        }
+    };
+    // The package panics on some streams that are not what they say.
+    quietly(read).unwrap_or_else(|| Err(wrong("it is damaged".into())))
+}
+
+/// The sizes that messages announce are not believed: each must lie within the body.
+fn check_messages(body: &[u8]) -> Result<(), String> {
+    let cut = || "it is cut off".to_string();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let word = |place: usize| {
+            rest.get(place..place + 4).map(|bytes| i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        };
+        // Streams of old begin with the length itself.
+        let (begin, length) = match word(0).ok_or_else(cut)? {
+            -1 => (8, word(4).ok_or_else(cut)?),
+            length => (4, length),
+        };
+        if length == 0 {
+            return Ok(());
+        }
+        let end = begin + usize::try_from(length).map_err(|_| cut())?;
+        let message = arrow_ipc::root_as_message(rest.get(begin..end).ok_or_else(cut)?).map_err(|e| e.to_string())?;
+        let end = usize::try_from(message.bodyLength()).ok().and_then(|length| length.checked_add(end));
+        rest = rest.get(end.ok_or_else(cut)?..).ok_or_else(cut)?;
     }
+    Ok(())
 }
 
 /// The number of a class in a query.
@@ -166,6 +204,9 @@ fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
         };
         rows.push(fields);
     }
+    let schema = site.named.binariser.as_ref();
+    let is_raw =
+        schema.is_some_and(|schema| schema.columns().iter().all(|column| rows[0].contains_key(&column.column)));
     let known = site.named.features.iter().chain(site.columns.names());
     let mut columns: Vec<(String, Cells)> = Vec::new();
     for name in known {
@@ -179,6 +220,8 @@ fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
                 None => Err(ApiError::bad(place(), "is missing, but the first entity has it")),
                 Some(Value::Array(_) | Value::Object(_)) => Err(ApiError::bad(place(), "is not a single value")),
                 Some(Value::Null) => Ok(None),
+                // A bit may be true; of a raw value that means what its column makes of the word.
+                Some(Value::Bool(truth)) if is_raw => Ok(Some(truth.to_string())),
                 Some(Value::Bool(truth)) => Ok(Some(u8::from(*truth).to_string())),
                 Some(Value::Number(number)) => Ok(Some(number.to_string())),
                 Some(Value::String(text)) => Ok(Some(text.clone())),

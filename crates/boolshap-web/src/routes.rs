@@ -19,10 +19,11 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use boolshap::lit::Watch;
+use boolshap::lit::{Stopped, Watch};
 use boolshap::report::{PAGE_SCRIPT, PAGE_STYLE};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -39,9 +40,9 @@ pub(crate) struct App {
     pub(crate) site: Site,
     pub(crate) metrics: Metrics,
     access: Access,
-    workers: Semaphore,
+    workers: Arc<Semaphore>,
     /// Those who compute and those who wait for it.
-    admitted: Semaphore,
+    admitted: Arc<Semaphore>,
     pub(crate) stop: AtomicBool,
 }
 
@@ -55,8 +56,8 @@ impl App {
             site,
             metrics: Metrics::new(),
             access,
-            workers: Semaphore::new(workers),
-            admitted: Semaphore::new(9 * workers),
+            workers: Arc::new(Semaphore::new(workers)),
+            admitted: Arc::new(Semaphore::new(9 * workers)),
             stop: AtomicBool::new(false),
         }
     }
@@ -100,11 +101,15 @@ async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Respon
     let route = request.extensions().get::<MatchedPath>().map_or("other", |path| known_route(path.as_str()));
     let mut response = match app.access.admit(request.uri(), request.headers()) {
         Some(answer) => answer,
-        // Computing watches its own time; this is for bodies that do not come.
-        None => match tokio::time::timeout(app.site.limits.time + Duration::from_secs(1), next.run(request)).await {
-            Ok(response) => response,
-            Err(_) => ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive").into_response(),
-        },
+        // Waiting and computing watch their own time; this is for bodies that do not come.
+        None => {
+            match tokio::time::timeout(3 * app.site.limits.time + Duration::from_secs(5), next.run(request)).await {
+                Ok(response) => response,
+                Err(_) => {
+                    ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive").into_response()
+                }
+            }
+        }
     };
     guard::protect(&mut response);
     app.metrics.answered(route, response.status().as_u16(), begin.elapsed().as_secs_f64());
@@ -134,18 +139,28 @@ async fn compute<T: Send + 'static>(
     visits: u128,
     work: impl FnOnce(&App, &Watch<'_>) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
+    let broken = || ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a defect of boolshap: please report it");
     if visits <= AT_ONCE {
-        return work(&app, &app.watch());
+        return catch_unwind(AssertUnwindSafe(|| work(&app, &app.watch()))).unwrap_or_else(|_| Err(broken()));
     }
     let busy = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again");
-    let here = app.clone();
-    let _admitted = here.admitted.try_acquire().map_err(|_| busy())?;
-    let waited = tokio::time::timeout(here.site.limits.time, here.workers.acquire()).await;
-    let _worker = waited.map_err(|_| busy())?.map_err(|_| busy())?;
-    app.metrics.computing.inc();
-    let done = tokio::task::spawn_blocking(move || work(&app, &app.watch())).await;
-    here.metrics.computing.dec();
-    done.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+    let limit = app.site.limits.time;
+    let admitted = app.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
+    let waited = tokio::time::timeout(limit, app.workers.clone().acquire_owned()).await;
+    let worker = waited.map_err(|_| busy())?.map_err(|_| busy())?;
+    let computing = tokio::task::spawn_blocking(move || {
+        app.metrics.computing.inc();
+        let result = catch_unwind(AssertUnwindSafe(|| work(&app, &app.watch())));
+        app.metrics.computing.dec();
+        // Not before the work has ended, even if nobody waits for it any more.
+        drop((admitted, worker));
+        result.unwrap_or_else(|_| Err(broken()))
+    });
+    // The work looks at its own time; this is for the parts that cannot.
+    match tokio::time::timeout(limit + Duration::from_secs(1), computing).await {
+        Ok(done) => done.map_err(|_| broken())?,
+        Err(_) => Err(Stopped::OutOfTime { limit }.into()),
+    }
 }
 
 async fn page(State(app): Shared) -> Result<Response, ApiError> {

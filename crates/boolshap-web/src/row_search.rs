@@ -9,6 +9,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 const MOST_ROWS: usize = 500;
+/// More rows than this there cannot be.
+pub(crate) const MOST_OFFSET: usize = 1_000_000_000_000;
 
 /// Which rows, in which order.
 pub(crate) struct Search {
@@ -29,12 +31,13 @@ enum Sort {
 impl Search {
     pub(crate) fn new(site: &Site, options: &HashMap<String, String>) -> Result<Self, ApiError> {
         let option = |field: &str| options.get(field).map(String::as_str);
-        let number = |field: &'static str, default: usize| match option(field) {
-            None => Ok(default),
-            Some(text) => {
-                text.parse().map_err(|_| ApiError::bad(field, format!("'{text}' is not a whole number from 0 on")))
-            }
-        };
+        let number =
+            |field: &'static str, default: usize| match option(field) {
+                None => Ok(default),
+                Some(text) => text.parse().ok().filter(|number| *number <= MOST_OFFSET).ok_or_else(|| {
+                    ApiError::bad(field, format!("'{text}' is not a whole number from 0 to {MOST_OFFSET}"))
+                }),
+            };
         let limit = number("limit", 50)?;
         if !(1..=MOST_ROWS).contains(&limit) {
             return Err(ApiError::bad("limit", format!("{limit} is not between 1 and {MOST_ROWS}")));
@@ -58,7 +61,8 @@ impl Search {
                 }
             },
         };
-        let text = option("search").unwrap_or_default().to_lowercase();
+        // The page writes a minus sign where files have a hyphen.
+        let text = option("search").unwrap_or_default().trim().replace('\u{2212}', "-").to_lowercase();
         Ok(Search { offset: number("offset", 0)?, limit, text, sort, descending })
     }
 
@@ -74,17 +78,18 @@ impl Search {
         let label_of = |row: usize| labels.as_ref().and_then(|labels| labels[row]);
         let prediction = |row: usize| predictions[table.kinds[row] as usize];
         let mut found: Vec<usize> = (0..table.kinds.len()).filter(|&row| self.matches(site, row)).collect();
+        let turned = |order: Ordering| if self.descending { order.reverse() } else { order };
         match self.sort {
-            Sort::Row => {}
-            Sort::Prediction => found.sort_by_key(|&row| prediction(row)),
-            Sort::Label => found.sort_by_key(|&row| label_of(row)),
+            Sort::Row => found.sort_by(|a, b| turned(a.cmp(b))),
+            Sort::Prediction => found.sort_by(|&a, &b| turned(prediction(a).cmp(&prediction(b)))),
+            Sort::Label => found.sort_by(|&a, &b| missing_last(&label_of(a), &label_of(b), |a, b| turned(a.cmp(b)))),
             Sort::Column(column) => {
-                let cells = &table.columns[column].cells;
-                found.sort_by(|&a, &b| compare(&cells[a], &cells[b]));
+                let cell = |row: usize| match &table.columns[column].cells[row] {
+                    RawValue::Missing => None,
+                    value => Some(value),
+                };
+                found.sort_by(|&a, &b| missing_last(&cell(a), &cell(b), |a, b| turned(compare(a, b))));
             }
-        }
-        if self.descending {
-            found.reverse();
         }
         watch.check()?;
         let shown = found.iter().skip(self.offset).take(self.limit).map(|&row| {
@@ -109,7 +114,6 @@ impl Search {
     fn matches(&self, site: &Site, row: usize) -> bool {
         let contains = |text: &str| text.to_lowercase().contains(&self.text);
         self.text.is_empty()
-            || contains(&(row + 1).to_string())
             || site.rows.table.columns.iter().any(|column| match &column.cells[row] {
                 RawValue::Missing => false,
                 RawValue::Number(number) => contains(&number.to_string()),
@@ -118,15 +122,21 @@ impl Search {
     }
 }
 
-/// Missing values come last.
+/// What is missing comes last in either direction; what is equal keeps its order.
+fn missing_last<T>(a: &Option<T>, b: &Option<T>, compare: impl Fn(&T, &T) -> Ordering) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => compare(a, b),
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(_), None) => Ordering::Less,
+    }
+}
+
 fn compare(a: &RawValue, b: &RawValue) -> Ordering {
     match (a, b) {
         (RawValue::Number(a), RawValue::Number(b)) => a.total_cmp(b),
         (RawValue::Text(a), RawValue::Text(b)) => a.cmp(b),
-        (RawValue::Missing, RawValue::Missing) => Ordering::Equal,
-        (RawValue::Missing, _) => Ordering::Greater,
-        (_, RawValue::Missing) => Ordering::Less,
-        (RawValue::Number(_), RawValue::Text(_)) => Ordering::Less,
-        (RawValue::Text(_), RawValue::Number(_)) => Ordering::Greater,
+        // A column holds one or the other.
+        _ => Ordering::Equal,
     }
 }

@@ -18,7 +18,7 @@ use super::starts::Starts;
 use super::subsets::SubsetTable;
 use super::{EntityProblem, ExplainError, Explanation, Game, Index, Players};
 use crate::data::Bits;
-use crate::lit::{Var, Watch};
+use crate::lit::{Stopped, Var, Watch};
 use dashu::base::BitTest;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
@@ -158,7 +158,9 @@ impl ExactGame {
 
     fn base_value(&self) -> RBig {
         let nobody = vec![false; self.game.labels.variables()];
-        let value = |sweeps: &IntegerSweeps, starts: &Starts| self.vertices(sweeps, starts, &[], &nobody).remove(0);
+        let value = |sweeps: &IntegerSweeps, starts: &Starts| {
+            self.vertices(sweeps, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)
+        };
         match (&self.form, &self.game.form) {
             (ExactForm::Paths { sweeps, starts }, _) => value(sweeps, starts),
             (ExactForm::Vertices { above, below, starts, .. }, _) => {
@@ -192,17 +194,18 @@ impl ExactGame {
         let mut explanations = Vec::with_capacity(entities.len());
         for (number, entity) in entities.iter().map(AsRef::as_ref).enumerate() {
             watch.step(number as u64, entities.len() as u64)?;
+            let silent = watch.silent();
             let scores = match &self.form {
                 ExactForm::Paths { sweeps, starts } => match index {
-                    Index::Shapley | Index::Banzhaf => Ok(self.along_paths(sweeps, starts, entity, index)),
-                    Index::Interaction => self.interactions(sweeps, starts, entity),
+                    Index::Shapley | Index::Banzhaf => Ok(self.along_paths(sweeps, starts, entity, index, &silent)?),
+                    Index::Interaction => self.interactions(sweeps, starts, entity, &silent)?,
                 },
                 ExactForm::Vertices { playing, .. } => {
-                    let table = self.table(entity).map_err(|error| error.with_entity(|_| number))?;
+                    let table = self.table(entity, &silent).map_err(|error| error.with_entity(|_| number))?;
                     let scores = table.values_of(index);
                     scores.map(|scores| spread(index, playing, self.game.players.len(), scores, RBig::ZERO))
                 }
-                ExactForm::Sample => self.table(entity)?.values_of(index),
+                ExactForm::Sample => self.table(entity, &silent)?.values_of(index),
             };
             let scores = scores.map_err(|problem| ExplainError::Entity { entity: number, problem })?;
             let prediction = self.game.labels.evaluate(entity)?;
@@ -216,7 +219,14 @@ impl ExactGame {
     }
 
     /// F, over all starts, with each set of these players in.
-    fn vertices(&self, sweeps: &IntegerSweeps, starts: &Starts, playing: &[usize], entity: &[bool]) -> Vec<RBig> {
+    fn vertices(
+        &self,
+        sweeps: &IntegerSweeps,
+        starts: &Starts,
+        playing: &[usize],
+        entity: &[bool],
+        watch: &Watch<'_>,
+    ) -> Result<Vec<RBig>, Stopped> {
         let players = &self.game.players;
         let mut place_of = vec![None; players.len()];
         playing.iter().enumerate().for_each(|(place, &player)| place_of[player] = Some(place));
@@ -227,6 +237,7 @@ impl ExactGame {
             with_integer!(numerators.bits, T => {
                 let mut sweep = sweeps.memory::<T>();
                 for (set, value) in values.iter_mut().enumerate() {
+                    watch.check()?;
                     let is_in = |var: usize| place_of[players.of(var)].is_some_and(|place| set >> place & 1 == 1);
                     numerators.fill(sweeps, &mut sweep, |var| u8::from(is_in(var)).into());
                     let root = sweeps.up(&mut sweep).to_big();
@@ -234,10 +245,17 @@ impl ExactGame {
                 }
             });
         }
-        values
+        Ok(values)
     }
 
-    fn along_paths(&self, sweeps: &IntegerSweeps, starts: &Starts, entity: &[bool], index: Index) -> Vec<RBig> {
+    fn along_paths(
+        &self,
+        sweeps: &IntegerSweeps,
+        starts: &Starts,
+        entity: &[bool],
+        index: Index,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<RBig>, Stopped> {
         let players = &self.game.players;
         let mut scores = vec![RBig::ZERO; players.len()];
         for start in 0..starts.len() {
@@ -254,6 +272,7 @@ impl ExactGame {
                     with_integer!(numerators.bits, T => {
                         let mut sweep = sweeps.memory::<T>();
                         for (t, weight) in rule.weights.iter().enumerate() {
+                            watch.check()?;
                             numerators.fill(sweeps, &mut sweep, |_| t.into());
                             sweeps.up(&mut sweep);
                             sweeps.down(&mut sweep);
@@ -269,7 +288,7 @@ impl ExactGame {
                 *score += &share * RBig::from_parts(sum, denominator.clone());
             }
         }
-        scores
+        Ok(scores)
     }
 
     /// The contributions in the middle of the path, where each weight is the mean of its ends: over twice the units.
@@ -308,7 +327,8 @@ impl ExactGame {
         sweeps: &IntegerSweeps,
         starts: &Starts,
         entity: &[bool],
-    ) -> Result<Vec<RBig>, EntityProblem> {
+        watch: &Watch<'_>,
+    ) -> Result<Result<Vec<RBig>, EntityProblem>, Stopped> {
         let players = &self.game.players;
         let count = players.len();
         let mut scores = vec![RBig::ZERO; count * count.saturating_sub(1) / 2];
@@ -334,6 +354,7 @@ impl ExactGame {
                 for &one in &moving {
                     let mut sums = vec![IBig::ZERO; count];
                     for (t, weight) in rule.weights.iter().enumerate() {
+                        watch.check()?;
                         let with = |side: u8, var: usize| if players.of(var) == one { side.into() } else { t.into() };
                         let [out, inside] = [0, 1].map(|side| contributions(&|var| with(side, var)));
                         for (sum, (inside, out)) in sums.iter_mut().zip(inside.into_iter().zip(out)) {
@@ -353,22 +374,22 @@ impl ExactGame {
             sums[i] += score;
             sums[j] += score;
         }
-        match sums.iter().zip(&gains).position(|(sum, gain)| sum != gain) {
+        Ok(match sums.iter().zip(&gains).position(|(sum, gain)| sum != gain) {
             None => Ok(scores),
             Some(player) => {
                 let (sum, gain) = (sums[player].to_string(), gains[player].to_string());
                 Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain })
             }
-        }
+        })
     }
 
     /// v of all sets of the players that matter.
-    fn table(&self, entity: &[bool]) -> Result<SubsetTable<RBig>, ExplainError> {
+    fn table(&self, entity: &[bool], watch: &Watch<'_>) -> Result<SubsetTable<RBig>, ExplainError> {
         match (&self.form, &self.game.form) {
             (ExactForm::Vertices { above, below, starts, playing }, _) => {
-                let mut values = self.vertices(above, starts, playing, entity);
+                let mut values = self.vertices(above, starts, playing, entity, watch)?;
                 if let Some(below) = below {
-                    for (value, below) in values.iter_mut().zip(self.vertices(below, starts, playing, entity)) {
+                    for (value, below) in values.iter_mut().zip(self.vertices(below, starts, playing, entity, watch)?) {
                         if below == RBig::ZERO {
                             return Err(ExplainError::Entity { entity: 0, problem: EntityProblem::ZeroProbability });
                         }

@@ -16,7 +16,16 @@ const MARKUP: &str = include_str!("page/page.html");
 /// The style of the page.
 pub const PAGE_STYLE: &str = include_str!("page/page.css");
 /// The script of the page.
-pub const PAGE_SCRIPT: &str = include_str!("page/page.js");
+pub const PAGE_SCRIPT: &str = concat!(
+    include_str!("page/page.js"),
+    include_str!("page/words.js"),
+    include_str!("page/answers.js"),
+    include_str!("page/entity.js"),
+    include_str!("page/waterfall.js"),
+    include_str!("page/rows.js"),
+    include_str!("page/figures.js"),
+    include_str!("page/start.js"),
+);
 
 /// All that a page shows.
 pub struct Page<'a> {

@@ -1,0 +1,244 @@
+// The entity, its switches and what the circuit says of it.
+
+const switches = []; // by feature: the parts that change
+
+function buildSwitches() {
+  for (const column of page.columns) {
+    const field = el("div", { className: "field" });
+    if (column.features.length > 1) {
+      const heading = el("h3", { id: `column-${column.features[0]}` }, ...breakable(column.name));
+      set(field, { role: "group", "aria-labelledby": heading.id });
+      field.append(heading);
+    }
+    for (const feature of column.features) field.append(buildSwitch(feature, column));
+    $("switches").append(field);
+  }
+}
+
+function buildSwitch(feature, column) {
+  const full = page.features[feature].name;
+  const prefix = `${column.name}=`;
+  const short = column.features.length > 1 && full.startsWith(prefix) && full.length > prefix.length;
+  const name = el("span", { className: "name", id: `name-${feature}` }, ...breakable(short ? full.slice(prefix.length) : full));
+  const meaning = el("span", { className: "meaning", id: `meaning-${feature}` });
+  const now = el("span", { className: "now", id: `now-${feature}` }, meaning);
+  const button = el("button", { type: "button", className: "switch", disabled: !live, title: short ? full : "" },
+    el("span", { className: "knob" }), el("span", { className: "what" }, name, now));
+  set(button, { role: "switch", "data-feature": feature, "aria-labelledby": name.id, "aria-describedby": now.id });
+  switches[feature] = { button, meaning, now, column, flip: null };
+  return button;
+}
+
+function drawSwitches() {
+  switches.forEach(({ button, meaning }, feature) => {
+    const bit = state.bits[feature];
+    set(button, { "aria-checked": bit === 1 });
+    const words = [rawValue(feature), meaningOf(feature, bit)].filter(Boolean).join(", ");
+    if (meaning.textContent !== words) meaning.textContent = meaning.title = words;
+  });
+  drawSource();
+}
+
+// The value in the data, as long as the switch still stands where the data put it, and only if it says more than the switch.
+function rawValue(feature) {
+  const { row, bits } = state;
+  const { column } = switches[feature];
+  if (!row || column.one_hot || row.bits[feature] !== bits[feature]) return "";
+  const names = row.columns || page.table.columns;
+  const index = names.findIndex((one) => one.name === column.name);
+  const raw = index < 0 ? "" : cellText(row.cells[index]);
+  return raw === String(bits[feature]) ? "" : raw;
+}
+
+function isChanged() {
+  const start = state.row ? state.row.bits : null;
+  return state.bits.some((bit, feature) => bit !== (start ? start[feature] : 0));
+}
+
+function drawSource() {
+  const { row } = state;
+  const changed = isChanged();
+  say($("source"), row ? `Row ${thousands(row.row)}${changed ? ", changed" : ""}` : live ? "An input of your own" : "One input");
+  $("undo").disabled = !changed || !live;
+  $("row-previous").disabled = !row || row.row <= 1;
+  $("row-next").disabled = !row || row.row >= rowCount();
+}
+
+function drawFlips() {
+  const flips = new Set(state.answer.flips);
+  switches.forEach((parts, feature) => {
+    if (flips.has(feature)) {
+      parts.flip = parts.flip || el("span", { className: "flip", textContent: "changes the decision" });
+      parts.flip.dataset.flip = feature;
+      parts.flip.classList.toggle("to-one", state.answer.prediction === 0);
+      if (!parts.flip.isConnected) parts.now.append(parts.flip);
+    } else if (parts.flip) parts.flip.remove();
+  });
+}
+
+function toggle(feature, start) {
+  const on = 1 - state.bits[feature];
+  const { column } = switches[feature];
+  if (on && column.one_hot) for (const sibling of column.features) state.bits[sibling] = 0;
+  state.bits[feature] = on;
+  explain(start);
+  drawSwitches();
+}
+
+// Shows the answer for the bits as they stand; `start` is when the reader asked, for the measurement.
+async function explain(start) {
+  writeAddress();
+  if (!live) return showReportAnswer();
+  const body = { entities: [state.bits], distribution: state.game.distribution, players: state.game.players, flips: true };
+  if (state.game.class !== null && state.game.class !== undefined) body.class = state.game.class;
+  try {
+    const { base_value, explanations } = await ask("api/explain", explaining(), body);
+    page.base_value = base_value;
+    showAnswer(explanations[0]);
+    clearError();
+    if (start !== undefined) recordSwitch(start);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    dim(true);
+    showError(error);
+  }
+}
+
+function showReportAnswer() {
+  const answer = report && report.answer(state.bits);
+  if (answer) showAnswer(answer);
+  else if (report) showError(new Error("This report holds no scores for these bits; boolshap serve can explain any input."));
+  dim(!answer);
+}
+
+function showAnswer(answer) {
+  state.answer = { flips: [], ...answer, page };
+  dim(false);
+  drawOutcome();
+  drawWaterfall(isCalm());
+  drawFlips();
+}
+
+// Movement is for one look at a time; in quick succession it would only hold up the next drawing.
+let lastDrawn = -Infinity;
+function isCalm() {
+  const before = lastDrawn;
+  lastDrawn = performance.now();
+  return lastDrawn - before > 400;
+}
+
+function dim(stale) {
+  $("outcome").classList.toggle("stale", stale);
+  $("waterfall").classList.toggle("stale", stale);
+}
+
+// The frame is on the screen once a task after its animation frame runs.
+function recordSwitch(start) {
+  requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      performance.measure("switch", { start, end: performance.now() });
+      channel.port1.close();
+    };
+    channel.port2.postMessage(null);
+  });
+}
+
+async function chooseRow(number, bits) {
+  try {
+    state.row = await fetchRow(number);
+  } catch (error) {
+    return showError(error);
+  }
+  state.bits = bits || [...state.row.bits];
+  clearError();
+  drawSwitches();
+  markRow();
+  return explain();
+}
+
+function undo() {
+  state.bits = state.row ? [...state.row.bits] : page.features.map(() => 0);
+  drawSwitches();
+  explain();
+  if (state.row) $("row-next").focus();
+}
+
+function drawOutcome() {
+  const { prediction } = state.answer;
+  say($("prediction").firstElementChild, labelText(prediction));
+  say($("prediction").lastElementChild, labelText(prediction) === String(prediction) ? "" : ` ${prediction}`);
+  set($("prediction"), { "data-prediction": prediction });
+  set($("outcome"), { "data-prediction": prediction });
+  say($("base-value"), minus(page.base_value.toFixed(4)));
+  set($("base-value"), { "data-value": page.base_value });
+  say($("truth"), truthText(prediction));
+}
+
+const labelText = (bit) => minusNumbers(page.labels[bit] ?? String(bit));
+
+// With several classes a row's label names a class, not this yes or no.
+function truthText(prediction) {
+  const { row } = state;
+  if (page.choices.classes.length || !row || row.label === null || row.label === undefined) return "";
+  if (isChanged()) return "not an input from the data";
+  return row.label === prediction ? "as in the data" : `in the data: ${labelText(row.label)}`;
+}
+
+function drawLabels() {
+  document.querySelectorAll(".ghost").forEach((ghost, bit) => { ghost.textContent = `${labelText(bit)} ${bit}`; });
+  const [one, zero] = $("legend").children;
+  one.textContent = towards(1);
+  zero.textContent = towards(0);
+}
+
+const towards = (bit) => (page.labels[bit] === String(bit) ? `towards ${bit}` : `towards ${bit}, ${labelText(bit)}`);
+
+function buildChoices() {
+  const { distributions, players, classes } = page.choices;
+  const fields = [["class", "Class", classes], ["distribution", "Distribution", distributions], ["players", "Players", players]];
+  $("choices").replaceChildren(...fields.filter(([, , list]) => list.length > 1).map(([field, name, list]) => buildChoice(field, name, list)));
+}
+
+function buildChoice(field, name, list) {
+  const select = el("select", { id: `choose-${field}` }, ...list.map(({ value, words }) => el("option", { value, textContent: words })));
+  select.addEventListener("change", () => changeGame({ [field]: field === "class" ? Number(select.value) : select.value }));
+  return el("label", {}, el("span", { className: "choice-name", textContent: name }), select);
+}
+
+async function changeGame(change) {
+  const busy = setTimeout(() => markBusy(true), 150); // most answers come before a dimmed page would be of use
+  try {
+    await loadGame({ ...state.game, ...change });
+    clearError();
+    loadRows();
+    await explain();
+  } catch (error) {
+    showError(error);
+    if (error.name === "AbortError") return clearTimeout(busy);
+  }
+  clearTimeout(busy);
+  markBusy(false);
+  drawChoices();
+}
+
+async function loadGame(game) {
+  page = await ask(`api/page?${gameQuery(game)}`, changing());
+  state.game = gameOf(page);
+  drawGame();
+}
+
+// Puts the selects back to the game that is on the page, without taking the focus away.
+function drawChoices() {
+  for (const field of GAME) {
+    const select = $(`choose-${field}`);
+    if (select) select.value = state.game[field] ?? select.options[0].value;
+  }
+}
+
+function markBusy(busy) {
+  document.querySelectorAll("figure").forEach((figure) => {
+    figure.classList.toggle("stale", busy);
+    figure.setAttribute("aria-busy", busy);
+  });
+}

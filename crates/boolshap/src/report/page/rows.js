@@ -1,0 +1,112 @@
+// The rows of the data: searched, sorted, and chosen from.
+
+function buildRows() {
+  if (!rowCount()) return;
+  $("rows").hidden = false;
+  const { shown } = page.table || { shown: page.rows };
+  if (shown < page.rows) {
+    $("rows-note").textContent = `The first ${thousands(shown)} of ${thousands(page.rows)} rows are here.`;
+    $("rows-note").hidden = false;
+  }
+  let wait = 0;
+  $("search").addEventListener("input", () => {
+    clearTimeout(wait);
+    wait = setTimeout(() => changeQuery({ search: $("search").value, offset: 0 }), live ? 120 : 60);
+  });
+  $("rows-previous").addEventListener("click", () => changeQuery({ offset: Math.max(0, state.query.offset - PAGE_ROWS) }));
+  $("rows-next").addEventListener("click", () => changeQuery({ offset: state.query.offset + PAGE_ROWS }));
+  rowsBody().addEventListener("click", (event) => {
+    const line = event.target.closest("tr");
+    if (line && !String(getSelection())) chooseAndShow(Number(line.dataset.row));
+  });
+}
+
+const rowsBody = () => $("rows-table").tBodies[0];
+
+function changeQuery(change) {
+  Object.assign(state.query, change);
+  return loadRows();
+}
+
+async function loadRows() {
+  if (!rowCount()) return;
+  try {
+    drawRows(live ? await askRows() : report.list(state.query));
+  } catch (error) {
+    showError(error);
+  }
+}
+
+async function askRows() {
+  const { search, sort, descending, offset } = state.query;
+  const query = gameQuery(state.game);
+  for (const [name, value] of Object.entries({ offset, limit: PAGE_ROWS, search, sort, descending })) if (value !== "") query.set(name, value);
+  return ask(`api/rows?${query}`, listing());
+}
+
+function drawRows({ total, offset, rows, columns }) {
+  const labelled = rows.some((row) => row.label !== null && row.label !== undefined) || Boolean($("rows-table").querySelector("[data-sort=label]"));
+  const heads = [{ name: "row", words: "Row", numeric: true }, { name: "prediction", words: "Prediction" }];
+  if (labelled) heads.push({ name: "label", words: "Label" });
+  drawHeads([...heads, ...columns.map(({ name, numeric }) => ({ name, numeric, words: name }))]);
+  rowsBody().replaceChildren(...rows.map((row) => buildLine(row, columns, labelled)));
+  const found = state.query.search.trim() ? " found" : "";
+  $("rows-status").textContent = total ? `${thousands(offset + 1)}–${thousands(offset + rows.length)} of ${thousands(total)}${found}` : "No row matches";
+  $("rows-previous").disabled = offset === 0;
+  $("rows-next").disabled = offset + rows.length >= total;
+  markRow();
+}
+
+// Kept while the columns stay the same, so that a sorted header keeps the focus.
+function drawHeads(heads) {
+  const table = $("rows-table");
+  const key = heads.map((head) => head.name).join("\n");
+  if (table.dataset.heads !== key) {
+    table.dataset.heads = key;
+    table.tHead.replaceChildren(el("tr", {}, ...heads.map(buildHead)));
+  }
+  for (const cell of table.tHead.rows[0].cells) {
+    const sorted = cell.dataset.sort === state.query.sort;
+    cell.setAttribute("aria-sort", !sorted ? "none" : state.query.descending ? "descending" : "ascending");
+  }
+}
+
+function buildHead({ name, words, numeric }) {
+  const button = el("button", { type: "button", textContent: words, title: words });
+  button.addEventListener("click", () => changeQuery({ sort: name, descending: state.query.sort === name && !state.query.descending, offset: 0 }));
+  const cell = el("th", { scope: "col", className: numeric ? "number" : "" }, button);
+  cell.dataset.sort = name;
+  return cell;
+}
+
+function buildLine(row, columns, labelled) {
+  const choose = el("button", { type: "button", className: "quiet", textContent: row.row });
+  choose.setAttribute("aria-label", `Show row ${row.row}`);
+  const line = el("tr", {}, el("td", { className: "number" }, choose), classCell(row.prediction));
+  line.dataset.row = row.row;
+  if (labelled) line.append(classCell(row.label));
+  columns.forEach((column, i) => {
+    const text = cellText(row.cells[i]);
+    line.append(el("td", { className: column.numeric ? "number" : "", textContent: text, title: text.length > 30 ? text : "" }));
+  });
+  return line;
+}
+
+function classCell(value) {
+  if (value === null || value === undefined) return el("td");
+  return el("td", { className: `class is-${value}`, textContent: value, title: page.choices.classes.length ? "" : labelText(value) });
+}
+
+function markRow() {
+  const number = state.row ? String(state.row.row) : "";
+  for (const line of rowsBody().rows) {
+    if (line.dataset.row === number) line.setAttribute("aria-current", "true");
+    else line.removeAttribute("aria-current");
+  }
+}
+
+async function chooseAndShow(number) {
+  await chooseRow(number);
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  $("entity").scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
+}

@@ -1,0 +1,112 @@
+// The address of what is shown, and the beginning.
+
+let written = null;
+let writing = 0;
+
+// A moment later and once for many switches: browsers refuse addresses that change too often.
+function writeAddress() {
+  clearTimeout(writing);
+  writing = setTimeout(() => {
+    const text = addressOf().toString();
+    if (text === written) return;
+    written = text;
+    try {
+      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+    } catch {
+      // Some browsers forbid it for files; the page works all the same.
+    }
+  }, 100);
+}
+
+function addressOf() {
+  const parts = new URLSearchParams();
+  if (state.row && state.row.row !== 1) parts.set("row", state.row.row);
+  if (isChanged()) parts.set("bits", state.bits.join(""));
+  for (const field of GAME) if (state.game[field] !== defaults[field]) parts.set(field, state.game[field]);
+  return parts;
+}
+
+async function readAddress() {
+  const text = location.hash.slice(1);
+  written = text;
+  const parts = new URLSearchParams(text);
+  if (live) await restoreGame(parts);
+  const wanted = parts.get("bits");
+  const bits = wanted !== null && wanted.length === page.features.length && /^[01]+$/.test(wanted) ? bitsOf(wanted) : null;
+  const row = parts.has("row") ? Number(parts.get("row")) : 1;
+  state.row = null;
+  if (rowCount()) await chooseRow(isRow(row) ? row : 1, bits);
+  if (!state.row) await chooseBits(bits);
+  if (wanted !== null && !bits) showError(new Error(`The bits in the address should be ${page.features.length} zeros and ones.`));
+  if (parts.has("row") && !isRow(row)) showError(new Error(`There is no row ${parts.get("row")} here.`));
+}
+
+// Without a row: the bits of the address, or all off, or what a report without a table knows.
+function chooseBits(bits) {
+  const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : page.features.map(() => 0);
+  state.bits = bits || known;
+  drawSwitches();
+  return explain();
+}
+
+async function restoreGame(parts) {
+  const game = gameOf({ game: defaults });
+  for (const field of GAME) if (parts.has(field)) game[field] = field === "class" ? Number(parts.get(field)) : parts.get(field);
+  if (GAME.every((field) => game[field] === state.game[field])) return;
+  try {
+    await loadGame(game);
+  } catch (error) {
+    showError(error);
+  }
+  drawChoices();
+}
+
+function drawGame() {
+  gatherPlayers();
+  drawLabels();
+  drawFigures();
+  $("title").textContent = page.title;
+  $("words").replaceChildren(...page.game.words.map((words) => el("p", { textContent: words })));
+  $("facts").replaceChildren(...page.facts.map(([name, text]) => el("div", {}, el("dt", { textContent: name }), el("dd", { textContent: text }))));
+}
+
+function listen() {
+  $("switches").addEventListener("click", (event) => {
+    const button = event.target.closest("[role=switch]");
+    if (button && live) toggle(Number(button.dataset.feature), event.timeStamp);
+  });
+  $("undo").addEventListener("click", undo);
+  $("row-previous").addEventListener("click", () => chooseRow(state.row.row - 1));
+  $("row-next").addEventListener("click", () => chooseRow(state.row.row + 1));
+  $("to-rows").addEventListener("click", () => $("search").focus());
+  $("show-all").addEventListener("click", () => {
+    state.showAll = !state.showAll;
+    drawWaterfall(false);
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash.slice(1) !== written) readAddress();
+  });
+  new ResizeObserver(([entry]) => {
+    if (Math.abs(entry.contentRect.width - chart.width) < 1) return;
+    chart.width = entry.contentRect.width;
+    drawWaterfall(false);
+  }).observe($("waterfall"));
+}
+
+async function begin() {
+  buildSwitches();
+  buildRows();
+  buildChoices();
+  drawChoices();
+  drawGame();
+  $("steps").hidden = !rowCount();
+  $("undo").hidden = !live;
+  $("fixed-hint").hidden = live || rowCount() < 2;
+  listen();
+  listenForTips();
+  await readAddress();
+  await loadRows();
+  document.documentElement.dataset.ready = "1";
+}
+
+begin();
