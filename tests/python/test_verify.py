@@ -140,3 +140,11 @@ def test_classes_and_wrong_usage(boolshap):
     ).stderr
     model(boolshap.folder, 7, 4, 7, "wide.json")
     assert "the features are not those of the model" in boolshap("verify", "wide.json", "zero.bsc", code=1).stderr
+
+
+@pytest.mark.parametrize("method, how_far", [("sat", "steps)"), ("walk", "% of the work)")])
+def test_a_limit_of_time_tells_how_far_it_got(boolshap, method, how_far):
+    model(boolshap.folder, 24, 24, 5)
+    boolshap("compile", "m.json", "-o", "c.bsc")
+    said = boolshap("verify", "m.json", "c.bsc", "--method", method, "--timeout", "0.5", code=1)
+    assert "the time limit of 0.5 seconds has passed (after " in said.stderr and said.stderr.strip().endswith(how_far)

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "boolshap: {}", terminal::message(&error));
+            let _ = writeln!(std::io::stderr(), "boolshap: {}{}", terminal::message(&error), terminal::how_far(&error));
             if error.is::<terminal::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }

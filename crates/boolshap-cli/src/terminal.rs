@@ -8,10 +8,12 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// How much of the last long work was done, of how much.
+static DONE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 
 /// How long work that was asked to stop may take to do so by itself.
@@ -73,6 +75,8 @@ pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work:
     bar.set_style(style);
     bar.set_message(what);
     let report = |done, total| {
+        DONE[0].store(done, Ordering::Relaxed);
+        DONE[1].store(total, Ordering::Relaxed);
         bar.set_length(total);
         bar.set_position(done);
     };
@@ -80,6 +84,19 @@ pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work:
     let result = work(&limit.map_or(watch, |limit| watch.timeout(limit)));
     bar.finish_and_clear();
     result
+}
+
+/// How far the work got that met its limit of time, if it told; most limits of count tell it themselves.
+pub(crate) fn how_far(error: &anyhow::Error) -> String {
+    let is_time = error.chain().any(|cause| cause.to_string().contains("the time limit of"));
+    match DONE.each_ref().map(|number| number.load(Ordering::Relaxed)) {
+        [done, total] if is_time && total > 0 => {
+            format!(" (after {:.1} % of the work)", 100.0 * done.min(total) as f64 / total as f64)
+        }
+        // A search does not know its end.
+        [done, 0] if is_time && done > 0 => format!(" (after {} steps)", thousands(done)),
+        _ => String::new(),
+    }
 }
 
 /// Whether somebody asked for the stop: any error after that is its consequence.
