@@ -22,6 +22,8 @@ mod seeded;
 mod split;
 mod table;
 mod tally;
+#[cfg(feature = "parquet")]
+mod thrift;
 mod whole_file;
 
 pub use binarise::{Binariser, Code, CodedColumn};

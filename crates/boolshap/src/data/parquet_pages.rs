@@ -1,9 +1,10 @@
-//! The page headers of a Parquet file, looked at before its pages are read.
+//! The footer and the page headers of a Parquet file, looked at before the package reads them.
 //!
 //! The package takes the memory that a header announces before it looks at the page: a few damaged bytes could ask for
 //! gigabytes. So the sizes in a header are not believed beyond what the page's bytes in the file can hold.
 
 use super::DataError;
+use super::thrift::{read_byte, read_varint, skip, walk_struct, wrong};
 use parquet::arrow::ProjectionMask;
 use parquet::basic::{Compression, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
@@ -31,6 +32,31 @@ struct Header {
     stored: u64,
     /// How many values a dictionary has.
     values: u64,
+}
+
+/// Refuses a file whose footer announces lists that it does not hold. Where there is no footer, the package says so.
+pub(super) fn check_footer(path: &Path) -> Result<(), DataError> {
+    let io = |source| DataError::Io { path: path.into(), source };
+    let mut file = File::open(path).map_err(io)?;
+    let length = file.metadata().map_err(io)?.len();
+    let mut end = [0; 8];
+    if length < 8 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(length - 8)).and_then(|_| file.read_exact(&mut end)).map_err(io)?;
+    let size = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));
+    if end[4..] != *b"PAR1" || size > length - 8 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(length - 8 - size)).map_err(io)?;
+    walk_struct(&mut BufReader::new(file).take(size)).map_err(|error| {
+        let problem = match error.kind() {
+            ErrorKind::InvalidData => error.to_string(),
+            ErrorKind::UnexpectedEof => "is cut off".into(),
+            _ => return io(error),
+        };
+        DataError::Format { path: path.into(), message: format!("the footer {problem}") }
+    })
 }
 
 /// Refuses a file in whose wanted columns a page header announces more than its page can hold.
@@ -149,24 +175,6 @@ fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
     }
 }
 
-fn read_byte(bytes: &mut impl Read) -> io::Result<u8> {
-    let mut byte = [0];
-    bytes.read_exact(&mut byte)?;
-    Ok(byte[0])
-}
-
-fn read_varint(bytes: &mut impl Read) -> io::Result<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = read_byte(bytes)?;
-        number |= u64::from(byte & 127) << shift;
-        if byte < 128 {
-            return Ok(number);
-        }
-    }
-    Err(wrong("has a damaged header"))
-}
-
 /// A signed number that must not be negative, nor larger than one of 32 bits.
 fn read_natural(bytes: &mut impl Read) -> io::Result<u64> {
     // The lowest bit is the sign.
@@ -174,17 +182,6 @@ fn read_natural(bytes: &mut impl Read) -> io::Result<u64> {
         number if number & 1 == 0 && number >> 1 <= i32::MAX as u64 => Ok(number >> 1),
         _ => Err(wrong("has a damaged header")),
     }
-}
-
-fn skip(bytes: &mut impl Read, count: u64) -> io::Result<()> {
-    match io::copy(&mut bytes.take(count), &mut io::sink())? == count {
-        true => Ok(()),
-        false => Err(ErrorKind::UnexpectedEof.into()),
-    }
-}
-
-fn wrong(problem: impl Into<String>) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, problem.into())
 }
 
 #[cfg(test)]

@@ -324,6 +324,7 @@ fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batch
 fn parquet_reader(
     path: &Path,
 ) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder<File>, DataError> {
+    super::parquet_pages::check_footer(path)?;
     let file = File::open(path).map_err(|source| DataError::Io { path: path.into(), source })?;
     parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })
