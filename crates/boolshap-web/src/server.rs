@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// A client may take this long to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(20);
+const HEAD_TIME: Duration = Duration::from_secs(5);
 /// What is under way when the server is asked to stop may take this long.
 const LAST_ANSWERS: Duration = Duration::from_secs(4);
 

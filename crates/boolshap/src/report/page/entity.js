@@ -22,7 +22,7 @@ function buildSwitch(feature, column) {
   const name = el("span", { className: "name", id: `name-${feature}` }, ...breakable(short ? full.slice(prefix.length) : full));
   const meaning = el("span", { className: "meaning", id: `meaning-${feature}` });
   const now = el("span", { className: "now", id: `now-${feature}` }, meaning);
-  const button = el("button", { type: "button", className: "switch", disabled: !live, title: short ? full : "" },
+  const button = el("button", { type: "button", className: "switch", disabled: !live, title: full },
     el("span", { className: "knob" }), el("span", { className: "what" }, name, now));
   set(button, { role: "switch", "data-feature": feature, "aria-labelledby": name.id, "aria-describedby": now.id });
   switches[feature] = { button, meaning, now, column, flip: null };
