@@ -33,7 +33,8 @@ core:
 rust:
 	cargo test --workspace
 
-# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others.
+# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
+# Chromium; its pictures of the pages are left in target/screenshots.
 python:
 	cargo build --workspace --bins --examples
 	BOOLSHAP_BINARY=$(BINARY) SDD_FILES_BIN=$(CURDIR)/target/debug/examples/sdd_files $(VENV)/bin/python -m pytest -q tests/python
@@ -54,10 +55,12 @@ skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
 
-# Longer: a hundred programs killed at random moments, and every reader fuzzed for so many seconds.
+# Longer: a hundred programs killed at random moments, ten thousand malformed requests, and every reader fuzzed for so many
+# seconds.
 FUZZ_SECONDS ?= 180
 soak: prepare
 	cargo build --workspace --bins
 	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 BOOLSHAP_BINARY=$(BINARY) \
 		$(VENV)/bin/python -m pytest -q tests/python/test_trust.py tests/python/test_interrupt.py
+	BOOLSHAP_MALFORMED=10000 BOOLSHAP_BINARY=$(BINARY) $(VENV)/bin/python -m pytest -q tests/python/test_serve_schema.py
 	BOOLSHAP_BINARY=$(BINARY) fuzz/soak.sh $(FUZZ_SECONDS)

@@ -1,5 +1,7 @@
-"""The command under test, the shared data, and what a test does when that data is not there."""
+"""The command under test, the circuits and servers that several files share, the shared data, and what a test does when
+that data is not there."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -10,48 +12,85 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+class Command:
+    """Runs the command in a folder; `.json(...)` parses what it prints, `.fails(...)` expects exit code 1, `.start(...)`
+    does not wait for the end."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def line(self, arguments):
+        return [os.environ.get("BOOLSHAP_BINARY", str(ROOT / "target/debug/boolshap")), *map(str, arguments)]
+
+    def __call__(self, *arguments, code=0):
+        done = subprocess.run(self.line(arguments), cwd=self.folder, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen(self.line(arguments), cwd=self.folder, text=True, **options)
+
+    def json(self, *arguments):
+        return json.loads(self(*arguments, "--json").stdout)
+
+    def fails(self, *arguments):
+        return self(*arguments, code=1).stderr
+
+
 @pytest.fixture
 def boolshap(tmp_path):
-    """Runs the command in a fresh folder; `.json(...)` parses what it prints, `.fails(...)` expects exit code 1,
-    `.start(...)` does not wait for the end."""
+    """The command, in a fresh folder."""
+    return Command(tmp_path)
 
-    class Command:
-        folder = tmp_path
 
-        def line(self, arguments):
-            return [os.environ.get("BOOLSHAP_BINARY", str(ROOT / "target/debug/boolshap")), *map(str, arguments)]
+@pytest.fixture(scope="session")
+def circuits(tmp_path_factory):
+    """The circuits of `serving.py` by name, each made once."""
+    import serving
 
-        def __call__(self, *arguments, code=0):
-            done = subprocess.run(self.line(arguments), cwd=tmp_path, capture_output=True, text=True)
-            assert done.returncode == code, done.stderr
-            return done
+    made = {}
 
-        def start(self, *arguments, **options):
-            return subprocess.Popen(self.line(arguments), cwd=tmp_path, text=True, **options)
+    def find(name):
+        if name not in made:
+            made[name] = serving.make(name, Command(tmp_path_factory.mktemp(name)))
+        return made[name]
 
-        def json(self, *arguments):
-            return json.loads(self(*arguments, "--json").stdout)
+    return find
 
-        def fails(self, *arguments):
-            return self(*arguments, code=1).stderr
 
-    return Command()
+@pytest.fixture(scope="session")
+def servers(circuits):
+    """A server for each of those circuits with its rows, started once; at the end each must stop in good order."""
+    import serving
+
+    running = {}
+
+    def find(name):
+        if name not in running:
+            made = circuits(name)
+            running[name] = serving.Server(made.boolshap, made.circuit, *made.rows)
+        return running[name]
+
+    yield find
+    with contextlib.ExitStack() as ends:
+        for server in running.values():
+            ends.callback(server.stop)
+
+
+def find_shared(relative, test):
+    folder = os.environ.get("BOOLSHAP_DATA")
+    path = pathlib.Path(folder) if folder else ROOT.parent / "shared/data"
+    path = path / relative
+    if not path.exists():
+        assert not folder, f"BOOLSHAP_DATA is set, but {path} is not there"
+        if "BOOLSHAP_SKIPPED" in os.environ:
+            with open(os.environ["BOOLSHAP_SKIPPED"], "a") as skipped:
+                skipped.write(f"{test}: {relative}\n")
+        pytest.skip(f"for want of {relative}")
+    return path
 
 
 @pytest.fixture
 def shared_data(request):
     """The path of a shared file; without it the test is skipped and counted, or fails if BOOLSHAP_DATA is set."""
-
-    def find(relative):
-        folder = os.environ.get("BOOLSHAP_DATA")
-        path = pathlib.Path(folder) if folder else ROOT.parent / "shared/data"
-        path = path / relative
-        if not path.exists():
-            assert not folder, f"BOOLSHAP_DATA is set, but {path} is not there"
-            if "BOOLSHAP_SKIPPED" in os.environ:
-                with open(os.environ["BOOLSHAP_SKIPPED"], "a") as skipped:
-                    skipped.write(f"{request.node.name}: {relative}\n")
-            pytest.skip(f"for want of {relative}")
-        return path
-
-    return find
+    return lambda relative: find_shared(relative, request.node.name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Rust: a C++ compiler, python3 with venv, and the packages of requirements.txt in a
-# virtual environment under the folder given. Does nothing when all of it is there.
+# Installs what the tests need beside Rust: a C++ compiler, Chromium, python3 with venv, and the packages of requirements.txt
+# in a virtual environment under the folder given. Does nothing when all of it is there.
 set -euo pipefail
 venv=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 packages=()
 command -v c++ >/dev/null || packages+=(g++)
 command -v make >/dev/null || packages+=(make)
+command -v chromium >/dev/null || packages+=(chromium)
 if ! command -v python3 >/dev/null; then
   packages+=(python3 python3-venv)
 elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then

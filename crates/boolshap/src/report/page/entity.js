@@ -76,13 +76,17 @@ function drawFlips() {
   });
 }
 
+const SLOW_ANSWER = 40;
+let late = 0;
 function toggle(feature, start) {
   const on = 1 - state.bits[feature];
   const { column } = switches[feature];
   if (on && column.one_hot) for (const sibling of column.features) state.bits[sibling] = 0;
   state.bits[feature] = on;
+  // Switch and answer share one frame; only a slow answer is not waited for.
+  clearTimeout(late);
+  late = setTimeout(drawSwitches, SLOW_ANSWER);
   explain(start);
-  drawSwitches();
 }
 
 // Shows the answer for the bits as they stand; `start` is when the reader asked, for the measurement.
@@ -94,6 +98,8 @@ async function explain(start) {
   try {
     const { base_value, explanations } = await ask("api/explain", explaining(), body);
     page.base_value = base_value;
+    clearTimeout(late);
+    drawSwitches();
     showAnswer(explanations[0]);
     clearError();
     if (start !== undefined) recordSwitch(start);
