@@ -5,7 +5,6 @@
 //! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
 
 use crate::experiment::Experiment;
-use crate::report::waterfall;
 use crate::terminal::{print, thousands, with_progress};
 use crate::train::accuracy_text;
 use crate::verify::prove;
@@ -129,7 +128,7 @@ impl Demo {
         };
         let path = self.out.join("report.html");
         WholeFile::write(&path, page.html().as_bytes()).with_context(|| path.display().to_string())?;
-        let shown = waterfall(&page, 0, None, String::new());
+        let shown = page.waterfall(0, None, String::new());
         print(&format!(
             "\nWhy the most frequent kind of block is predicted {} ({}), with exact scores:\n{}",
             u8::from(shown.prediction),

@@ -7,8 +7,8 @@ use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
 use anyhow::{Context, bail};
 use boolshap::circuit::NamedCircuit;
 use boolshap::data::{Entities, WholeFile};
-use boolshap::explain::{FloatGame, Game, Index, Players};
-use boolshap::report::{Page, Rows, Subject, Survey, Waterfall, WaterfallStep, beeswarm_figure, circuit_figure};
+use boolshap::explain::{FloatGame, Game, Index};
+use boolshap::report::{Page, Rows, Subject, Survey, beeswarm_figure, circuit_figure};
 use boolshap::report::{heat_map_figure, importance_figure, png, thousands, waterfall_figure};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -158,7 +158,7 @@ impl Report {
                     bail!("{}: there is no row {} ({} rows)", self.data.display(), self.row, thousands(rows.total()));
                 };
                 let title = format!("row {}", self.row);
-                waterfall_figure(&waterfall(page, kind as usize, Some(self.row as usize - 1), title))
+                waterfall_figure(&page.waterfall(kind as usize, Some(self.row as usize - 1), title))
             }
             Figure::Interactions if survey.interactions.is_empty() => {
                 bail!("there are no interactions of {} players to draw", players.len())
@@ -198,55 +198,4 @@ fn timing_facts(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         }
     }
     Ok(vec![("Compiled in".into(), words)])
-}
-
-/// The steps from the base value to the decision of a kind of rows, with the raw values of a row.
-pub(crate) fn waterfall(page: &Page<'_>, kind: usize, row: Option<usize>, title: String) -> Waterfall {
-    let Page { subject, rows, players, survey, .. } = page;
-    let bits = rows.kinds.row(kind);
-    let raw = |column: &str| {
-        let column = rows.table.columns.iter().find(|raw| raw.name == column)?;
-        column.cells.get(row?)?.text()
-    };
-    let detail = |player: usize| detail_of(subject, players, player, &bits, &raw);
-    let step = |(player, &score): (usize, &f64)| WaterfallStep {
-        name: players.names()[player].clone(),
-        detail: detail(player),
-        score,
-    };
-    let prediction = survey.predictions[kind];
-    Waterfall {
-        title,
-        base_value: survey.base_value,
-        prediction,
-        label: subject.labels[usize::from(prediction)].clone(),
-        steps: survey.scores_of(kind).iter().enumerate().map(step).collect(),
-    }
-}
-
-/// What a player's bits say: the raw value, if it is known, and what it means.
-fn detail_of(
-    subject: &Subject,
-    players: &Players,
-    player: usize,
-    bits: &[bool],
-    raw: &dyn Fn(&str) -> Option<String>,
-) -> String {
-    let mut members = players.members(player);
-    let (first, second) = (members.next(), members.next());
-    match (first, second) {
-        (Some(feature), None) => {
-            let meaning = subject.meaning(feature, bits[feature]);
-            let column = subject.columns.iter().find(|column| column.features.contains(&feature));
-            match column.filter(|column| !column.one_hot).and_then(|column| raw(&column.name)) {
-                Some(value) if value != meaning => format!("{value}, {meaning}"),
-                _ => meaning.to_string(),
-            }
-        }
-        _ => {
-            let ones = players.members(player).filter(|&feature| bits[feature]);
-            let said: Vec<&str> = ones.map(|feature| subject.meaning(feature, true)).collect();
-            said.join(", ")
-        }
-    }
 }

@@ -84,7 +84,7 @@ fn errors_name_their_field() {
         assert_eq!((status.as_u16(), answer["error"]["field"].as_str()), (400, Some(field)), "{body}");
         assert!(answer["error"]["message"].as_str().unwrap().starts_with(field), "{body}");
     }
-    let many = format!("{{\"entities\": [{}]}}", vec!["[0,0,0]"; 11].join(","));
+    let many = format!("{{\"entities\": [{}]}}", ["[0,0,0]"; 11].join(","));
     assert_eq!(post(&many).0, 413);
     assert_eq!(post(&" ".repeat(3000)).0, 413);
     assert_eq!(post("{").0, 400);

@@ -92,15 +92,7 @@ pub(super) fn signed(score: f64) -> String {
 
 /// A count with its thousands apart, and the word for what is counted.
 pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    format!("{text} {}", if count == 1 { one } else { many })
+    format!("{} {}", super::thousands(count), if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ mod importance_figure;
 #[cfg(feature = "report")]
 mod page;
 #[cfg(feature = "report")]
+mod page_waterfall;
+#[cfg(feature = "report")]
 mod png;
 mod rows;
 mod survey;

@@ -286,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn a_waterfall_leads_to_the_decision() {
+        page_of("x", |page| {
+            let shown = page.waterfall(1, None, "second".into());
+            let sum: f64 = shown.steps.iter().map(|step| step.score).sum();
+            assert_eq!((shown.base_value + sum, shown.prediction, shown.label.as_str()), (0.0, false, "0"));
+            assert_eq!((shown.steps[0].name.as_str(), shown.steps[0].detail.as_str()), ("x", "0"));
+        });
+    }
+
+    #[test]
     fn scores_and_counts_arrive_as_they_are() {
         page_of("x", |page| {
             let data = data_of(&page.html());
