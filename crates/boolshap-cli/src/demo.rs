@@ -111,7 +111,7 @@ impl Demo {
         let population = Population::Product(Distribution::uniform(named.features.len()));
         let survey = with_progress("explaining", |watch| {
             let game = FloatGame::new(&Game::new(&named.circuit, players.clone(), population.clone(), watch)?);
-            Survey::new(&game, &rows, watch)?.with_interactions(&game, &population, &rows, watch)
+            Survey::new(&game, &rows, watch)?.with_interactions(&game, &rows, watch)
         })?;
         let page = Page {
             subject: &subject,

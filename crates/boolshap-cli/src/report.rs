@@ -114,7 +114,7 @@ impl Report {
             };
             let mut survey = Survey::new(&game, &rows, &watch).map_err(in_data)?;
             if self.format == Format::Html || self.figure == Figure::Interactions {
-                survey = survey.with_interactions(&game, &population, &rows, &watch)?;
+                survey = survey.with_interactions(&game, &rows, &watch)?;
             }
             anyhow::Ok((rows, survey))
         })?;

@@ -88,8 +88,10 @@ impl Serve {
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
         print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;
-        server.run(site)?;
-        note("stopped: every request that came was answered");
+        match server.run(site)? {
+            true => note("stopped: every request under way was answered"),
+            false => note("stopped: some requests took too long and were cut off"),
+        }
         Ok(())
     }
 

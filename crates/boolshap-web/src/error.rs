@@ -35,11 +35,12 @@ impl ApiError {
     }
 
     /// What is wrong with entities that came as columns.
-    pub(crate) fn of_data(error: DataError) -> Self {
+    pub(crate) fn of_data(error: DataError, entities_before: usize) -> Self {
         match error {
-            DataError::Cell { row, column, value, problem, .. } => {
-                Self::bad(format!("entities[{}].{column}", row - 1), format!("'{value}' {problem}"))
-            }
+            DataError::Cell { row, column, value, problem, .. } => Self::bad(
+                format!("entities[{}].{column}", entities_before as u64 + row - 1),
+                format!("'{value}' {problem}"),
+            ),
             DataError::MissingColumn { column, present, .. } => {
                 let present = if present.is_empty() { "none".into() } else { present.join(", ") };
                 Self::bad("entities", format!("there is no value for '{column}' (there are: {present})"))
@@ -54,7 +55,7 @@ impl From<Stopped> for ApiError {
     fn from(stopped: Stopped) -> Self {
         match stopped {
             Stopped::OutOfTime { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, stopped.to_string()),
-            _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"),
+            _ => Self::new(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()),
         }
     }
 }

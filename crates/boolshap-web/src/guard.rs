@@ -10,8 +10,6 @@ use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use subtle::ConstantTimeEq;
 
-const COOKIE: &str = "boolshap_token";
-
 /// Everything comes from this server, nothing is evaluated, nobody may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -35,11 +33,11 @@ impl Access {
                 Some(ApiError::new(StatusCode::FORBIDDEN, message).into_response())
             }
             Access::Token(token) => {
-                if bearer(headers).or_else(|| cookie(headers)).is_some_and(|given| is_same(given, token)) {
+                if bearer(headers).or_else(|| cookie(uri, headers)).is_some_and(|given| is_same(given, token)) {
                     return None;
                 }
                 if uri.path() == "/" && query_token(uri).is_some_and(|given| is_same(given, token)) {
-                    return Some(welcome(token));
+                    return Some(welcome(&cookie_name(uri, headers), token));
                 }
                 let message = "a token is needed: Authorization: Bearer TOKEN";
                 Some(ApiError::new(StatusCode::UNAUTHORIZED, message).into_response())
@@ -57,9 +55,21 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
-    cookies.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+fn cookie<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    let (name, cookies) = (cookie_name(uri, headers), headers.get(header::COOKIE)?.to_str().ok()?);
+    cookies.split(';').find_map(|pair| pair.trim().strip_prefix(&name)?.strip_prefix('='))
+}
+
+/// Browsers send the cookies of all ports of a host, so each port has its own.
+fn cookie_name(uri: &Uri, headers: &HeaderMap) -> String {
+    let port = host(uri, headers).and_then(|host| host.rsplit_once(':')).and_then(|(_, port)| port.parse::<u16>().ok());
+    format!("boolshap_token_{}", port.unwrap_or(80))
+}
+
+/// Whom the request names.
+fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    let told = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    told.or(uri.authority().map(|authority| authority.as_str()))
 }
 
 fn query_token(uri: &Uri) -> Option<&str> {
@@ -67,8 +77,9 @@ fn query_token(uri: &Uri) -> Option<&str> {
 }
 
 /// The token moves from the address into a cookie, so that it does not stay where people copy it from.
-fn welcome(token: &str) -> Response {
-    let cookie = format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/");
+fn welcome(name: &str, token: &str) -> Response {
+    // Not Strict: whoever follows a link with the token comes from elsewhere, and no request changes anything.
+    let cookie = format!("{name}={token}; HttpOnly; SameSite=Lax; Path=/");
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {
             let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, HeaderValue::from_static("/"))];
@@ -79,10 +90,8 @@ fn welcome(token: &str) -> Response {
 }
 
 fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
-    let told =
-        headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default()).or(uri.authority().map(|a| a.as_str()));
     // A client that names nobody is no browser.
-    let Some(told) = told else { return true };
+    let Some(told) = host(uri, headers) else { return true };
     let host = match told.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => told.split(':').next().unwrap_or_default(),
@@ -132,7 +141,8 @@ mod tests {
         let access = Access::Token("secret-7".into());
         let with = |name: HeaderName, value: &str| asks(&access, "/api/model", &[(name, value)]);
         assert_eq!(with(header::AUTHORIZATION, "Bearer secret-7"), None);
-        assert_eq!(with(header::COOKIE, "a=b; boolshap_token=secret-7"), None);
+        assert_eq!(with(header::COOKIE, "a=b; boolshap_token_80=secret-7"), None);
+        assert_eq!(with(header::COOKIE, "boolshap_token_81=secret-7"), Some(401));
         for wrong in ["Bearer secret-8", "Bearer secret-7 ", "secret-7", "Bearer ", "Bearer secret-77"] {
             assert_eq!(with(header::AUTHORIZATION, wrong), Some(401), "{wrong}");
         }

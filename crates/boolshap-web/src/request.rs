@@ -3,7 +3,10 @@
 use crate::error::ApiError;
 use crate::quiet::quietly;
 use crate::site::{Choice, Site};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
+use arrow_schema::DataType;
 use axum::http::StatusCode;
 use boolshap::data::{Bits, Cells, bits_of_columns};
 use boolshap::explain::Index;
@@ -22,9 +25,30 @@ pub(crate) struct Asked {
 
 const FIELDS: [&str; 7] = ["entities", "distribution", "players", "class", "index", "exact", "flips"];
 
+/// Numbers of one answer, at most.
+const MOST_NUMBERS: usize = 1 << 25;
+
 impl Asked {
+    /// An answer that would be larger than anybody reads is not begun.
+    pub(crate) fn check_size(&self, site: &Site) -> Result<(), ApiError> {
+        let players = site.players[self.choice.players].len();
+        let width = match self.index {
+            Index::Interaction => players * players.saturating_sub(1) / 2,
+            Index::Shapley | Index::Banzhaf => players,
+        };
+        let rows = self.entities.rows();
+        if rows.saturating_mul(width) > MOST_NUMBERS {
+            let message =
+                format!("entities: {rows} with {width} numbers each are more than {MOST_NUMBERS} in one answer");
+            return Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, message, field: Some("entities".into()) });
+        }
+        Ok(())
+    }
+
     /// From a JSON body.
     pub(crate) fn of_json(site: &Site, body: &[u8]) -> Result<Self, ApiError> {
+        // Counted before they take memory as values, each of them many times its bytes.
+        check_rows(site, opened(body).saturating_sub(2))?;
         let value: Value = serde_json::from_slice(body)
             .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {error}")))?;
         let Value::Object(fields) = value else {
@@ -90,6 +114,7 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
     let wrong =
         |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not an Arrow stream: {problem}"));
     check_messages(body).map_err(&wrong)?;
+    let schema = site.named.binariser.as_ref();
     let read = || {
         let reader = StreamReader::try_new(body, None).map_err(|e| wrong(e.to_string()))?;
         let mut entities = Bits::new(site.named.features.len());
@@ -97,11 +122,17 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
             let batch = batch.map_err(|e| wrong(e.to_string()))?;
             check_rows(site, entities.rows().saturating_add(batch.num_rows()))?;
             let named = batch.schema();
-            let columns = named.fields().iter().zip(batch.columns()).map(|(field, array)| {
-                Ok((field.name().clone(), Cells::of_array(array).map_err(|e| ApiError::bad(field.name(), e))?))
-            });
-            let columns = columns.collect::<Result<Vec<_>, ApiError>>()?;
-            entities.append(&of_columns(site, batch.num_rows(), &columns)?);
+            let mut columns = Vec::new();
+            for (field, array) in named.fields().iter().zip(batch.columns()) {
+                let name = field.name();
+                if site.named.features.contains(name) || site.columns.names().contains(name) {
+                    check_unpacked(array, site.limits.body_bytes).map_err(|problem| ApiError::bad(name, problem))?;
+                    columns.push((name.clone(), Cells::of_array(array).map_err(|e| ApiError::bad(name, e))?));
+                }
+            }
+            let before = entities.rows();
+            let bits = bits_of_columns("entities", batch.num_rows(), &columns, &site.named.features, schema);
+            entities.append(&bits.map_err(|error| ApiError::of_data(error, before))?);
         }
         match entities.rows() {
             0 => Err(ApiError::bad("entities", "there is none")),
@@ -110,6 +141,25 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
     };
     // The package panics on some streams that are not what they say.
     quietly(read).unwrap_or_else(|| Err(wrong("it is damaged".into())))
+}
+
+/// Texts that a few bytes stand for many times over must not become more than so many.
+fn check_unpacked(array: &ArrayRef, most: usize) -> Result<(), String> {
+    let bytes = match array.data_type() {
+        DataType::Dictionary(..) => {
+            let values = array.as_any_dictionary().values();
+            let cells = Cells::of_array(values).map_err(|e| e.to_string())?;
+            let longest = (0..values.len()).map(|value| cells.text(value).map_or(0, |text| text.len())).max();
+            array.len().saturating_mul(longest.unwrap_or(0))
+        }
+        DataType::Utf8View => array.as_string_view().iter().flatten().map(str::len).sum(),
+        DataType::BinaryView | DataType::RunEndEncoded(..) => return Err(format!("{} is not read", array.data_type())),
+        _ => 0,
+    };
+    match bytes <= most {
+        true => Ok(()),
+        false => Err(format!("its values take {bytes} bytes, more than {most}")),
+    }
 }
 
 /// The sizes that messages announce are not believed: each must lie within the body.
@@ -235,7 +285,22 @@ fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
 
 fn of_columns(site: &Site, rows: usize, columns: &[(String, Cells)]) -> Result<Bits, ApiError> {
     bits_of_columns("entities", rows, columns, &site.named.features, site.named.binariser.as_ref())
-        .map_err(ApiError::of_data)
+        .map_err(|error| ApiError::of_data(error, 0))
+}
+
+/// How many lists and objects a text of JSON opens.
+fn opened(body: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// 0, 1, false or true; 1.0 is 1 as well.

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -43,7 +43,6 @@ pub(crate) struct App {
     workers: Arc<Semaphore>,
     /// Those who compute and those who wait for it.
     admitted: Arc<Semaphore>,
-    pub(crate) stop: AtomicBool,
 }
 
 type Shared = State<Arc<App>>;
@@ -58,12 +57,7 @@ impl App {
             access,
             workers: Arc::new(Semaphore::new(workers)),
             admitted: Arc::new(Semaphore::new(9 * workers)),
-            stop: AtomicBool::new(false),
         }
-    }
-
-    fn watch(&self) -> Watch<'_> {
-        Watch::unlimited().stop_flag(&self.stop).timeout(self.site.limits.time)
     }
 }
 
@@ -140,17 +134,22 @@ async fn compute<T: Send + 'static>(
     work: impl FnOnce(&App, &Watch<'_>) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let broken = || ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a defect of boolshap: please report it");
+    let limit = app.site.limits.time;
     if visits <= AT_ONCE {
-        return catch_unwind(AssertUnwindSafe(|| work(&app, &app.watch()))).unwrap_or_else(|_| Err(broken()));
+        let watch = Watch::unlimited().timeout(limit);
+        return catch_unwind(AssertUnwindSafe(|| work(&app, &watch))).unwrap_or_else(|_| Err(broken()));
     }
     let busy = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: try again");
-    let limit = app.site.limits.time;
     let admitted = app.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
     let waited = tokio::time::timeout(limit, app.workers.clone().acquire_owned()).await;
     let worker = waited.map_err(|_| busy())?.map_err(|_| busy())?;
+    // Set when nobody waits any more: the client has gone away, or the time is over.
+    let abandoned = Abandoned(Arc::new(AtomicBool::new(false)));
+    let stop = abandoned.0.clone();
     let computing = tokio::task::spawn_blocking(move || {
         app.metrics.computing.inc();
-        let result = catch_unwind(AssertUnwindSafe(|| work(&app, &app.watch())));
+        let watch = Watch::unlimited().stop_flag(&stop).timeout(limit);
+        let result = catch_unwind(AssertUnwindSafe(|| work(&app, &watch)));
         app.metrics.computing.dec();
         // Not before the work has ended, even if nobody waits for it any more.
         drop((admitted, worker));
@@ -160,6 +159,15 @@ async fn compute<T: Send + 'static>(
     match tokio::time::timeout(limit + Duration::from_secs(1), computing).await {
         Ok(done) => done.map_err(|_| broken())?,
         Err(_) => Err(Stopped::OutOfTime { limit }.into()),
+    }
+}
+
+/// Tells the work when whoever waits for it is dropped.
+struct Abandoned(Arc<AtomicBool>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -252,10 +260,15 @@ async fn explain(
         false => Asked::of_json(&app.site, &body),
     };
     let asked = compute(app.clone(), reading, work).await?;
+    asked.check_size(&app.site)?;
     let rows = asked.entities.rows();
-    let is_ready =
-        app.site.ready(asked.choice).is_some() && !asked.exact && asked.index != boolshap::explain::Index::Interaction;
-    let visits = if is_ready { app.site.visits(asked.choice).saturating_mul(rows as u128) } else { u128::MAX };
+    let visits = match app.site.ready(asked.choice).filter(|_| !asked.exact) {
+        Some(prepared) => {
+            let switches = if asked.switches { app.site.switch_visits(asked.choice) } else { 0 };
+            prepared.game.visits(asked.index).saturating_add(switches).saturating_mul(rows as u128)
+        }
+        None => u128::MAX,
+    };
     let answered = compute(app.clone(), visits, move |app, watch| {
         let prepared = app.site.prepare(asked.choice, watch).map_err(ApiError::of_explain)?;
         let answer = answer(&app.site, &prepared.game, &asked, watch)?;

@@ -70,10 +70,7 @@ impl Search {
     pub(crate) fn run(&self, site: &Site, choice: Choice, watch: &Watch<'_>) -> Result<Value, ApiError> {
         let table = &site.rows.table;
         let label = &site.labels[choice.class];
-        let predict = |kind: usize| label.circuit.evaluate(&site.rows.kinds.row(kind));
-        let predictions = (0..site.rows.kinds.rows()).map(predict).collect::<Result<Vec<_>, _>>();
-        let predictions = predictions.map_err(|error| ApiError::of_explain(error.into()))?;
-        watch.check()?;
+        let predictions = label.predictions(&site.rows.kinds, watch).map_err(ApiError::of_explain)?;
         let labels = table.labels(label.subject.class);
         let label_of = |row: usize| labels.as_ref().and_then(|labels| labels[row]);
         let prediction = |row: usize| predictions[table.kinds[row] as usize];

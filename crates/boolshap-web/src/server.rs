@@ -10,12 +10,11 @@ use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// A client may take this long to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(5);
+const HEAD_TIME: Duration = Duration::from_secs(15);
 /// What is under way when the server is asked to stop may take this long.
 const LAST_ANSWERS: Duration = Duration::from_secs(4);
 
@@ -63,12 +62,12 @@ impl Server {
         self.address
     }
 
-    /// Answers until SIGTERM comes.
-    pub fn run(self, site: Site) -> Result<(), ServeError> {
+    /// Answers until SIGTERM comes; whether all that was under way then could be answered.
+    pub fn run(self, site: Site) -> Result<bool, ServeError> {
         let address = self.address;
         let refused = |source| ServeError::Io { address, source };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(refused)?;
-        runtime
+        let all_answered = runtime
             .block_on(async {
                 let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
                 self.serve(site, async move { end.recv().await.unwrap_or(()) }).await
@@ -76,10 +75,10 @@ impl Server {
             .map_err(refused)?;
         // Work that nobody waits for any more is not waited for either.
         runtime.shutdown_background();
-        Ok(())
+        Ok(all_answered)
     }
 
-    async fn serve(self, site: Site, end: impl Future<Output = ()>) -> io::Result<()> {
+    async fn serve(self, site: Site, end: impl Future<Output = ()>) -> io::Result<bool> {
         let room = Arc::new(Semaphore::new(site.limits.connections));
         let app = Arc::new(App::new(site, self.access));
         let service = TowerToHyperService::new(routes(app.clone()));
@@ -117,9 +116,6 @@ impl Server {
             });
         }
         drop(listener);
-        if tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await.is_err() {
-            app.stop.store(true, Ordering::Relaxed);
-        }
-        Ok(())
+        Ok(tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await.is_ok())
     }
 }

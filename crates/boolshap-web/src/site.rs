@@ -4,7 +4,8 @@
 //! for: the engine first, the survey of all rows for its page when somebody looks at that page.
 
 use crate::error::ApiError;
-use boolshap::circuit::{Circuit, CircuitError, NamedCircuit};
+use boolshap::circuit::{Circuit, CircuitError, Evaluator, NamedCircuit};
+use boolshap::data::Bits;
 use boolshap::explain::{ExplainError, FloatGame, Game, Players, Population};
 use boolshap::lit::Watch;
 use boolshap::report::{Page, Rows, Subject, Survey};
@@ -74,6 +75,24 @@ pub struct Site {
 pub(crate) struct Label {
     pub(crate) circuit: Circuit,
     pub(crate) subject: Subject,
+    predictions: OnceLock<Vec<bool>>,
+}
+
+impl Label {
+    /// The label of each kind of rows, computed once.
+    pub(crate) fn predictions(&self, kinds: &Bits, watch: &Watch<'_>) -> Result<&[bool], ExplainError> {
+        if let Some(known) = self.predictions.get() {
+            return Ok(known);
+        }
+        let mut evaluator = Evaluator::new(&self.circuit);
+        let mut predictions = Vec::with_capacity(kinds.rows());
+        for block in 0..kinds.blocks() {
+            watch.check()?;
+            let word = evaluator.words(&kinds.block(block))?;
+            predictions.extend((0..64.min(kinds.rows() - 64 * block)).map(|lane| word >> lane & 1 == 1));
+        }
+        Ok(self.predictions.get_or_init(|| predictions))
+    }
 }
 
 /// A game made ready.
@@ -106,7 +125,7 @@ impl Site {
         };
         let label = |class: Option<usize>| -> Result<Label, CircuitError> {
             let circuit = class.map_or_else(|| Ok(named.circuit.clone()), |class| named.class(class))?;
-            Ok(Label { circuit, subject: Subject::new(&named, class)? })
+            Ok(Label { circuit, subject: Subject::new(&named, class)?, predictions: OnceLock::new() })
         };
         let labels = classes.into_iter().map(label).collect::<Result<Vec<_>, _>>()?;
         let games = (0..labels.len() * populations.len() * players.len()).map(|_| OnceLock::new()).collect();
@@ -164,12 +183,8 @@ impl Site {
     ) -> Result<T, ExplainError> {
         let label = &self.labels[choice.class];
         let named = &self.populations[choice.population];
-        let survey = Survey::new(&prepared.game, &self.rows, watch)?.with_interactions(
-            &prepared.game,
-            &named.population,
-            &self.rows,
-            watch,
-        )?;
+        let survey = Survey::new(&prepared.game, &self.rows, watch)?;
+        let survey = survey.with_interactions(&prepared.game, &self.rows, watch)?;
         Ok(make(&Page {
             subject: &label.subject,
             circuit: &label.circuit,
@@ -227,15 +242,9 @@ impl Site {
         Ok(Choice { class, population, players })
     }
 
-    /// About how many nodes are looked at to explain one entity.
-    pub(crate) fn visits(&self, choice: Choice) -> u128 {
-        let (players, nodes) =
-            (self.players[choice.players].len() as u128, self.labels[choice.class].circuit.stored_nodes() as u128);
-        match &self.populations[choice.population].population {
-            _ if self.players[choice.players].kind() == "named" => u128::MAX >> 64,
-            Population::Product(_) => players * nodes,
-            Population::Background(rows) => players * nodes * rows.rows() as u128,
-            Population::Sample(_) | Population::Constrained(..) => u128::MAX >> 64,
-        }
+    /// About how many nodes are looked at to find the switches that change a decision.
+    pub(crate) fn switch_visits(&self, choice: Choice) -> u128 {
+        let features = self.named.features.len();
+        (features.div_ceil(64) * (self.labels[choice.class].circuit.stored_nodes() + features * features)) as u128
     }
 }

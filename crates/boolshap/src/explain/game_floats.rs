@@ -91,6 +91,27 @@ impl FloatGame {
         self.base_value
     }
 
+    /// About how many nodes are looked at for the values of one entity.
+    pub fn visits(&self, index: Index) -> u128 {
+        let all_sets = |players: usize| 1u128 << players.min(100);
+        match &self.form {
+            FloatForm::Paths { engine, starts } => {
+                let moving = engine.tape.players.len() as u128;
+                let sweeps = match index {
+                    Index::Shapley => moving,
+                    Index::Banzhaf => 2,
+                    Index::Interaction => moving * moving,
+                };
+                starts.len() as u128 * sweeps * engine.tape.nodes() as u128
+            }
+            FloatForm::Vertices { above, below, starts, playing } => {
+                let nodes = above.tape.nodes() + below.as_ref().map_or(0, |below| below.tape.nodes());
+                starts.len() as u128 * all_sets(playing.len()) * nodes as u128
+            }
+            FloatForm::Sample => all_sets(self.game.players.len()) * self.game.players.len() as u128,
+        }
+    }
+
     /// The game.
     pub fn game(&self) -> &Game {
         &self.game

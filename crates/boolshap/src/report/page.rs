@@ -92,6 +92,7 @@ impl Page<'_> {
             "figures": self.figures(),
             "notes": self.notes(),
             "rows": total,
+            "shown": rows.table.kinds.len(),
             "kinds": if live { Value::Null } else { self.kinds() },
             "table": if live || rows.table.kinds.is_empty() { Value::Null } else { self.table() },
         })
@@ -234,7 +235,7 @@ mod tests {
         let watch = Watch::unlimited();
         let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
         let survey = Survey::new(&game, &rows, &watch).unwrap();
-        let survey = survey.with_interactions(&game, &population, &rows, &watch).unwrap();
+        let survey = survey.with_interactions(&game, &rows, &watch).unwrap();
         make(&Page {
             subject: &subject,
             circuit: &circuit,

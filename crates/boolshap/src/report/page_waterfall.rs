@@ -50,7 +50,10 @@ fn detail_of(
         }
         _ => {
             let ones = players.members(player).filter(|&feature| bits[feature]);
-            let said: Vec<&str> = ones.map(|feature| subject.meaning(feature, true)).collect();
+            let said: Vec<&str> = match players.is_one_hot(player) {
+                true => ones.map(|feature| subject.meaning(feature, true)).collect(),
+                false => ones.map(|feature| subject.features[feature].name.as_str()).collect(),
+            };
             said.join(", ")
         }
     }

@@ -180,11 +180,14 @@ impl RawColumn {
         });
     }
 
-    /// A column in which every text is a number, and none is one that loses zeros by it (as 007 does), holds numbers.
+    /// A column in which every text is a number, and none is one that loses digits by it (as 007 does, or an identifier
+    /// beyond 2^53), holds numbers.
     fn settle(&mut self) {
         let number = |cell: &RawValue| match cell {
             RawValue::Text(text) if !(text.starts_with('0') && text[1..].starts_with(|c: char| c.is_ascii_digit())) => {
-                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(RawValue::Number)
+                let keeps =
+                    |number: &f64| number.is_finite() && (number.abs() < 9e15 || text.contains(['.', 'e', 'E']));
+                text.trim().parse().ok().filter(keeps).map(RawValue::Number)
             }
             RawValue::Text(_) => None,
             other => Some(other.clone()),

@@ -7,7 +7,7 @@
 
 use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue};
 use crate::data::Bits;
-use crate::explain::{ExplainError, FloatGame, Index, Players, Population};
+use crate::explain::{ExplainError, FloatGame, Index, Players};
 use crate::lit::Watch;
 use std::collections::HashMap;
 
@@ -52,15 +52,10 @@ impl Survey {
     }
 
     /// Adds the interactions, of as many kinds as there is work allowed for.
-    pub fn with_interactions(
-        mut self,
-        game: &FloatGame,
-        population: &Population,
-        rows: &Rows,
-        watch: &Watch<'_>,
-    ) -> Result<Self, ExplainError> {
+    pub fn with_interactions(mut self, game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
         let players = game.game().players().len();
-        let allowed = usize::try_from(INTERACTION_VISITS / visits(game, population).max(1)).unwrap_or(usize::MAX);
+        let allowed =
+            usize::try_from(INTERACTION_VISITS / game.visits(Index::Interaction).max(1)).unwrap_or(usize::MAX);
         let kinds = allowed.min(rows.kinds.rows());
         if !(2..=INTERACTION_PLAYERS).contains(&players) || kinds == 0 {
             return Ok(self);
@@ -123,19 +118,6 @@ fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(us
     }
 }
 
-/// About how many nodes are looked at for the interactions of one kind.
-fn visits(game: &FloatGame, population: &Population) -> u128 {
-    let players = game.game().players().len() as u128;
-    let nodes = game.game().circuit().stored_nodes() as u128;
-    match population {
-        _ if game.game().players().kind() == "named" => (1 << players.min(100)) * (nodes + players * players),
-        Population::Product(_) => players * players * nodes,
-        Population::Background(rows) => players * players * nodes * rows.rows() as u128,
-        Population::Sample(rows) => (1 << players.min(100)) * players * players + rows.rows() as u128,
-        Population::Constrained(..) => (1 << players.min(100)) * (nodes + players * players),
-    }
-}
-
 /// The mean absolute number in each column, rows counted as often as told; empty without rows.
 fn weighted_means(numbers: &[f64], width: usize, counts: &[u64]) -> Vec<f64> {
     let total: u64 = counts.iter().sum();
@@ -155,7 +137,7 @@ mod tests {
     use crate::circuit::NamedCircuit;
     use crate::circuit::samples::random;
     use crate::data::{Seeded, Tally};
-    use crate::explain::{Definition, Distribution, Game, Labels};
+    use crate::explain::{Definition, Distribution, Game, Labels, Population};
 
     #[test]
     fn a_survey_sums_up_the_definition_of_every_row() {
@@ -171,7 +153,7 @@ mod tests {
             let kinds = Rows::of_tally(&Tally::from_counts(features, counted), "rows");
             let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
             let survey = Survey::new(&game, &kinds, &watch).unwrap();
-            let survey = survey.with_interactions(&game, &population, &kinds, &watch).unwrap();
+            let survey = survey.with_interactions(&game, &kinds, &watch).unwrap();
             let judge = Definition::new(Labels::of_circuit(&circuit).unwrap(), players.clone(), population).unwrap();
             let mean = |index: Index, place: usize| {
                 let told = judge.explain(&rows, index, &watch).unwrap();

@@ -143,7 +143,14 @@ fn many(count: &UBig) -> String {
 fn features(named: &NamedCircuit) -> Vec<FeatureWords> {
     let words = |name: &String, zero: String, one: String| FeatureWords { name: name.clone(), zero, one };
     let Some(schema) = &named.binariser else {
-        return named.features.iter().map(|name| words(name, "0".into(), "1".into())).collect();
+        let columns = columns(named);
+        let of_column =
+            |feature: usize| columns.iter().find(|column| column.one_hot && column.features.contains(&feature));
+        let told = |(feature, name): (usize, &String)| match of_column(feature).and_then(|_| name.split_once('=')) {
+            Some((_, value)) => words(name, format!("not {value}"), value.into()),
+            None => words(name, "0".into(), "1".into()),
+        };
+        return named.features.iter().enumerate().map(told).collect();
     };
     let mut all = Vec::with_capacity(named.features.len());
     for column in schema.columns() {
@@ -249,10 +256,10 @@ pub fn thousands(number: u64) -> String {
 pub fn short_number(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e15).contains(&size) {
-        return format!("{value:.3e}");
+        return format!("{value:.5e}");
     }
-    let before = if size < 1.0 { 1 } else { size.log10().floor() as usize + 1 };
-    let text = format!("{value:.*}", 6usize.saturating_sub(before));
+    let before = if size == 0.0 { 1 } else { size.log10().floor() as i32 + 1 };
+    let text = format!("{value:.*}", usize::try_from(6 - before).unwrap_or(0));
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
@@ -306,7 +313,9 @@ mod tests {
         let mut named = housing();
         named.binariser = None;
         let subject = Subject::new(&named, None).unwrap();
-        assert_eq!((subject.meaning(3, false), subject.labels.clone()), ("0", ["0".to_string(), "1".to_string()]));
+        assert_eq!((subject.meaning(0, false), subject.labels.clone()), ("0", ["0".to_string(), "1".to_string()]));
+        // A name COLUMN=VALUE among others of its column says which value it is.
+        assert_eq!((subject.meaning(1, true), subject.meaning(2, false)), ("FAR", "not NEAR"));
         named.provenance.insert("class".into(), 3.into());
         let subject = Subject::new(&named, None).unwrap();
         assert_eq!((subject.labels[0].as_str(), subject.class), ("not 3", 3));
@@ -315,6 +324,7 @@ mod tests {
     #[test]
     fn numbers_keep_six_digits() {
         let texts = [3.870_671_002_9, -119.569_704, 206_855.816_9, 0.5, 0.0, 1_234_567.8, 1e-9, 12.0].map(short_number);
-        assert_eq!(texts, ["3.87067", "-119.57", "206856", "0.5", "0", "1234568", "1.000e-9", "12"]);
+        assert_eq!(texts, ["3.87067", "-119.57", "206856", "0.5", "0", "1234568", "1.00000e-9", "12"]);
+        assert_eq!([0.000_151_234, 0.012_345_67, 0.1].map(short_number), ["0.000151234", "0.0123457", "0.1"]);
     }
 }

@@ -118,7 +118,7 @@ function bitsOf(text) {
   return Array.from(text, Number);
 }
 
-const rowCount = () => (live ? page.rows : report ? report.count : 0);
+const rowCount = () => (live ? page.shown : report ? report.count : 0);
 
 const isRow = (number) => Number.isInteger(number) && number >= 1 && number <= rowCount();
 

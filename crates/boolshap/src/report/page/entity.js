@@ -50,9 +50,17 @@ function rawValue(feature) {
   return raw === String(bits[feature]) ? "" : raw;
 }
 
+// Without rows the page begins with an input that can be: the first value of every column of several.
+function ownBits() {
+  const bits = page.features.map(() => 0);
+  for (const { features, one_hot } of page.columns) if (one_hot) bits[features[0]] = 1;
+  return bits;
+}
+
 function isChanged() {
   const start = state.row ? state.row.bits : null;
-  return state.bits.some((bit, feature) => bit !== (start ? start[feature] : 0));
+  const from = start || ownBits();
+  return state.bits.some((bit, feature) => bit !== from[feature]);
 }
 
 function drawSource() {
@@ -164,7 +172,7 @@ async function chooseRow(number, bits) {
 }
 
 function undo() {
-  state.bits = state.row ? [...state.row.bits] : page.features.map(() => 0);
+  state.bits = state.row ? [...state.row.bits] : ownBits();
   drawSwitches();
   explain();
   if (state.row) $("row-next").focus();
@@ -212,16 +220,20 @@ function buildChoice(field, name, list) {
   return el("label", {}, el("span", { className: "choice-name", textContent: name }), select);
 }
 
+// What was chosen last, even if the choice before it has not arrived yet.
+let chosenGame = gameOf(page);
 async function changeGame(change) {
   const busy = setTimeout(() => markBusy(true), 150); // most answers come before a dimmed page would be of use
   try {
-    await loadGame({ ...state.game, ...change });
+    chosenGame = { ...chosenGame, ...change };
+    await loadGame(chosenGame);
     clearError();
     loadRows();
     await explain();
   } catch (error) {
     showError(error);
     if (error.name === "AbortError") return clearTimeout(busy);
+    chosenGame = { ...state.game };
   }
   clearTimeout(busy);
   markBusy(false);
@@ -231,6 +243,7 @@ async function changeGame(change) {
 async function loadGame(game) {
   page = await ask(`api/page?${gameQuery(game)}`, changing());
   state.game = gameOf(page);
+  chosenGame = { ...state.game };
   drawGame();
 }
 

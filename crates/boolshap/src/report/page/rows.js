@@ -3,9 +3,8 @@
 function buildRows() {
   if (!rowCount()) return;
   $("rows").hidden = false;
-  const { shown } = page.table || { shown: page.rows };
-  if (shown < page.rows) {
-    $("rows-note").textContent = `The first ${thousands(shown)} of ${thousands(page.rows)} rows are here.`;
+  if (page.notes.table) {
+    $("rows-note").textContent = page.notes.table;
     $("rows-note").hidden = false;
   }
   let wait = 0;

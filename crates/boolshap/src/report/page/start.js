@@ -30,20 +30,21 @@ async function readAddress() {
   const text = location.hash.slice(1);
   written = text;
   const parts = new URLSearchParams(text);
-  if (live) await restoreGame(parts);
+  const refused = live ? await restoreGame(parts) : null;
   const wanted = parts.get("bits");
   const bits = wanted !== null && wanted.length === page.features.length && /^[01]+$/.test(wanted) ? bitsOf(wanted) : null;
   const row = parts.has("row") ? Number(parts.get("row")) : 1;
   state.row = null;
   if (rowCount()) await chooseRow(isRow(row) ? row : 1, bits);
   if (!state.row) await chooseBits(bits);
+  if (refused) showError(refused);
   if (wanted !== null && !bits) showError(new Error(`The bits in the address should be ${page.features.length} zeros and ones.`));
   if (parts.has("row") && !isRow(row)) showError(new Error(`There is no row ${parts.get("row")} here.`));
 }
 
 // Without a row: the bits of the address, or all off, or what a report without a table knows.
 function chooseBits(bits) {
-  const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : page.features.map(() => 0);
+  const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
   state.bits = bits || known;
   drawSwitches();
   return explain();
@@ -52,13 +53,15 @@ function chooseBits(bits) {
 async function restoreGame(parts) {
   const game = gameOf({ game: defaults });
   for (const field of GAME) if (parts.has(field)) game[field] = field === "class" ? Number(parts.get(field)) : parts.get(field);
-  if (GAME.every((field) => game[field] === state.game[field])) return;
+  if (GAME.every((field) => game[field] === state.game[field])) return null;
+  let refused = null;
   try {
     await loadGame(game);
   } catch (error) {
-    showError(error);
+    refused = error;
   }
   drawChoices();
+  return refused;
 }
 
 function drawGame() {

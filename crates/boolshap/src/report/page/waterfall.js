@@ -186,5 +186,6 @@ function playerLabel(player) {
   const features = featuresOf[player];
   const ones = features.filter((feature) => state.bits[feature]);
   const said = features.length === 1 ? features : ones;
-  return { name: page.players[player], meaning: said.map((feature) => meaningOf(feature, state.bits[feature])).join(", ") || "none of its values" };
+  const tell = page.game.players === "named" && features.length > 1 ? (feature) => page.features[feature].name : (feature) => meaningOf(feature, state.bits[feature]);
+  return { name: page.players[player], meaning: said.map(tell).join(", ") || "none of its values" };
 }

@@ -1,7 +1,8 @@
 // Texts, numbers and elements: what everything on the page is made of.
 
 const minus = (text) => text.replace(/-/g, "\u2212");
-const playerWord = (n) => (page.game.players === "columns" ? (n === 1 ? "column" : "columns") : n === 1 ? "feature" : "features");
+const PLAYER_WORDS = { features: "feature", columns: "column", named: "player" };
+const playerWord = (n) => PLAYER_WORDS[page.game.players] + (n === 1 ? "" : "s");
 
 function thousands(n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
