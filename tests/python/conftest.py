@@ -6,10 +6,26 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+SMALL_PARENT = """
+import os, resource, subprocess, sys, threading
+def limit():
+    most = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+process = subprocess.Popen(sys.argv[3:], stdout=sys.stderr, preexec_fn=limit)
+timer = threading.Timer(float(sys.argv[2]), process.kill)
+timer.start()
+_, status, usage = os.wait4(process.pid, 0)
+timer.cancel()
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+"""
 
 
 class Command:
@@ -29,6 +45,16 @@ class Command:
 
     def start(self, *arguments, **options):
         return subprocess.Popen(self.line(arguments), cwd=self.folder, text=True, **options)
+
+    def measured(self, *arguments, mebibytes, seconds=120):
+        """Runs in so much address space and time: its exit code, what it said, and the most that it held in MiB. A process
+        counts what its parent held when it was forked, so the parent is a small one and not these tests."""
+        line = [sys.executable, "-S", "-c", SMALL_PARENT, str(mebibytes << 20), str(seconds), *self.line(arguments)]
+        with open(self.folder / "said", "w+") as said:
+            done = subprocess.run(line, cwd=self.folder, stdout=subprocess.PIPE, stderr=said, text=True)
+            said.seek(0)
+            code, kibibytes = map(int, done.stdout.split())
+            return code, said.read(), kibibytes / 1024
 
     def json(self, *arguments):
         return json.loads(self(*arguments, "--json").stdout)

@@ -3,37 +3,12 @@ small is small."""
 
 import os
 import re
-import resource
-import subprocess
-import threading
 import time
 
 import pytest
 
 # The fixture makes files when they are asked for.
 from test_interrupt import NAMES, inputs, write_rows  # noqa: F401
-
-MIB = 1 << 20
-PATIENCE = 120
-
-
-def run_within(boolshap, arguments, mebibytes):
-    """Runs a command in so much address space; gives its exit code, what it said and the most that it held, in MiB."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (mebibytes * MIB, mebibytes * MIB))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-    with open(boolshap.folder / "said", "w+") as said:
-        process = boolshap.start(*arguments, "--threads", 2, stdout=said, stderr=subprocess.STDOUT, preexec_fn=limit)
-        # os.wait4 has no time limit of its own.
-        timer = threading.Timer(PATIENCE, process.kill)
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        return process.returncode, said.read(), usage.ru_maxrss // 1024
 
 
 def words(inputs, line):
@@ -114,7 +89,7 @@ def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
     arguments = words(inputs, line)
     start = time.monotonic()
     # Apply reserves its tables at once.
-    code, said, peak = run_within(boolshap, arguments, 6144 if what == "apply" else 3072)
+    code, said, peak = boolshap.measured(*arguments, "--threads", 2, mebibytes=6144 if what == "apply" else 3072)
     seconds = time.monotonic() - start
     assert code == 1, said
     assert re.search(expected, said), said
@@ -135,7 +110,9 @@ FULL = {
 @pytest.mark.parametrize("what", FULL)
 def test_the_limit_of_memory_ends_the_work(boolshap, inputs, what):
     line, most = FULL[what]
-    code, said, peak = run_within(boolshap, [*words(inputs, line), "--max-memory", most], 6144)
+    code, said, peak = boolshap.measured(
+        *words(inputs, line), "--max-memory", most, "--threads", 2, mebibytes=6144
+    )
     assert code == 1, f"{code}, {peak} MiB: {said[:300]}"
     assert "the memory limit is reached" in said
     assert peak < 1024 * most + 700, "MiB: what comes between two looks is on top"
@@ -169,6 +146,6 @@ def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
         write_rows(made["rows.csv"], NAMES, 300_000)
         write_rows(made["few.csv"], NAMES, 20)
     arguments = words(lambda name: made[name] if name in made else inputs(name), line)
-    code, said, peak = run_within(boolshap, arguments, room)
+    code, said, peak = boolshap.measured(*arguments, "--threads", 2, mebibytes=room)
     assert code == 0, said
     assert peak < most, "MiB"

@@ -142,9 +142,10 @@ def test_classes_and_wrong_usage(boolshap):
     assert "the features are not those of the model" in boolshap("verify", "wide.json", "zero.bsc", code=1).stderr
 
 
-@pytest.mark.parametrize("method, how_far", [("sat", "steps)"), ("walk", "% of the work)")])
-def test_a_limit_of_time_tells_how_far_it_got(boolshap, method, how_far):
-    model(boolshap.folder, 24, 24, 5)
+@pytest.mark.parametrize("method, size, seconds, how_far", [("sat", 18, 3, "steps)"), ("walk", 24, 0.5, "% of the work)")])
+def test_a_limit_of_time_tells_how_far_it_got(boolshap, method, size, seconds, how_far):
+    model(boolshap.folder, size, size, 5)
     boolshap("compile", "m.json", "-o", "c.bsc")
-    said = boolshap("verify", "m.json", "c.bsc", "--method", method, "--timeout", "0.5", code=1)
-    assert "the time limit of 0.5 seconds has passed (after " in said.stderr and said.stderr.strip().endswith(how_far)
+    said = boolshap("verify", "m.json", "c.bsc", "--method", method, "--timeout", seconds, code=1)
+    assert f"the time limit of {seconds} seconds has passed (after " in said.stderr
+    assert said.stderr.strip().endswith(how_far)
