@@ -84,13 +84,19 @@ function drawFlips() {
   });
 }
 
+// The bits after a switch: in a column of several values, switching one on switches its siblings off.
+function switched(feature) {
+  const bits = [...state.bits];
+  const { column } = switches[feature];
+  if (!bits[feature] && column.one_hot) for (const sibling of column.features) bits[sibling] = 0;
+  bits[feature] = 1 - bits[feature];
+  return bits;
+}
+
 const SLOW_ANSWER = 40;
 let late = 0;
 function toggle(feature, start) {
-  const on = 1 - state.bits[feature];
-  const { column } = switches[feature];
-  if (on && column.one_hot) for (const sibling of column.features) state.bits[sibling] = 0;
-  state.bits[feature] = on;
+  state.bits = switched(feature);
   // Switch and answer share one frame; only a slow answer is not waited for.
   clearTimeout(late);
   late = setTimeout(drawSwitches, SLOW_ANSWER);
@@ -101,20 +107,47 @@ function toggle(feature, start) {
 async function explain(start) {
   writeAddress();
   if (!live) return showReportAnswer();
-  const body = { entities: [state.bits], distribution: state.game.distribution, players: state.game.players, flips: true };
-  if (state.game.class !== null && state.game.class !== undefined) body.class = state.game.class;
+  const began = performance.now();
+  const signal = explaining();
+  foreseeing();
   try {
-    const { base_value, explanations } = await ask("api/explain", explaining(), body);
+    const { base_value, explanations } = foreseen.get(state.bits.join("")) || (await ask("api/explain", signal, questionOf([state.bits])));
     page.base_value = base_value;
     clearTimeout(late);
     drawSwitches();
     showAnswer(explanations[0]);
     clearError();
     if (start !== undefined) recordSwitch(start);
+    if (performance.now() - began < QUICK_ANSWER) setTimeout(foresee);
   } catch (error) {
     if (error.name === "AbortError") return;
     dim(true);
     showError(error);
+  }
+}
+
+function questionOf(entities) {
+  const { distribution, players, class: number } = state.game;
+  const question = { entities, distribution, players, flips: true };
+  if (number !== null && number !== undefined) question.class = number;
+  return question;
+}
+
+// Where answers are quick, those to every switch that may come next are asked for together: the next one is then there at once.
+const QUICK_ANSWER = 30;
+const MOST_FORESEEN = 200;
+const foreseeing = latest();
+let foreseen = new Map();
+async function foresee() {
+  foreseen = new Map();
+  const hasValue = (bits) => page.columns.every(({ features, one_hot }) => !one_hot || features.some((feature) => bits[feature]));
+  const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || hasValue(bits));
+  if (!next.length || next.length > MOST_FORESEEN) return;
+  try {
+    const { base_value, explanations } = await ask("api/explain", foreseeing(), questionOf(next));
+    foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]] }]));
+  } catch {
+    // Then they are asked for one by one.
   }
 }
 
@@ -244,6 +277,7 @@ async function loadGame(game) {
   page = await ask(`api/page?${gameQuery(game)}`, changing());
   state.game = gameOf(page);
   chosenGame = { ...state.game };
+  foreseen = new Map();
   drawGame();
 }
 
