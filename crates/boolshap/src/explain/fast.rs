@@ -196,7 +196,7 @@ impl FastEngine {
         with_base.push(Point { at: 0.0, weight: 0.0 });
         let base = AtomicU64::new(0);
         let done = AtomicU64::new(0);
-        let (width, total) = (self.width, rows.len() as u64);
+        let (width, total, silent) = (self.width, rows.len() as u64, watch.silent());
         let block = |workspace: &mut Workspace, index: usize, rows: &[usize], scores: &mut [f64]| {
             watch.step(done.load(Ordering::Relaxed), total)?;
             let points = if index == 0 { &with_base } else { points };
@@ -205,7 +205,7 @@ impl FastEngine {
                 let value = f64::from(u8::from(entities.get(rows[row], var)));
                 (probabilities[var], value - probabilities[var])
             };
-            let last = workspace.integrate(self.arch, &self.tape, points, rows.len(), path);
+            let last = workspace.integrate(self.arch, &self.tape, points, rows.len(), path, &silent)?;
             if index == 0 {
                 base.store(last[lane_of_last(points.len(), rows.len(), 0)].to_bits(), Ordering::Relaxed);
             }

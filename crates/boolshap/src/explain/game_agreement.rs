@@ -207,3 +207,29 @@ fn what_cannot_be_explained_is_refused() {
     assert!(matches!(error, ExplainError::TooManyPlayers { players: 21, limit: 20, .. }));
     assert!(error.to_string().contains("2^21") && error.to_string().contains("--players columns"), "{error}");
 }
+
+/// An entity that takes long is stopped in its middle: each of these takes many times the millisecond it is given, once
+/// the points of its rule are known.
+#[test]
+fn a_single_entity_is_stopped_in_time() {
+    let features = |n: usize| Players::features(&names(n));
+    let uniform = |n: usize| Population::Product(Distribution::uniform(n));
+    let background = |n: usize, count: usize| Population::Background(rows(&features(n), count, &mut Seeded::new(7, 0)));
+    let pair_of: HashMap<String, String> = (0..40).map(|v| (format!("x{v}"), format!("p{}", v / 2))).collect();
+    for (players, population, index) in [
+        (features(6_000), uniform(6_000), Index::Shapley),
+        (features(300), background(300, 5_000), Index::Banzhaf),
+        (features(8_000), background(8_000, 1), Index::Shapley),
+        (features(300), uniform(300), Index::Interaction),
+        (Players::named(&names(40), &pair_of).unwrap(), uniform(40), Index::Shapley),
+    ] {
+        let n = players.feature_count();
+        let circuit = super::fast_agreement::parity(n);
+        let game = Game::new(&circuit, players, population, &Watch::unlimited()).unwrap();
+        let (floats, entity) = (FloatGame::new(&game), Bits::zeros(n, 1));
+        assert!(floats.explain(&entity, index, &Watch::unlimited()).is_ok());
+        let watch = Watch::unlimited().timeout(std::time::Duration::from_millis(1));
+        let found = floats.explain(&entity, index, &watch);
+        assert!(matches!(found, Err(ExplainError::Stopped(_))), "{n} features, {index:?}");
+    }
+}

@@ -22,7 +22,7 @@ use super::subsets::SubsetTable;
 use super::tape::Tape;
 use super::{EntityProblem, ExplainError, Explanation, FastEngine, Game, Index, ScoreTable};
 use crate::data::Bits;
-use crate::lit::{Var, Watch};
+use crate::lit::{Stopped, Var, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,15 +157,16 @@ impl FloatGame {
         let done = AtomicU64::new(0);
         let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
             watch.step(done.load(Ordering::Relaxed), entities.rows() as u64)?;
-            let entity = entities.row(row);
+            let (entity, silent) = (entities.row(row), watch.silent());
             let scores = match &self.form {
                 FloatForm::Paths { engine, starts } => match index {
-                    Index::Shapley => along_paths(engine, starts, &entity, Points::Gauss),
-                    Index::Banzhaf => along_paths(engine, starts, &entity, Points::Half),
-                    Index::Interaction => interactions(engine, starts, &entity),
+                    Index::Shapley => Ok(along_paths(engine, starts, &entity, Points::Gauss, &silent)?),
+                    Index::Banzhaf => Ok(along_paths(engine, starts, &entity, Points::Half, &silent)?),
+                    Index::Interaction => interactions(engine, starts, &entity, &silent)?,
                 },
                 _ => {
-                    let table = self.table(&entity).map_err(|error| error.with_entity(|_| row))?;
+                    let table = self.table(&entity, &silent).map_err(|error| error.with_entity(|_| row))?;
+                    silent.check()?;
                     table.values_of(index).map(|scores| self.all_players(index, scores))
                 }
             };
@@ -192,12 +193,12 @@ impl FloatGame {
     }
 
     /// v of all sets of the players that matter.
-    fn table(&self, entity: &[bool]) -> Result<SubsetTable<f64>, ExplainError> {
+    fn table(&self, entity: &[bool], watch: &Watch<'_>) -> Result<SubsetTable<f64>, ExplainError> {
         match (&self.form, &self.game.form) {
             (FloatForm::Vertices { above, below, starts, playing }, _) => {
-                let mut values = vertices(above, starts, playing, entity);
+                let mut values = vertices(above, starts, playing, entity, watch)?;
                 if let Some(below) = below {
-                    for (value, below) in values.iter_mut().zip(vertices(below, starts, playing, entity)) {
+                    for (value, below) in values.iter_mut().zip(vertices(below, starts, playing, entity, watch)?) {
                         // The label is in [0, 1] where nothing is below it; a problem is told by the check of sums.
                         *value /= below;
                     }
@@ -252,10 +253,13 @@ pub(super) fn pair_place(players: usize, i: usize, j: usize) -> usize {
     i * (2 * players - i - 1) / 2 + j - i - 1
 }
 
+/// Vertices between two looks at the watch.
+const LOOK_AFTER: usize = 64 * LANES;
+
 /// The middle of the path, where every player is in half of the coalitions.
 const HALF: Point = Point { at: 0.5, weight: 1.0 };
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Points {
     Gauss,
     Half,
@@ -268,12 +272,20 @@ fn value_at(engine: &FastEngine, rows: usize, weight: impl Fn(usize, Var) -> f64
     }
     let still = [Point { at: 0.0, weight: 0.0 }];
     let path = |row: usize, place: usize| (weight(row, engine.tape.players[place]), 0.0);
-    let values = engine.with_workspace(|workspace| workspace.integrate(engine.arch, &engine.tape, &still, rows, path));
+    let (tape, watch) = (&engine.tape, Watch::unlimited());
+    let values = engine.with_workspace(|workspace| workspace.integrate(engine.arch, tape, &still, rows, path, &watch));
+    let values = values.expect("nothing stops this");
     std::array::from_fn(|row| if row < rows { values[lane_of_last(1, rows, row)] } else { 0.0 })
 }
 
 /// v of each set of these players, for the circuit of one engine.
-fn vertices(engine: &FastEngine, starts: &Starts, playing: &[usize], entity: &[bool]) -> Vec<f64> {
+fn vertices(
+    engine: &FastEngine,
+    starts: &Starts,
+    playing: &[usize],
+    entity: &[bool],
+    watch: &Watch<'_>,
+) -> Result<Vec<f64>, Stopped> {
     let mut place_of = vec![usize::MAX; engine.width];
     playing.iter().enumerate().for_each(|(place, &player)| place_of[player] = place);
     let places: Vec<usize> = engine.player_of.iter().map(|&player| place_of[player]).collect();
@@ -283,6 +295,9 @@ fn vertices(engine: &FastEngine, starts: &Starts, playing: &[usize], entity: &[b
     for start in 0..starts.len() {
         let share = starts.share(start);
         for (first, chunk) in values.chunks_mut(LANES).enumerate().map(|(chunk, values)| (chunk * LANES, values)) {
+            if first % LOOK_AFTER == 0 {
+                watch.check()?;
+            }
             let at = value_at(engine, chunk.len(), |row, var| match (first + row) >> place_of_var[var.index()] & 1 {
                 1 => f64::from(u8::from(entity[var.index()])),
                 _ => starts.float(start, var.index()),
@@ -290,7 +305,7 @@ fn vertices(engine: &FastEngine, starts: &Starts, playing: &[usize], entity: &[b
             chunk.iter_mut().zip(at).for_each(|(value, at)| *value += share * at);
         }
     }
-    values
+    Ok(values)
 }
 
 /// Where a start's path leads from, and how far, for each variable of the tape; and how many players move.
@@ -329,32 +344,47 @@ fn along_paths(
     starts: &Starts,
     entity: &[bool],
     points: Points,
-) -> Result<Vec<f64>, EntityProblem> {
+    watch: &Watch<'_>,
+) -> Result<Vec<f64>, Stopped> {
     let mut scores = vec![0.0; engine.width];
     if engine.tape.constant().is_some() {
         return Ok(scores);
     }
     for block in start_paths(engine, starts, entity).chunks(LANES) {
-        let gauss = engine.rule(block[block.len() - 1].moving.div_ceil(2));
-        let points = if points == Points::Gauss { &gauss[..] } else { &[HALF] };
+        watch.check()?;
+        let gauss;
+        let points = match points {
+            Points::Gauss => {
+                gauss = engine.rule(block[block.len() - 1].moving.div_ceil(2));
+                &gauss[..]
+            }
+            Points::Half => &[HALF],
+        };
         engine.with_workspace(|workspace| {
-            workspace.integrate(engine.arch, &engine.tape, points, block.len(), |row, var| block[row].path[var]);
+            let path = |row: usize, var: usize| block[row].path[var];
+            workspace.integrate(engine.arch, &engine.tape, points, block.len(), path, watch)?;
             for (row, StartPath { share, path, .. }) in block.iter().enumerate() {
                 for (var, &player) in engine.player_of.iter().enumerate() {
                     scores[player] += share * path[var].1 * workspace.integral(row, var);
                 }
             }
-        });
+            Ok::<(), Stopped>(())
+        })?;
     }
     Ok(scores)
 }
 
 /// The interactions of all pairs: the lanes are players that are in, or out.
-fn interactions(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Result<Vec<f64>, EntityProblem> {
+fn interactions(
+    engine: &FastEngine,
+    starts: &Starts,
+    entity: &[bool],
+    watch: &Watch<'_>,
+) -> Result<Result<Vec<f64>, EntityProblem>, Stopped> {
     let players = engine.width;
     let mut scores = vec![0.0; players * players.saturating_sub(1) / 2];
     if engine.tape.constant().is_some() {
-        return Ok(scores);
+        return Ok(Ok(scores));
     }
     // What each player's contribution gains between coming first and coming last.
     let mut gains = vec![0.0; players];
@@ -362,33 +392,37 @@ fn interactions(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Result
         engine.with_workspace(|workspace| {
             for (at, sign) in [(0.0, -1.0), (1.0, 1.0)] {
                 let end = [Point { at, weight: 1.0 }];
-                workspace.integrate(engine.arch, &engine.tape, &end, 1, |_, var| path[var]);
+                workspace.integrate(engine.arch, &engine.tape, &end, 1, |_, var| path[var], watch)?;
                 for (var, &player) in engine.player_of.iter().enumerate() {
                     gains[player] += sign * share * path[var].1 * workspace.integral(0, var);
                 }
             }
-        });
+            Ok::<(), Stopped>(())
+        })?;
         let mut movers: Vec<usize> =
             engine.player_of.iter().zip(&path).filter(|(_, (_, by))| *by != 0.0).map(|(&player, _)| player).collect();
         movers.sort_unstable();
         movers.dedup();
         let points = engine.rule((moving - 1).div_ceil(2).max(1));
         for block in movers.chunks(LANES / 2) {
+            watch.check()?;
             engine.with_workspace(|workspace| {
-                workspace.integrate(engine.arch, &engine.tape, &points, 2 * block.len(), |row, var| {
+                let path_of = |row: usize, var: usize| {
                     let (from, by) = path[var];
                     match engine.player_of[var] == block[row / 2] {
                         true => (from + by * (row % 2) as f64, 0.0),
                         false => (from, by),
                     }
-                });
+                };
+                workspace.integrate(engine.arch, &engine.tape, &points, 2 * block.len(), path_of, watch)?;
                 for (row, &one) in block.iter().enumerate() {
                     for (var, &other) in engine.player_of.iter().enumerate().filter(|(_, other)| **other > one) {
                         let gain = workspace.integral(2 * row + 1, var) - workspace.integral(2 * row, var);
                         scores[pair_place(players, one, other)] += share * path[var].1 * gain;
                     }
                 }
-            });
+                Ok::<(), Stopped>(())
+            })?;
         }
     }
     let mut sums = vec![0.0; players];
@@ -401,8 +435,8 @@ fn interactions(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Result
         // So that a NaN fails as well.
         if difference.abs() > Explanation::TOLERANCE || difference.is_nan() {
             let (sum, gain) = (sum.to_string(), gain.to_string());
-            return Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain });
+            return Ok(Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain }));
         }
     }
-    Ok(scores)
+    Ok(Ok(scores))
 }

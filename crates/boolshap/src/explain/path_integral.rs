@@ -9,7 +9,11 @@
 use super::lanes::{Buffer, Dispatch, LANES, LaneWork, Lanes};
 use super::quadrature::Point;
 use super::tape::Tape;
+use crate::lit::{Stopped, Watch};
 use pulp::{Arch, Simd, bytemuck};
+
+/// So many nodes are swept between two looks at the watch: a millisecond or two.
+const LOOK_AFTER: usize = 1 << 18;
 
 /// Memory to integrate in, kept from one block to the next.
 pub(super) struct Workspace {
@@ -40,7 +44,8 @@ impl Workspace {
         points: &[Point],
         rows: usize,
         path: impl Fn(usize, usize) -> (f64, f64),
-    ) -> Lanes {
+        watch: &Watch<'_>,
+    ) -> Result<Lanes, Stopped> {
         let spread = LANES / rows.next_power_of_two();
         for (player, (from, by)) in self.from.lanes_mut().iter_mut().zip(self.by.lanes_mut()).enumerate() {
             for row in 0..rows {
@@ -53,7 +58,7 @@ impl Workspace {
             by[rows * spread..].fill(0.0);
         }
         self.sums.lanes_mut().fill([0.0; LANES]);
-        arch.dispatch(Dispatch(Integral { workspace: self, tape, points, rows, spread }))
+        arch.dispatch(Dispatch(Integral { workspace: self, tape, points, rows, spread, watch }))
     }
 
     /// The integral of a player for an entity of the block, after [`Workspace::integrate`].
@@ -75,16 +80,17 @@ struct Integral<'a> {
     rows: usize,
     /// How many lanes an entity has.
     spread: usize,
+    watch: &'a Watch<'a>,
 }
 
 impl LaneWork for Integral<'_> {
-    type Output = Lanes;
+    type Output = Result<Lanes, Stopped>;
 
     #[inline(always)]
-    fn run<S: Simd, const R: usize>(self, simd: S) -> Lanes {
-        let Integral { workspace, tape, points, rows, spread } = self;
+    fn run<S: Simd, const R: usize>(self, simd: S) -> Result<Lanes, Stopped> {
+        let Integral { workspace, tape, points, rows, spread, watch } = self;
         let Workspace { slots, weights, slopes, from, by, sums } = workspace;
-        let mut last = [0.0; LANES];
+        let (mut last, mut swept) = ([0.0; LANES], 0);
         for points in points.chunks(spread) {
             let at: Lanes = std::array::from_fn(|lane| points.get(lane % spread).map_or(0.0, |point| point.at));
             let paths = from.lanes().iter().zip(by.lanes()).zip(&tape.one_hot);
@@ -103,6 +109,11 @@ impl LaneWork for Integral<'_> {
                 slots.registers::<S, R>(),
                 slopes.registers::<S, R>(),
             );
+            swept += tape.nodes();
+            if swept >= LOOK_AFTER {
+                watch.check()?;
+                swept = 0;
+            }
             last.copy_from_slice(bytemuck::cast_slice::<S::f64s, f64>(&value));
             for (sums, slopes) in sums.lanes_mut().iter_mut().zip(slopes.lanes()) {
                 if spread == 1 {
@@ -118,6 +129,6 @@ impl LaneWork for Integral<'_> {
                 }
             }
         }
-        last
+        Ok(last)
     }
 }
