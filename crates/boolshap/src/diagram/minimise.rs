@@ -15,7 +15,6 @@ use super::manager::SddManager;
 use super::rotate::{ElementLimit, Move};
 use super::vtree::VtreeId;
 use crate::lit::Watch;
-use std::time::{Duration, Instant};
 
 /// Limits on the search.
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +25,11 @@ pub struct MinimiseOptions {
     pub worthwhile: f64,
     /// At most this many passes.
     pub max_passes: usize,
-    /// Ends the search, with what has been reached, after this time; it is looked at between moves.
-    pub time_limit: Option<Duration>,
 }
 
 impl Default for MinimiseOptions {
     fn default() -> Self {
-        MinimiseOptions { max_growth: 1.5, worthwhile: 0.01, max_passes: usize::MAX, time_limit: None }
+        MinimiseOptions { max_growth: 1.5, worthwhile: 0.01, max_passes: usize::MAX }
     }
 }
 
@@ -43,10 +40,8 @@ pub struct Minimised {
     pub size_before: usize,
     /// The live size after.
     pub size_after: usize,
-    /// How many passes were made, the last perhaps in part.
+    /// How many passes were made.
     pub passes: usize,
-    /// Whether the search's own time limit ended it.
-    pub out_of_time: bool,
 }
 
 /// Two nodes of a fragment that is being walked.
@@ -78,38 +73,25 @@ impl SddManager {
     /// Searches for a vtree on which the live diagrams are smaller. If the watch stops it, the manager is valid and no
     /// larger than before.
     pub fn minimise(&mut self, options: &MinimiseOptions, watch: &Watch<'_>) -> Result<Minimised, DiagramError> {
-        let deadline = options.time_limit.map(|limit| Instant::now() + limit);
-        let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let size_before = self.live_size();
-        let (mut passes, mut out_of_time) = (0, false);
-        while passes < options.max_passes && !out_of_time && self.live_size() > 0 {
+        let mut passes = 0;
+        while passes < options.max_passes && self.live_size() > 0 {
             let at_start = self.live_size();
             passes += 1;
             for vtree in self.vtree.post_order() {
-                out_of_time |= late();
-                if out_of_time {
-                    break;
-                }
-                self.improve(vtree, true, options.max_growth, &late, watch)?;
-                self.improve(vtree, false, options.max_growth, &late, watch)?;
+                self.improve(vtree, true, options.max_growth, watch)?;
+                self.improve(vtree, false, options.max_growth, watch)?;
             }
             let gained = at_start - self.live_size();
             if gained == 0 || (gained as f64) < options.worthwhile * at_start as f64 {
                 break;
             }
         }
-        Ok(Minimised { size_before, size_after: self.live_size(), passes, out_of_time })
+        Ok(Minimised { size_before, size_after: self.live_size(), passes })
     }
 
     /// Walks one fragment of a vtree node and leaves it at its best.
-    fn improve(
-        &mut self,
-        root: VtreeId,
-        left: bool,
-        max_growth: f64,
-        late: &impl Fn() -> bool,
-        watch: &Watch<'_>,
-    ) -> Result<(), Halt> {
+    fn improve(&mut self, root: VtreeId, left: bool, max_growth: f64, watch: &Watch<'_>) -> Result<(), Halt> {
         let Some((left_child, right_child)) = self.vtree.children(root) else { return Ok(()) };
         let child = if left { left_child } else { right_child };
         if self.vtree.children(child).is_none() {
@@ -124,7 +106,7 @@ impl SddManager {
         let mut outcome = Ok(());
         for direction in [1, -1] {
             here = self.walk_to(here, 0, false);
-            while forward + backward < ARRANGEMENTS - 1 && !late() {
+            while forward + backward < ARRANGEMENTS - 1 {
                 let (step, next) = here.next(self, direction);
                 outcome = self.try_move(step, most, watch);
                 if outcome.is_err() {
