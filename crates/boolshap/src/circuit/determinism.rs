@@ -11,7 +11,8 @@ use super::{Circuit, Node, NodeId};
 use crate::lit::{Stopped, Var, Watch};
 use std::collections::{HashMap, HashSet};
 
-/// How many nodes are looked at for literals in all, a few seconds' worth: chains of gates would take quadratic time.
+/// How many nodes and literals are looked at in all, a few seconds' worth: chains of gates, and gates of many children,
+/// would take quadratic time.
 const MAX_LOOKS: u64 = 1 << 26;
 
 /// What a [determinism](determinism) check may spend.
@@ -71,7 +72,7 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
             continue;
         }
         watch.check()?;
-        if exclude_each_other(circuit, children, &mut looks_left) {
+        if exclude_each_other(circuit, children, &mut looks_left, watch)? {
             continue;
         }
         let variables = below.set(node).iter().map(|word| word.count_ones() as usize).sum();
@@ -87,7 +88,8 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
         let variables = members(set);
         let order = subcircuit(circuit, &gates);
         let words = 1u64 << variables.len().saturating_sub(6);
-        match steps_left.checked_sub(words.saturating_mul(order.len() as u64)) {
+        let steps = order.iter().map(|&id| 1 + circuit.node(id).children().count() as u64).sum::<u64>();
+        match steps_left.checked_sub(words.saturating_mul(steps)) {
             Some(left) => steps_left = left,
             None => {
                 undecided.get_or_insert((gates[0], variables.len()));
@@ -105,15 +107,30 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
 }
 
 /// Whether every two of these nodes imply contradicting literals, as far as the looks that are left show.
-fn exclude_each_other(circuit: &Circuit, nodes: &[NodeId], looks_left: &mut u64) -> bool {
+fn exclude_each_other(
+    circuit: &Circuit,
+    nodes: &[NodeId],
+    looks_left: &mut u64,
+    watch: &Watch<'_>,
+) -> Result<bool, Stopped> {
     let implied: Vec<HashSet<usize>> = nodes.iter().map(|&node| implied_literals(circuit, node, looks_left)).collect();
-    (1..implied.len()).all(|one| {
-        implied[..one].iter().all(|other| {
-            let (few, many) =
-                if other.len() < implied[one].len() { (other, &implied[one]) } else { (&implied[one], other) };
-            few.iter().any(|code| many.contains(&(code ^ 1)))
-        })
-    })
+    for (one, own) in implied.iter().enumerate() {
+        watch.check()?;
+        let mut looks = 0;
+        let mut excludes = |other: &HashSet<usize>| {
+            let (few, many) = if other.len() < own.len() { (other, own) } else { (own, other) };
+            few.iter().any(|code| {
+                looks += 1;
+                many.contains(&(code ^ 1))
+            })
+        };
+        let all = implied[..one].iter().all(&mut excludes);
+        *looks_left = looks_left.saturating_sub(looks);
+        if !all || *looks_left == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Codes of literals that hold whenever the node does: those met going down through and-gates.
@@ -200,18 +217,22 @@ fn find_overlap(
         }
         for &node in gates {
             let Node::Or(children) = circuit.node(node) else { continue };
+            let mut before = 0;
             for (index, one) in children.iter().enumerate() {
-                for other in &children[..index] {
-                    let both = value[one.index()] & value[other.index()] & used;
-                    if both != 0 {
-                        let number = word * 64 + u64::from(both.trailing_zeros());
-                        let mut witness = vec![false; circuit.variables()];
-                        for (place, var) in variables.iter().enumerate() {
-                            witness[var.index()] = number >> place & 1 == 1;
-                        }
-                        return Ok(Some(Violation::Overlap { node, children: (*other, *one), witness }));
-                    }
+                let both = before & value[one.index()] & used;
+                before |= value[one.index()];
+                if both == 0 {
+                    continue;
                 }
+                let lane = both.trailing_zeros();
+                let other = children[..index].iter().find(|other| value[other.index()] >> lane & 1 == 1);
+                let other = *other.expect("one of those before is true there");
+                let number = word * 64 + u64::from(lane);
+                let mut witness = vec![false; circuit.variables()];
+                for (place, var) in variables.iter().enumerate() {
+                    witness[var.index()] = number >> place & 1 == 1;
+                }
+                return Ok(Some(Violation::Overlap { node, children: (other, *one), witness }));
             }
         }
     }
@@ -317,6 +338,24 @@ mod tests {
         assert_eq!(decide(&with(overlapping), Effort::default()), Determinism::Fails(violation));
         let literals_only = Effort { max_variables: 0, max_steps: 0 };
         assert_eq!(decide(&with(exclusive), literals_only), Determinism::Holds);
+    }
+
+    #[test]
+    fn children_that_are_not_neighbours_are_compared() {
+        let mut builder = CircuitBuilder::new(3).unwrap();
+        let [x, y, z] = [0, 1, 2].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let not_x = builder.literal(Var::new(0).negative()).unwrap();
+        let [first, last] = [[x, y], [x, z]].map(|pair| builder.and(&pair).unwrap());
+        let root = builder.or(&[first, not_x, last]).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let violation = Violation::Overlap { node: root, children: (first, last), witness: vec![true; 3] };
+        assert_eq!(decide(&circuit, Effort::default()), Determinism::Fails(violation));
+        let none = Effort { max_variables: 0, max_steps: 0 };
+        assert_eq!(decide(&circuit, none), Determinism::Undecided { node: root, variables: 3 });
+        // Two nodes and one literal, and one look must be left; what was not looked at proves nothing.
+        for (mut looks, proved) in [(2, false), (3, false), (4, true)] {
+            assert_eq!(exclude_each_other(&circuit, &[x, not_x], &mut looks, &Watch::unlimited()), Ok(proved));
+        }
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub struct NamedCircuit {
     pub provenance: BTreeMap<String, serde_json::Value>,
 }
 
+/// What the compiler and nobody else says of a circuit: which class it is of, how it was made, that it was proved equal to
+/// the network, that it is smooth.
+const OWN_FACTS: [&str; 4] = ["class", "route", "verified", "smooth"];
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -66,6 +70,8 @@ impl NamedCircuit {
         named.binariser = model.binariser.clone();
         named.marginals = model.marginals.clone();
         named.provenance = model.provenance.clone();
+        // What is said of a circuit, a model cannot say.
+        OWN_FACTS.iter().for_each(|fact| drop(named.provenance.remove(*fact)));
         Ok(named)
     }
 
