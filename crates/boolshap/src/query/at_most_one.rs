@@ -7,9 +7,9 @@ use crate::formula::Solver;
 use crate::lit::{Lit, Watch};
 
 /// Fails with an entity on which two children of an or-gate are true.
-pub(super) fn check(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), QueryError> {
-    let mut clauses = Clauses::new(circuit.variables());
-    let literals = clauses.circuit(circuit);
+pub(super) fn check(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Result<(), QueryError> {
+    let mut clauses = Clauses::new(circuit.variables(), max_clauses, watch);
+    let literals = clauses.circuit(circuit)?;
     let mut questions = Vec::new();
     for id in circuit.reachable() {
         if let Node::Or(children) = circuit.node(id) {

@@ -3,27 +3,49 @@
 //!
 //! A gate asks whether a weighted sum of literals reaches a number. It is worked off input by input: "the rest reaches r"
 //! is "if the next literal holds then the rest behind it reaches r - w else r", true or false as soon as the rest can no
-//! longer change it, and the same question is asked once. That is a pseudo-Boolean constraint as its decision diagram
-//! (Eén and Sörensson, "Translating Pseudo-Boolean Constraints into SAT", 2006), for weights +-1 a sequential counter. An
+//! longer change it. An answer holds for a whole interval of sums between which no rest makes a difference, and is made
+//! once for all of them. That is a pseudo-Boolean constraint as its decision diagram (Eén and Sörensson, "Translating
+//! Pseudo-Boolean Constraints into SAT", 2006; Abío et al., "A New Look at BDDs for Pseudo-Boolean Constraints", 2012), for
+//! weights +-1 a sequential counter. Weights without structure can make it exponential: there is a limit of clauses. An
 //! argmax asks whether the difference of two scores reaches 0, or 1 where the other class wins a draw. Nothing here uses
 //! the compilers' gates, nor how they turn classes into gates.
 
 use super::QueryError;
 use crate::circuit::{Circuit, Node, NodeId};
+use crate::lit::Watch;
 use crate::model::{Network, Output};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// Questions between two looks at the watch.
+const LOOK_AFTER: usize = 1 << 12;
 
 /// Clauses in DIMACS numbers. Variables 1 to `features` are the features.
-pub(super) struct Clauses {
+pub(super) struct Clauses<'a> {
     pub(super) list: Vec<Vec<i32>>,
     variables: i32,
     truth: i32,
+    limit: usize,
+    watch: Watch<'a>,
+    asked: usize,
 }
 
-impl Clauses {
-    pub(super) fn new(features: usize) -> Self {
+impl<'a> Clauses<'a> {
+    /// None yet, and at most so many.
+    pub(super) fn new(features: usize, limit: usize, watch: &Watch<'a>) -> Self {
         let truth = features as i32 + 1;
-        Clauses { list: vec![vec![truth]], variables: truth, truth }
+        Clauses { list: vec![vec![truth]], variables: truth, truth, limit, watch: watch.silent(), asked: 0 }
+    }
+
+    /// Fails if there are too many clauses, or it takes too long.
+    fn check(&mut self) -> Result<(), QueryError> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(LOOK_AFTER) {
+            self.watch.check()?;
+        }
+        match self.list.len() > self.limit || self.variables > i32::MAX / 2 {
+            true => Err(QueryError::TooManyClauses { limit: self.limit }),
+            false => Ok(()),
+        }
     }
 
     fn fresh(&mut self) -> i32 {
@@ -80,32 +102,40 @@ impl Clauses {
     }
 
     /// A literal that is true when the weights of the literals that hold reach this sum.
-    fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> i32 {
+    fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
         // Behind each term, what the rest can give at most.
         let mut rest: Vec<i128> = vec![0; terms.len() + 1];
         for place in (0..terms.len()).rev() {
             rest[place] = rest[place + 1] + terms[place].0 as i128;
         }
-        let mut known: HashMap<(usize, i128), i32> = HashMap::new();
+        // Answers by place: from the least sum of an interval to its greatest, and the literal.
+        let mut known: Vec<BTreeMap<i128, (i128, i32)>> = vec![BTreeMap::new(); terms.len() + 1];
+        let (yes, no) = (self.constant(true), self.constant(false));
+        let answer = |known: &[BTreeMap<i128, (i128, i32)>], (place, sum): (usize, i128)| match sum {
+            ..=0 => Some((i128::MIN, 0, yes)),
+            _ if sum > rest[place] => Some((rest[place] + 1, i128::MAX, no)),
+            _ => {
+                let before = known[place].range(..=sum).next_back();
+                before.filter(|(_, (to, _))| sum <= *to).map(|(&from, &(to, literal))| (from, to, literal))
+            }
+        };
         // Questions whose answers are waited for stay on the stack.
         let mut stack = vec![(0, sum)];
-        let answer = |clauses: &Clauses, known: &HashMap<(usize, i128), i32>, (place, sum): (usize, i128)| match sum {
-            ..=0 => Some(clauses.constant(true)),
-            _ if sum > rest[place] => Some(clauses.constant(false)),
-            _ => known.get(&(place, sum)).copied(),
-        };
         while let Some(&question) = stack.last() {
-            if answer(self, &known, question).is_some() {
+            self.check()?;
+            if answer(&known, question).is_some() {
                 stack.pop();
                 continue;
             }
             let (place, sum) = question;
-            let (weight, literal) = terms[place];
-            let (with, without) = ((place + 1, sum - weight as i128), (place + 1, sum));
-            match (answer(self, &known, with), answer(self, &known, without)) {
+            let (weight, literal) = (terms[place].0 as i128, terms[place].1);
+            let (with, without) = ((place + 1, sum - weight), (place + 1, sum));
+            match (answer(&known, with), answer(&known, without)) {
                 (Some(hi), Some(lo)) => {
-                    let choice = self.choice(literal, hi, lo);
-                    known.insert(question, choice);
+                    let choice = self.choice(literal, hi.2, lo.2);
+                    let from = hi.0.saturating_add(weight).max(lo.0);
+                    let to = hi.1.saturating_add(weight).min(lo.1);
+                    known[place].insert(from, (to, choice));
                 }
                 (hi, lo) => {
                     stack.extend(hi.is_none().then_some(with));
@@ -113,7 +143,7 @@ impl Clauses {
                 }
             }
         }
-        answer(self, &known, (0, sum)).expect("the first question is answered last")
+        Ok(answer(&known, (0, sum)).expect("the first question is answered last").2)
     }
 
     /// The weighted sum of signs +1 and -1 of these literals, plus a constant, is at least 0.
@@ -132,7 +162,7 @@ impl Clauses {
             .collect();
         // Large weights first decide most.
         terms.sort_by_key(|&(weight, _)| std::cmp::Reverse(weight));
-        Ok(self.reaches(&terms, total as i128 - constant))
+        self.reaches(&terms, total as i128 - constant)
     }
 
     /// A literal that is true when the network's answer is this class.
@@ -167,9 +197,10 @@ impl Clauses {
     }
 
     /// A literal for each node that the root reaches, true when the node is.
-    pub(super) fn circuit(&mut self, circuit: &Circuit) -> HashMap<NodeId, i32> {
+    pub(super) fn circuit(&mut self, circuit: &Circuit) -> Result<HashMap<NodeId, i32>, QueryError> {
         let mut literals: HashMap<NodeId, i32> = HashMap::new();
         for id in circuit.reachable() {
+            self.check()?;
             let literal = match circuit.node(id) {
                 Node::Constant(value) => self.constant(value),
                 Node::Literal(lit) => lit.to_dimacs(),
@@ -185,6 +216,6 @@ impl Clauses {
             };
             literals.insert(id, literal);
         }
-        literals
+        Ok(literals)
     }
 }

@@ -39,13 +39,21 @@ pub enum QueryError {
         /// The limit.
         limit: f64,
     },
-    /// The walk met more pairs than allowed.
-    #[error(
-        "the walk has met {limit} pairs of a node and partial sums after {depth} of {variables} variables, its limit"
-    )]
-    TooManyPairs {
+    /// More inputs than can all be tried.
+    #[error("{inputs} inputs are more than the {limit} of which all combinations are tried")]
+    TooManyInputs {
+        /// How many inputs there are.
+        inputs: usize,
         /// The limit.
         limit: usize,
+    },
+    /// The walk met more pairs than allowed.
+    #[error(
+        "the walk has met {pairs} pairs of a node and partial sums after {depth} of {variables} variables, its limit"
+    )]
+    TooManyPairs {
+        /// How many it met.
+        pairs: usize,
         /// How far it got.
         depth: usize,
         /// How far it would have gone.
@@ -60,11 +68,9 @@ pub enum QueryError {
     /// Weights that the walk or the solver cannot sum up.
     #[error("the weights of the network are too large for this method")]
     LargeWeights,
-    /// A circuit that makes more clauses than the solver should be given.
-    #[error("the circuit has {nodes} nodes, more than the {limit} that the solver is given")]
-    TooManyNodes {
-        /// The nodes.
-        nodes: usize,
+    /// A question of more clauses than the solver is given.
+    #[error("the question has more than {limit} clauses, the limit of what the solver is given")]
+    TooManyClauses {
         /// The limit.
         limit: usize,
     },

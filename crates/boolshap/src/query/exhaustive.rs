@@ -4,7 +4,7 @@
 //! speak of the six only have their word computed once and for all; above them, a decision on a fixed variable is a step to
 //! one child, and a gate is computed from its children as far as they are needed. For an ordered diagram that is one path
 //! for each word. The network is evaluated by [`Evaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
-//! network and the circuit's part above, shared among threads.
+//! network and the edges of the circuit's part above, shared among threads.
 
 use super::verify::{Counterexample, in_order};
 use super::{QueryError, VerifyOptions};
@@ -17,6 +17,8 @@ use rayon::prelude::*;
 const MAX_INPUTS: usize = 30;
 /// A task of a thread is this many words.
 const TASK: usize = 1 << 10;
+/// Steps between two looks at the watch.
+const LOOK_AFTER: usize = 1 << 22;
 
 /// An entity on which they part, if there is one.
 pub(super) fn compare(
@@ -27,6 +29,9 @@ pub(super) fn compare(
     watch: &Watch<'_>,
 ) -> Result<Option<Counterexample>, QueryError> {
     let inputs = network.inputs();
+    if inputs > MAX_INPUTS {
+        return Err(QueryError::TooManyInputs { inputs, limit: MAX_INPUTS });
+    }
     let order = in_order(circuit);
     let (high, low) = order.split_at(inputs - inputs.min(LOW_VARIABLES.len()));
     let table = LowTable::new(circuit, low);
@@ -35,12 +40,13 @@ pub(super) fn compare(
         Output::Step(gate) => gate.weights().len(),
         Output::Argmax(scores) => scores.iter().map(|score| score.weights().len()).sum(),
     };
-    let words = 2f64.powi(high.len() as i32);
-    let steps = words * (weights + last + table.above(circuit)) as f64;
-    if inputs > MAX_INPUTS || steps > options.max_steps {
+    let words = 1usize << high.len();
+    let each = weights + last + table.above(circuit, low);
+    let steps = words as f64 * each as f64;
+    if steps > options.max_steps {
         return Err(QueryError::TooManySteps { inputs, steps, limit: options.max_steps });
     }
-    let words = 1usize << high.len();
+    let look_after = (LOOK_AFTER / each.max(1)).max(1);
     let tasks = words.div_ceil(TASK);
     let done = std::sync::atomic::AtomicU64::new(0);
     let found = (0..tasks).into_par_iter().map(|task| -> Result<Option<Counterexample>, QueryError> {
@@ -50,6 +56,9 @@ pub(super) fn compare(
         let mut values = vec![0u64; inputs];
         low.iter().zip(LOW_VARIABLES).for_each(|(var, word)| values[var.index()] = word);
         for word in task * TASK..words.min((task + 1) * TASK) {
+            if word % look_after == 0 {
+                watch.check()?;
+            }
             for (bit, var) in high.iter().enumerate() {
                 values[var.index()] = if word >> bit & 1 == 1 { !0 } else { 0 };
             }
@@ -108,13 +117,17 @@ impl LowTable {
         LowTable { words }
     }
 
-    /// How many nodes a word can make it look at.
-    fn above(&self, circuit: &Circuit) -> usize {
-        let upper = circuit.reachable().into_iter().filter(|id| self.words[id.index()].is_none());
-        let upper: Vec<NodeId> = upper.collect();
-        match upper.iter().all(|&id| matches!(circuit.node(id), Node::Decision { .. } | Node::Literal(_))) {
+    /// How many steps a word can take above.
+    fn above(&self, circuit: &Circuit, low: &[Var]) -> usize {
+        let upper = || circuit.reachable().into_iter().filter(|id| self.words[id.index()].is_none());
+        let is_step = |id: NodeId| match circuit.node(id) {
+            Node::Decision { var, .. } => !low.contains(&var),
+            Node::Literal(_) => true,
+            _ => false,
+        };
+        match upper().all(is_step) {
             true => circuit.variables(),
-            false => upper.len(),
+            false => upper().map(|id| 1 + circuit.node(id).children().count()).sum(),
         }
     }
 }
@@ -126,7 +139,15 @@ struct Above<'a> {
     /// Gates that are done for this word: their number, and their word.
     done: Vec<(u32, u64)>,
     turn: u32,
-    waiting: Vec<NodeId>,
+    waiting: Vec<Waiting>,
+}
+
+/// A gate on the way: how many of its children were looked at, and what they are together.
+struct Waiting {
+    id: NodeId,
+    looked_at: usize,
+    all: u64,
+    any: u64,
 }
 
 impl<'a> Above<'a> {
@@ -159,41 +180,36 @@ impl<'a> Above<'a> {
 
     fn word(&mut self, root: NodeId, values: &[u64]) -> u64 {
         self.turn += 1;
-        self.waiting.clear();
-        self.waiting.push(root);
-        while let Some(&id) = self.waiting.last() {
-            let id = self.settle(id, values);
-            if self.known(id, values).is_some() {
-                self.waiting.pop();
-                continue;
-            }
-            let node = self.circuit.node(id);
-            let mut all = !0;
-            let mut any = 0;
+        let root = self.settle(root, values);
+        if self.known(root, values).is_none() {
+            self.waiting.push(Waiting { id: root, looked_at: 0, all: !0, any: 0 });
+        }
+        while let Some(Waiting { id, mut looked_at, mut all, mut any }) = self.waiting.pop() {
+            let (node, branches);
+            node = self.circuit.node(id);
+            let children: &[NodeId] = match node {
+                Node::And(children) | Node::Or(children) => children,
+                Node::Decision { lo, hi, .. } => {
+                    branches = [lo, hi];
+                    &branches
+                }
+                Node::Constant(_) | Node::Literal(_) => unreachable!("known at once"),
+            };
             let mut missing = None;
-            for child in node.children() {
-                match self.known(self.settle(child, values), values) {
-                    Some(word) => {
-                        all &= word;
-                        any |= word;
-                    }
-                    None => missing = Some(child),
-                }
-                let decided = match node {
-                    Node::And(_) => all == 0,
-                    Node::Or(_) => any == !0,
-                    _ => false,
-                };
-                if decided {
-                    missing = None;
+            while let Some(&child) = children.get(looked_at) {
+                let child = self.settle(child, values);
+                let Some(word) = self.known(child, values) else {
+                    missing = Some(child);
                     break;
-                }
-                if missing.is_some() {
+                };
+                (all, any, looked_at) = (all & word, any | word, looked_at + 1);
+                if matches!(node, Node::And(_)) && all == 0 || matches!(node, Node::Or(_)) && any == !0 {
                     break;
                 }
             }
             if let Some(child) = missing {
-                self.waiting.push(child);
+                self.waiting.push(Waiting { id, looked_at, all, any });
+                self.waiting.push(Waiting { id: child, looked_at: 0, all: !0, any: 0 });
                 continue;
             }
             let at = |child: NodeId| self.known(self.settle(child, values), values).expect("no child is missing");
@@ -207,9 +223,7 @@ impl<'a> Above<'a> {
                 Node::Constant(_) | Node::Literal(_) => unreachable!("known at once"),
             };
             self.done[id.index()] = (self.turn, word);
-            self.waiting.pop();
         }
-        let root = self.settle(root, values);
         self.known(root, values).expect("the root is done last")
     }
 }

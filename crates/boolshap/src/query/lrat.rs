@@ -8,24 +8,33 @@
 //! Verification", CADE 2017.
 
 use super::QueryError;
+use crate::lit::Watch;
 use std::collections::HashMap;
 use std::io::BufRead;
+
+/// Lines between two looks at the watch.
+const LOOK_AFTER: usize = 1 << 12;
 
 /// Checks that a proof in LRAT format shows these clauses, numbered from 1, to be contradictory.
 ///
 /// ```
+/// use boolshap::lit::Watch;
 /// use boolshap::query::check_lrat;
 /// let clauses = [vec![1, 2], vec![-1, 2], vec![-2]];
-/// assert!(check_lrat(&clauses, "4 2 0 1 2 0\n5 0 4 3 0\n".as_bytes()).is_ok());
-/// assert!(check_lrat(&clauses, "5 0 4 3 0\n".as_bytes()).is_err());
+/// let watch = &Watch::unlimited();
+/// assert!(check_lrat(&clauses, "4 2 0 1 2 0\n5 0 4 3 0\n".as_bytes(), watch).is_ok());
+/// assert!(check_lrat(&clauses, "5 0 4 3 0\n".as_bytes(), watch).is_err());
 /// ```
-pub fn check_lrat(clauses: &[Vec<i32>], proof: impl BufRead) -> Result<(), QueryError> {
+pub fn check_lrat(clauses: &[Vec<i32>], proof: impl BufRead, watch: &Watch<'_>) -> Result<(), QueryError> {
     let mut known: HashMap<u64, Vec<i32>> =
         clauses.iter().enumerate().map(|(index, clause)| (index as u64 + 1, clause.clone())).collect();
     let variables = clauses.iter().flatten().map(|literal| literal.unsigned_abs()).max().unwrap_or(0) as usize;
     let mut values = Values { truth: vec![0; variables + 1], assigned: Vec::new() };
     let mut last = 0;
     for (index, line) in proof.lines().enumerate() {
+        if index % LOOK_AFTER == 0 {
+            watch.check()?;
+        }
         let number = index + 1;
         last = number;
         let wrong = |problem: String| QueryError::Proof { line: number, problem };

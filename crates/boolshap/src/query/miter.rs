@@ -1,7 +1,7 @@
 //! The circuit against the network by a SAT solver: "they differ" as clauses, which must be contradictory.
 //!
-//! With a proof, the clauses are written beside it, the solver writes down why, step by step (LRAT), and [`check_lrat`] goes through it: what is then believed
-//! is the clauses and that small checker, not the solver.
+//! With a proof, the clauses are written beside it, the solver writes down why, step by step (LRAT), and [`check_lrat`]
+//! goes through it: what is then believed is the clauses and that small checker, not the solver.
 
 use super::clauses::Clauses;
 use super::verify::Counterexample;
@@ -25,11 +25,7 @@ pub(super) fn compare(
     options: &VerifyOptions,
     watch: &Watch<'_>,
 ) -> Result<Option<Counterexample>, QueryError> {
-    let (nodes, limit) = (circuit.stored_nodes(), options.max_solver_nodes);
-    if nodes > limit {
-        return Err(QueryError::TooManyNodes { nodes, limit });
-    }
-    let clauses = differ(network, class, circuit)?;
+    let clauses = differ(network, class, circuit, options.max_clauses, watch)?;
     let mut solver = CaDiCal::new();
     match &options.proof {
         None => {
@@ -75,7 +71,7 @@ pub(super) fn compare(
     }
     if let Some(path) = &options.proof {
         solver.close_proof_trace(false);
-        check_file(&clauses, path)?;
+        check_file(&clauses, path, watch)?;
     }
     Ok(None)
 }
@@ -99,22 +95,28 @@ fn write_formula(clauses: &[Vec<i32>], path: &Path) -> std::io::Result<()> {
 }
 
 /// "The label of the network is not that of the circuit."
-fn differ(network: &Network, class: usize, circuit: &Circuit) -> Result<Vec<Vec<i32>>, QueryError> {
-    let mut clauses = Clauses::new(network.inputs());
+fn differ(
+    network: &Network,
+    class: usize,
+    circuit: &Circuit,
+    max_clauses: usize,
+    watch: &Watch<'_>,
+) -> Result<Vec<Vec<i32>>, QueryError> {
+    let mut clauses = Clauses::new(network.inputs(), max_clauses, watch);
     let label = clauses.network(network, class)?;
-    let root = clauses.circuit(circuit)[&circuit.root()];
+    let root = clauses.circuit(circuit)?[&circuit.root()];
     clauses.add(&[label, root]);
     clauses.add(&[-label, -root]);
     Ok(clauses.list)
 }
 
-fn check_file(clauses: &[Vec<i32>], path: &Path) -> Result<(), QueryError> {
+fn check_file(clauses: &[Vec<i32>], path: &Path, watch: &Watch<'_>) -> Result<(), QueryError> {
     let file =
         File::open(path).map_err(|error| QueryError::ProofFile { path: path.into(), problem: error.to_string() })?;
-    check_lrat(clauses, BufReader::new(file))
+    check_lrat(clauses, BufReader::new(file), watch)
 }
 
 #[cfg(test)]
 pub(super) fn clauses_of(network: &Network, class: usize, circuit: &Circuit) -> Vec<Vec<i32>> {
-    differ(network, class, circuit).unwrap()
+    differ(network, class, circuit, usize::MAX, &Watch::unlimited()).unwrap()
 }

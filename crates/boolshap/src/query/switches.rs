@@ -66,20 +66,27 @@ mod tests {
     #[test]
     fn switches_equal_evaluating_each_changed_entity() {
         let mut chance = Seeded::new(8, 0);
-        // More features than a word has lanes; the first five are values of one column.
-        let names: Vec<String> = (0..70).map(|f| if f < 5 { format!("c={f}") } else { format!("x{f}") }).collect();
-        let columns = Players::columns(&names, None);
-        for _ in 0..30 {
+        // More features than a word has lanes, and two columns of five values, one of them across the word's end.
+        let column_of = |feature: usize| [0..5, 62..67].into_iter().find(|column| column.contains(&feature));
+        let name = |feature: usize| match column_of(feature) {
+            Some(column) => format!("c{}={feature}", column.start),
+            None => format!("x{feature}"),
+        };
+        let columns = Players::columns(&(0..70).map(name).collect::<Vec<_>>(), None);
+        for _ in 0..60 {
             let of: Vec<usize> = (0..70).filter(|_| chance.below(3) == 0).collect();
             let circuit = parity(70, &of);
             let mut entity: Vec<bool> = (0..70).map(|_| chance.below(2) == 0).collect();
-            let one = chance.below(6);
-            (0..5).for_each(|f| entity[f] = f == one);
+            // No value, one, or by some mistake two.
+            for column in [0..5, 62..67] {
+                let ones = [chance.below(6), chance.below(10)].map(|place| column.start + place);
+                column.for_each(|feature| entity[feature] = ones.contains(&feature));
+            }
             let now = circuit.evaluate(&entity).unwrap();
             let changes = |feature: usize| {
                 let mut other = entity.clone();
-                if feature < 5 && !entity[feature] {
-                    other[..5].fill(false);
+                if let Some(column) = column_of(feature).filter(|_| !entity[feature]) {
+                    other[column].fill(false);
                 }
                 other[feature] = !entity[feature];
                 circuit.evaluate(&other).unwrap() != now

@@ -5,6 +5,8 @@ use crate::circuit::check::{self, Determinism, Effort};
 use crate::circuit::{Circuit, Node};
 use crate::lit::{Var, Watch};
 use crate::model::{ModelError, Network};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 use std::path::PathBuf;
 
 /// How equality was shown.
@@ -39,12 +41,14 @@ pub struct VerifyOptions {
     pub proof: Option<PathBuf>,
     /// The most steps of the exhaustive method.
     pub max_steps: f64,
-    /// The most nodes of a circuit that the solver is given, at some 300 bytes each.
-    pub max_solver_nodes: usize,
+    /// The most clauses that the solver is given, at some 100 bytes each.
+    pub max_clauses: usize,
     /// The most conflicts of the solver.
     pub max_conflicts: u64,
     /// The most pairs of the walk.
     pub max_pairs: usize,
+    /// Whether the circuit is to be smooth as well.
+    pub smooth: bool,
 }
 
 impl Default for VerifyOptions {
@@ -53,9 +57,10 @@ impl Default for VerifyOptions {
             method: None,
             proof: None,
             max_steps: 1e12,
-            max_solver_nodes: 1 << 22,
+            max_clauses: 1 << 25,
             max_conflicts: 20_000_000,
             max_pairs: 1 << 24,
+            smooth: false,
         }
     }
 }
@@ -115,10 +120,13 @@ pub fn verify(
         return Err(ModelError::UnknownClass { class, classes: network.classes() }.into());
     }
     check::decomposability(circuit)?;
-    deterministic(circuit, watch)?;
+    if options.smooth {
+        check::smoothness(circuit)?;
+    }
+    deterministic(circuit, options, watch)?;
     let methods = match (options.method, &options.proof) {
-        (Some(method), _) => vec![method],
-        (None, Some(_)) => vec![Method::Sat],
+        (_, Some(_)) => vec![Method::Sat],
+        (Some(method), None) => vec![method],
         (None, None) => vec![Method::Exhaustive, Method::Walk, Method::Sat],
     };
     let mut passed_over = Vec::new();
@@ -134,7 +142,8 @@ pub fn verify(
                 error @ (QueryError::TooManySteps { .. }
                 | QueryError::TooManyPairs { .. }
                 | QueryError::TooManyConflicts { .. }
-                | QueryError::TooManyNodes { .. }
+                | QueryError::TooManyClauses { .. }
+                | QueryError::TooManyInputs { .. }
                 | QueryError::NotOrdered { .. }
                 | QueryError::LargeWeights
                 | QueryError::NoSolver),
@@ -169,19 +178,58 @@ fn by_solver(
 }
 
 /// By structure or small tables where that is enough, else by the solver.
-fn deterministic(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), QueryError> {
+fn deterministic(circuit: &Circuit, options: &VerifyOptions, watch: &Watch<'_>) -> Result<(), QueryError> {
     match check::determinism(circuit, Effort::default(), watch)? {
         Determinism::Holds => Ok(()),
         Determinism::Fails(violation) => Err(violation.into()),
         #[cfg(feature = "sat")]
-        Determinism::Undecided { .. } => super::at_most_one::check(circuit, watch),
+        Determinism::Undecided { .. } => super::at_most_one::check(circuit, options.max_clauses, watch),
         #[cfg(not(feature = "sat"))]
-        Determinism::Undecided { .. } => Err(QueryError::NoSolver),
+        Determinism::Undecided { .. } => {
+            let _ = options;
+            Err(QueryError::NoSolver)
+        }
     }
 }
 
-/// The variables in the order in which a walk from the root meets them, those that the circuit does not mention last.
+/// The variables in an order that every path asks them in, if there is one; else about as a walk from the root meets them.
+/// Those that the circuit does not mention stand last.
 pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
+    let met = as_met(circuit);
+    let mut place = vec![0; met.len()];
+    met.iter().enumerate().for_each(|(index, var)| place[var.index()] = index);
+    // What is asked right after what; then, again and again, the first met of those that nothing is left before.
+    let mut after: HashSet<(usize, usize)> = HashSet::new();
+    for id in circuit.reachable() {
+        if let Node::Decision { var, lo, hi } = circuit.node(id) {
+            after.extend([lo, hi].iter().filter_map(|&child| match circuit.node(child) {
+                Node::Decision { var: next, .. } => Some((place[var.index()], place[next.index()])),
+                Node::Literal(lit) => Some((place[var.index()], place[lit.var().index()])),
+                _ => None,
+            }));
+        }
+    }
+    let (mut before, mut behind) = (vec![0; met.len()], vec![Vec::new(); met.len()]);
+    for (first, second) in after {
+        before[second] += 1;
+        behind[first].push(second);
+    }
+    let mut free: BinaryHeap<Reverse<usize>> = (0..met.len()).filter(|&at| before[at] == 0).map(Reverse).collect();
+    let mut order = Vec::with_capacity(met.len());
+    while let Some(Reverse(at)) = free.pop() {
+        order.push(met[at]);
+        for &next in &behind[at] {
+            before[next] -= 1;
+            if before[next] == 0 {
+                free.push(Reverse(next));
+            }
+        }
+    }
+    if order.len() == met.len() { order } else { met }
+}
+
+/// Decisions from the root downwards, then literals, then the rest.
+fn as_met(circuit: &Circuit) -> Vec<Var> {
     let mut placed = vec![false; circuit.variables()];
     let mut order = Vec::with_capacity(circuit.variables());
     let mut place = |var: Var| {

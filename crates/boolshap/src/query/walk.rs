@@ -4,8 +4,8 @@
 //! of the first layer, how much it still needs, clipped to "has it" and "can no longer get it". Paths with equal states
 //! have the same futures and go on as one. At the end the node is a constant, and the gates of the first layer are decided,
 //! so the deeper layers, evaluated by their definition, must give the same. Invariant: every entity's path is represented.
-//! Cost: two steps for each distinct pair of node and needs, of which there is a limit. Memory: all of them, to tell the
-//! way back to a difference.
+//! Cost: two steps for each distinct pair of node and needs, of which there is a limit, lower for many gates. Memory: the
+//! pairs of two levels, and eight bytes for each pair of those before, to tell the way back to a difference.
 
 use super::verify::{Counterexample, in_order};
 use super::{QueryError, VerifyOptions};
@@ -16,6 +16,8 @@ use std::collections::HashSet;
 
 /// A gate that can no longer get what it needs.
 const NEVER: i64 = i64::MAX;
+/// The bytes of one level's pairs, at most.
+const MAX_LEVEL: usize = 1 << 30;
 
 /// An entity on which they part, if there is one.
 pub(super) fn compare(
@@ -38,6 +40,8 @@ pub(super) fn compare(
     let mut states: Vec<(Place, Vec<i64>)> = vec![(Place::of(circuit, circuit.root()), start)];
     let mut remaining = first.totals.clone();
     let mut pairs = 1;
+    // Each pair stands in the list and in the set of its level.
+    let most_of_level = MAX_LEVEL / (2 * (size_of::<(Place, Vec<i64>)>() + 8 * first.needs.len()));
     for (depth, var) in order.iter().enumerate() {
         watch.step(depth as u64, variables as u64)?;
         for (left, weights) in remaining.iter_mut().zip(&first.weights) {
@@ -71,9 +75,8 @@ pub(super) fn compare(
                     next.push(state);
                     ways.push((index as u32, value));
                     pairs += 1;
-                    if pairs > options.max_pairs {
-                        let limit = options.max_pairs;
-                        return Err(QueryError::TooManyPairs { limit, depth, variables });
+                    if pairs > options.max_pairs || next.len() > most_of_level {
+                        return Err(QueryError::TooManyPairs { pairs, depth, variables });
                     }
                 }
             }
@@ -156,8 +159,9 @@ struct FirstLayer {
 
 impl FirstLayer {
     fn new(network: &Network) -> Result<Self, QueryError> {
-        let small =
-            |number: i128| i64::try_from(number).ok().filter(|n| n.abs() < 1 << 60).ok_or(QueryError::LargeWeights);
+        let small = |number: i128| {
+            i64::try_from(number).ok().filter(|n| n.unsigned_abs() < 1 << 60).ok_or(QueryError::LargeWeights)
+        };
         let mut layer = FirstLayer { weights: Vec::new(), needs: Vec::new(), totals: Vec::new() };
         let mut add = |weights: &[i128], need: i128| -> Result<(), QueryError> {
             layer.weights.push(weights.iter().map(|&weight| small(weight)).collect::<Result<_, _>>()?);
