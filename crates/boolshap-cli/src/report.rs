@@ -51,7 +51,7 @@ pub(crate) struct Report {
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
-    /// How many rows can be chosen on the page, the first ones; its figures are always of all rows
+    /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     rows: usize,
     /// Tell how long compiling took, from the output of compile --json
@@ -163,7 +163,9 @@ impl Report {
             Figure::Interactions if survey.interactions.is_empty() => {
                 bail!("there are no interactions of {} players to draw", players.len())
             }
-            Figure::Interactions => heat_map_figure(players.names(), &survey.interactions),
+            Figure::Interactions => {
+                heat_map_figure(players.names(), &survey.interactions, page.interaction_part().as_deref())
+            }
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
                 circuit_figure(page.circuit, &names).context("the circuit is too large to be drawn")?

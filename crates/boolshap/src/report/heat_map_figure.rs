@@ -14,15 +14,16 @@ const FULL: f64 = 0.75;
 
 /// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums at most.
 ///
-/// `values` is the symmetric matrix row by row; its diagonal has no meaning and is hatched.
+/// `values` is the symmetric matrix row by row; its diagonal has no meaning and is hatched. `part` says of which rows it
+/// is, where that is not all of them.
 ///
 /// ```
 /// use boolshap::report::heat_map_figure;
-/// let svg = heat_map_figure(&["a".into(), "b & c".into()], &[0.0, 0.25, 0.25, 0.0]);
+/// let svg = heat_map_figure(&["a".into(), "b & c".into()], &[0.0, 0.25, 0.25, 0.0], None);
 /// assert_eq!(svg.matches("a and b &amp; c: mean absolute interaction 0.250000").count(), 1);
 /// assert!(svg.contains(">0.250<"));
 /// ```
-pub fn heat_map_figure(names: &[String], values: &[f64]) -> String {
+pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> String {
     let count = names.len();
     if count == 0 {
         return sentence("There are no features to show.");
@@ -77,6 +78,10 @@ pub fn heat_map_figure(names: &[String], values: &[f64]) -> String {
         let one = "feature with smaller interactions is";
         let left_out = counted(left_out as u64, one, "features with smaller interactions are");
         svg.text(Class::Muted, [WIDTH / 2.0, foot + 86.0, 12.0], Anchor::Middle, &format!("{left_out} left out"));
+        height += 20.0;
+    }
+    if let Some(part) = part {
+        svg.text(Class::Muted, [WIDTH / 2.0, height + 4.0, 12.0], Anchor::Middle, &format!("Of {part}"));
         height += 20.0;
     }
     svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_stronger_pair_has_a_stronger_colour() {
-        let svg = heat_map_figure(&named(3), &[9.0, 0.1, 0.3, 0.1, 9.0, 0.2, 0.3, 0.2, 9.0]);
+        let svg = heat_map_figure(&named(3), &[9.0, 0.1, 0.3, 0.1, 9.0, 0.2, 0.3, 0.2, 9.0], None);
         let document = parsed(&svg);
         let opacity = |pair: &str| {
             let cell =
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn the_players_with_the_largest_sums_are_shown() {
         let values: Vec<f64> = (0..25 * 25).map(|cell| ((cell / 25) * (cell % 25)) as f64 / 1e4).collect();
-        let svg = heat_map_figure(&named(25), &values);
+        let svg = heat_map_figure(&named(25), &values, None);
         let cells = tips(&svg).into_iter().filter(|tip| tip.contains(" and ")).count();
         assert_eq!(cells, 20 * 19);
         assert!(svg.contains("5 features with smaller interactions are left out"));
@@ -171,11 +176,13 @@ mod tests {
     fn odd_input_is_drawn() {
         let names = hostile_names();
         for (names, values) in [(&names[..], &[f64::NAN, 0.5][..]), (&names[..1], &[]), (&names[..2], &[0.0; 4])] {
-            let svg = heat_map_figure(names, values);
+            let svg = heat_map_figure(names, values, None);
             parsed(&svg);
-            assert_eq!(svg, heat_map_figure(names, values));
+            assert_eq!(svg, heat_map_figure(names, values, None));
         }
-        assert!(heat_map_figure(&[], &[]).contains("There are no features to show."));
-        assert!(heat_map_figure(&named(2), &[0.0; 4]).contains("There are no interactions."));
+        assert!(heat_map_figure(&[], &[], None).contains("There are no features to show."));
+        assert!(heat_map_figure(&named(2), &[0.0; 4], None).contains("There are no interactions."));
+        let part = heat_map_figure(&named(2), &[0.0, 0.5, 0.5, 0.0], Some("the 3 most frequent kinds of rows"));
+        assert!(part.contains(">Of the 3 most frequent kinds of rows<"));
     }
 }

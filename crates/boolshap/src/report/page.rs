@@ -107,7 +107,7 @@ impl Page<'_> {
             "importance": has_rows.then(|| importance_figure(&named())),
             "beeswarm": has_rows.then(|| beeswarm_figure(&survey.swarm(subject, players, rows))),
             "interactions":
-                (!survey.interactions.is_empty()).then(|| heat_map_figure(players.names(), &survey.interactions)),
+                (!survey.interactions.is_empty()).then(|| heat_map_figure(players.names(), &survey.interactions, None)),
             "circuit": circuit_figure(self.circuit, &names),
             "timing": self.timing,
         })
@@ -115,31 +115,36 @@ impl Page<'_> {
 
     fn notes(&self) -> Value {
         let Page { rows, survey, .. } = self;
-        let looked_at = survey.interaction_kinds;
-        let interactions = match looked_at {
+        let interactions = match survey.interaction_kinds {
             0 => String::new(),
-            _ if looked_at == rows.kinds.rows() => "Mean absolute Shapley interaction over all rows.".to_string(),
             _ => {
-                let mut counts = rows.counts.clone();
-                counts.sort_unstable_by(|a, b| b.cmp(a));
-                let covered: u64 = counts[..looked_at].iter().sum();
-                let share = 100.0 * covered as f64 / rows.total() as f64;
-                format!(
-                    "Mean absolute Shapley interaction over the {} most frequent kinds of rows ({share:.1} % of all rows).",
-                    thousands(looked_at as u64)
-                )
+                let of = self.interaction_part().unwrap_or_else(|| "all rows".into());
+                format!("Mean absolute Shapley interaction over {of}.")
             }
         };
         let shown = rows.table.kinds.len() as u64;
         let table = match shown < rows.total() && shown > 0 && !rows.table.of_kinds {
             true => format!(
-                "The first {} of {} rows can be chosen; all figures are of all rows.",
+                "The first {} of {} rows can be chosen; the figures are of all rows unless they say otherwise.",
                 thousands(shown),
                 thousands(rows.total())
             ),
             false => String::new(),
         };
         json!({"interactions": interactions, "table": table})
+    }
+
+    /// Of which rows the interactions are, where that is not all of them.
+    pub fn interaction_part(&self) -> Option<String> {
+        let Page { rows, survey, .. } = self;
+        let looked_at = survey.interaction_kinds;
+        (0 < looked_at && looked_at < rows.kinds.rows()).then(|| {
+            let mut counts = rows.counts.clone();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            let covered: u64 = counts[..looked_at].iter().sum();
+            let share = 100.0 * covered as f64 / rows.total() as f64;
+            format!("the {} most frequent kinds of rows ({share:.1} % of all rows)", thousands(looked_at as u64))
+        })
     }
 
     fn kinds(&self) -> Value {
@@ -256,6 +261,19 @@ mod tests {
         let start = "<script type=\"application/json\" id=\"page-data\">";
         let (_, rest) = html.split_once(start).unwrap();
         serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn interactions_of_some_rows_say_of_which() {
+        page_of("x", |page| {
+            assert_eq!(page.json()["notes"]["interactions"], "Mean absolute Shapley interaction over all rows.");
+            let mut survey = page.survey.clone();
+            survey.interaction_kinds = 1;
+            let some = Page { survey: &survey, facts: Vec::new(), timing: None, choices: None, ..*page };
+            let part = "the 1 most frequent kinds of rows (60.0 % of all rows)";
+            assert_eq!(some.interaction_part().as_deref(), Some(part));
+            assert_eq!(some.json()["notes"]["interactions"], format!("Mean absolute Shapley interaction over {part}."));
+        });
     }
 
     #[test]

@@ -52,11 +52,21 @@ impl Survey {
     }
 
     /// Adds the interactions, of as many kinds as there is work allowed for.
-    pub fn with_interactions(mut self, game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
+    pub fn with_interactions(self, game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
+        let allowed = INTERACTION_VISITS / game.visits(Index::Interaction).max(1);
+        self.with_interactions_of(usize::try_from(allowed).unwrap_or(usize::MAX), game, rows, watch)
+    }
+
+    /// Those of so many kinds at most.
+    fn with_interactions_of(
+        mut self,
+        most: usize,
+        game: &FloatGame,
+        rows: &Rows,
+        watch: &Watch<'_>,
+    ) -> Result<Self, ExplainError> {
         let players = game.game().players().len();
-        let allowed =
-            usize::try_from(INTERACTION_VISITS / game.visits(Index::Interaction).max(1)).unwrap_or(usize::MAX);
-        let kinds = allowed.min(rows.kinds.rows());
+        let kinds = most.min(rows.kinds.rows());
         if !(2..=INTERACTION_PLAYERS).contains(&players) || kinds == 0 {
             return Ok(self);
         }
@@ -150,10 +160,11 @@ mod tests {
             let population = Population::Product(Distribution::uniform(features));
             let rows: Vec<Vec<bool>> = (0..40).map(|_| (0..features).map(|_| chance.below(2) == 1).collect()).collect();
             let counted = rows.iter().map(|row| (row.clone(), vec![1]));
-            let kinds = Rows::of_tally(&Tally::from_counts(features, counted), "rows");
+            let mut kinds = Rows::of_tally(&Tally::from_counts(features, counted), "rows");
             let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
             let survey = Survey::new(&game, &kinds, &watch).unwrap();
             let survey = survey.with_interactions(&game, &kinds, &watch).unwrap();
+            assert_eq!(survey.interaction_kinds, kinds.kinds.rows());
             let judge = Definition::new(Labels::of_circuit(&circuit).unwrap(), players.clone(), population).unwrap();
             let mean = |index: Index, place: usize| {
                 let told = judge.explain(&rows, index, &watch).unwrap();
@@ -172,7 +183,17 @@ mod tests {
             }
             let subject = Subject::new(&NamedCircuit::new(circuit, names).unwrap(), None).unwrap();
             let swarm = survey.swarm(&subject, &players, &kinds);
-            assert!(swarm.iter().all(|row| row.dots.iter().map(|dot| dot.count).sum::<u64>() == 40));
+            for (player, row) in swarm.iter().enumerate() {
+                assert_eq!(row.dots.iter().map(|dot| dot.count).sum::<u64>(), 40);
+                let ones = row.dots.iter().filter(|dot| dot.value == SwarmValue::One).map(|dot| dot.count).sum::<u64>();
+                assert_eq!(ones, rows.iter().filter(|row| row[player]).count() as u64);
+            }
+            // Where only one kind is looked at, it is the most frequent one, wherever it stands.
+            kinds.counts = (1..=kinds.counts.len() as u64).collect();
+            let one = survey.with_interactions_of(1, &game, &kinds, &watch).unwrap();
+            let last = kinds.kinds.row(kinds.kinds.rows() - 1);
+            let expected = judge.explain(&[last], Index::Interaction, &watch).unwrap()[0].to_floats().scores[0].abs();
+            assert!(one.interaction_kinds == 1 && (one.interactions[1] - expected).abs() < 1e-12);
         }
     }
 }
