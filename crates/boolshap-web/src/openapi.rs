@@ -1,6 +1,6 @@
 //! The API described for programs (OpenAPI 3.1), with the features, distributions and players of the circuit that is served.
 
-use crate::row_search::MOST_OFFSET;
+use crate::row_search::{MOST_OFFSET, sort_keys};
 use crate::site::Site;
 use boolshap::data::Code;
 use boolshap::explain::Players;
@@ -17,8 +17,7 @@ pub(crate) fn document(site: &Site) -> Value {
         parameter("players", "Who plays", names(site.players.iter().map(Players::kind))),
         parameter("class", "Which class of a circuit of several, counted from 0", class(site)),
     ];
-    let columns = site.rows.table.columns.iter().map(|column| column.name.as_str());
-    let sort = names(["row", "prediction", "label"].into_iter().chain(columns));
+    let sort = json!({"type": "string", "enum": sort_keys(site).collect::<Vec<_>>()});
     let mut of_rows = game.to_vec();
     of_rows.extend([
         parameter(
@@ -28,7 +27,7 @@ pub(crate) fn document(site: &Site) -> Value {
         ),
         parameter("limit", "How many rows at most", json!({"type": "integer", "minimum": 1, "maximum": 500})),
         parameter("search", "A text that some cell contains", json!({"type": "string"})),
-        parameter("sort", "By what", sort),
+        parameter("sort", "By what; column:NAME is a column of the data whatever its name", sort),
         parameter("descending", "The largest first", json!({"type": "boolean"})),
     ]);
     json!({

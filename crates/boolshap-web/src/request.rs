@@ -25,21 +25,17 @@ pub(crate) struct Asked {
 
 const FIELDS: [&str; 7] = ["entities", "distribution", "players", "class", "index", "exact", "flips"];
 
-/// Numbers of one answer, at most.
-const MOST_NUMBERS: usize = 1 << 25;
-
 impl Asked {
-    /// An answer that would be larger than anybody reads is not begun.
+    /// Whether the answer is within its limit.
     pub(crate) fn check_size(&self, site: &Site) -> Result<(), ApiError> {
         let players = site.players[self.choice.players].len();
         let width = match self.index {
             Index::Interaction => players * players.saturating_sub(1) / 2,
             Index::Shapley | Index::Banzhaf => players,
         };
-        let rows = self.entities.rows();
-        if rows.saturating_mul(width) > MOST_NUMBERS {
-            let message =
-                format!("entities: {rows} with {width} numbers each are more than {MOST_NUMBERS} in one answer");
+        let (rows, limit) = (self.entities.rows(), site.limits.numbers);
+        if rows.saturating_mul(width) > limit {
+            let message = format!("entities: {rows} with {width} numbers each are more than {limit} in one answer");
             return Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, message, field: Some("entities".into()) });
         }
         Ok(())

@@ -93,17 +93,14 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Response {
     let begin = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map_or("other", |path| known_route(path.as_str()));
+    let longest = app.site.limits.time.saturating_mul(3).saturating_add(Duration::from_secs(5));
     let mut response = match app.access.admit(request.uri(), request.headers()) {
         Some(answer) => answer,
         // Waiting and computing watch their own time; this is for bodies that do not come.
-        None => {
-            match tokio::time::timeout(3 * app.site.limits.time + Duration::from_secs(5), next.run(request)).await {
-                Ok(response) => response,
-                Err(_) => {
-                    ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive").into_response()
-                }
-            }
-        }
+        None => match tokio::time::timeout(longest, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive").into_response(),
+        },
     };
     guard::protect(&mut response);
     app.metrics.answered(route, response.status().as_u16(), begin.elapsed().as_secs_f64());
@@ -156,7 +153,7 @@ async fn compute<T: Send + 'static>(
         result.unwrap_or_else(|_| Err(broken()))
     });
     // The work looks at its own time; this is for the parts that cannot.
-    match tokio::time::timeout(limit + Duration::from_secs(1), computing).await {
+    match tokio::time::timeout(limit.saturating_add(Duration::from_secs(1)), computing).await {
         Ok(done) => done.map_err(|_| broken())?,
         Err(_) => Err(Stopped::OutOfTime { limit }.into()),
     }

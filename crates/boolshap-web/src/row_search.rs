@@ -28,6 +28,35 @@ enum Sort {
     Column(usize),
 }
 
+/// What stands before the name of a column, and must where the name is one of these.
+const COLUMN: &str = "column:";
+const OWN: [&str; 3] = ["row", "prediction", "label"];
+
+impl Sort {
+    fn new(site: &Site, key: &str) -> Result<Self, ApiError> {
+        let name = match key {
+            "row" => return Ok(Sort::Row),
+            "prediction" => return Ok(Sort::Prediction),
+            "label" => return Ok(Sort::Label),
+            _ => key.strip_prefix(COLUMN).unwrap_or(key),
+        };
+        let column = site.rows.table.columns.iter().position(|column| column.name == name);
+        column.map(Sort::Column).ok_or_else(|| {
+            let known = sort_keys(site).filter(|key| !key.starts_with(COLUMN)).collect::<Vec<_>>().join(", ");
+            ApiError::bad("sort", format!("'{key}' is none of {known}, nor column:NAME for a column"))
+        })
+    }
+}
+
+/// By what rows can be sorted: every column by its name after `column:`, and by the name alone where that is none of
+/// ours.
+pub(crate) fn sort_keys(site: &Site) -> impl Iterator<Item = String> {
+    let names = || site.rows.table.columns.iter().map(|column| column.name.as_str());
+    let plain = names().filter(|name| !OWN.contains(name) && !name.starts_with(COLUMN));
+    let own = OWN.into_iter().chain(plain).map(String::from);
+    own.chain(names().map(|name| format!("{COLUMN}{name}")))
+}
+
 impl Search {
     pub(crate) fn new(site: &Site, options: &HashMap<String, String>) -> Result<Self, ApiError> {
         let option = |field: &str| options.get(field).map(String::as_str);
@@ -47,20 +76,7 @@ impl Search {
             Some("true") => true,
             Some(other) => return Err(ApiError::bad("descending", format!("'{other}' is neither true nor false"))),
         };
-        let columns = &site.rows.table.columns;
-        let sort = match option("sort") {
-            None | Some("row") => Sort::Row,
-            Some("prediction") => Sort::Prediction,
-            Some("label") => Sort::Label,
-            Some(name) => match columns.iter().position(|column| column.name == name) {
-                Some(column) => Sort::Column(column),
-                None => {
-                    let known: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-                    let known = [vec!["row", "prediction", "label"], known].concat().join(", ");
-                    return Err(ApiError::bad("sort", format!("'{name}' is none of {known}")));
-                }
-            },
-        };
+        let sort = Sort::new(site, option("sort").unwrap_or("row"))?;
         // The page writes a minus sign where files have a hyphen.
         let text = option("search").unwrap_or_default().trim().replace('\u{2212}', "-").to_lowercase();
         Ok(Search { offset: number("offset", 0)?, limit, text, sort, descending })

@@ -66,7 +66,8 @@ impl Server {
     pub fn run(self, site: Site) -> Result<bool, ServeError> {
         let address = self.address;
         let refused = |source| ServeError::Io { address, source };
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(refused)?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(site.limits.workers.max(1)).enable_all().build().map_err(refused)?;
         let all_answered = runtime
             .block_on(async {
                 let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

@@ -20,6 +20,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Entities of a request.
     pub rows: usize,
+    /// Numbers of an answer: more than anybody reads are not begun.
+    pub numbers: usize,
     /// Time for a request.
     pub time: Duration,
     /// Requests that compute at the same time; as many again may wait, times eight.
@@ -31,7 +33,14 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        Limits { body_bytes: 16 << 20, rows: 100_000, time: Duration::from_secs(30), workers, connections: 1024 }
+        Limits {
+            body_bytes: 16 << 20,
+            rows: 100_000,
+            numbers: 1 << 25,
+            time: Duration::from_secs(30),
+            workers,
+            connections: 1024,
+        }
     }
 }
 

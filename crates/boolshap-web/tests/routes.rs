@@ -1,15 +1,20 @@
 //! The routes without a network: answers against the library's own, errors by their field.
 
+use arrow_array::types::Int8Type;
+use arrow_array::{ArrayRef, DictionaryArray, Int8Array, RecordBatch, StringArray};
+use arrow_ipc::writer::StreamWriter;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use boolshap::circuit::{NamedCircuit, read_nnf};
+use boolshap::circuit::{CircuitBuilder, NamedCircuit, read_nnf};
 use boolshap::data::Tally;
 use boolshap::explain::{BruteForce, Distribution, Labels, Players, Population};
-use boolshap::lit::Watch;
+use boolshap::lit::{Var, Watch};
 use boolshap::report::Rows;
 use boolshap_web::{Access, Limits, NamedPopulation, Site, app};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tower::ServiceExt;
 
 /// x1 or (not x1 and x2), over three features.
@@ -18,15 +23,21 @@ const CIRCUIT: &str = "nnf 5 4 3\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n";
 fn site(access: Access) -> Router {
     let circuit = read_nnf(CIRCUIT.as_bytes()).unwrap();
     let named = NamedCircuit::new(circuit, ["a", "b", "c"].map(String::from).to_vec()).unwrap();
-    let counted = [(vec![true, false, true], vec![2]), (vec![false, false, true], vec![5])];
-    let rows = Rows::of_tally(&Tally::from_counts(3, counted.into_iter()), "count");
+    serve(named, "count", Limits { rows: 10, body_bytes: 4000, numbers: 27, ..Limits::default() }, access)
+}
+
+/// A circuit with two kinds of rows, 2 and 5 of them, told in a column.
+fn serve(named: NamedCircuit, column: &str, limits: Limits, access: Access) -> Router {
+    let features = named.features.len();
+    let row = |first: bool| (0..features).map(|v| if v == 0 { first } else { v == 2 }).collect();
+    let counted = [(row(true), vec![2]), (row(false), vec![5])];
+    let rows = Rows::of_tally(&Tally::from_counts(features, counted.into_iter()), column);
     let uniform = NamedPopulation {
         name: "uniform".into(),
         words: "uniform".into(),
-        population: Population::Product(Distribution::uniform(3)),
+        population: Population::Product(Distribution::uniform(features)),
     };
     let players = vec![Players::features(&named.features)];
-    let limits = Limits { rows: 10, body_bytes: 2000, ..Limits::default() };
     app(Site::new(named, rows, vec![uniform], players, limits, &Watch::unlimited()).unwrap(), access)
 }
 
@@ -86,7 +97,17 @@ fn errors_name_their_field() {
     }
     let many = format!("{{\"entities\": [{}]}}", ["[0,0,0]"; 11].join(","));
     assert_eq!(post(&many).0, 413);
-    assert_eq!(post(&" ".repeat(3000)).0, 413);
+    assert_eq!(post(&" ".repeat(5000)).0, 413);
+    // Too many are told before the rest is read, but a bracket in a text opens nothing.
+    assert_eq!(post(&format!("{{\"entities\": [{} and no more", ["[0"; 11].join(","))).0, 413);
+    let text = r#"{"entities": [{"a": 1, "b": 0, "c": "[[[[[[[[[[\"[[[[[[[["}]}"#;
+    assert_eq!(post(text).1["error"]["field"], "entities[0].c");
+    // Nine entities have 27 scores, which is the limit here.
+    let entities = |count: usize| json!({"entities": vec![[0, 0, 0]; count]}).to_string();
+    assert_eq!(post(&entities(9)).0, 200);
+    let (status, answer) = post(&entities(10));
+    assert_eq!((status.as_u16(), &answer["error"]["field"]), (413, &json!("entities")));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("10 with 3 numbers each"), "{answer}");
     assert_eq!(post("{").0, 400);
     assert_eq!(get("/api/rows?sort=nothing").1["error"]["field"], "sort");
     assert_eq!(get("/nowhere").0, 404);
@@ -114,6 +135,83 @@ fn damaged_arrow_streams_are_refused() {
         let (status, answer) = ask(site(Access::Loopback), request.body(body.to_vec().into()).unwrap());
         assert_eq!(status, 400, "{answer}");
     }
+}
+
+/// Nine rows of an Arrow stream, each of whose features is the same text, told once.
+fn repeated(text: &str) -> (StatusCode, Value) {
+    let keys = Int8Array::from(vec![0; 9]);
+    let column = || -> ArrayRef {
+        let values = Arc::new(StringArray::from(vec![text]));
+        Arc::new(DictionaryArray::<Int8Type>::new(keys.clone(), values))
+    };
+    let batch = RecordBatch::try_from_iter(["a", "b", "c"].map(|name| (name, column()))).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let request = Request::post("/api/explain").header("content-type", "application/vnd.apache.arrow.stream");
+    ask(site(Access::Loopback), request.body(writer.into_inner().unwrap().into()).unwrap())
+}
+
+#[test]
+fn a_text_told_once_may_not_unpack_to_more_than_a_body() {
+    let (status, answer) = repeated("1");
+    assert_eq!((status.as_u16(), answer["explanations"].as_array().map(Vec::len)), (200, Some(9)), "{answer}");
+    let (status, answer) = repeated(&"1".repeat(450));
+    assert_eq!((status.as_u16(), &answer["error"]["field"]), (400, &json!("a")), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("4050 bytes, more than 4000"), "{answer}");
+}
+
+#[test]
+fn a_column_of_the_data_may_be_called_row() {
+    let circuit = read_nnf(CIRCUIT.as_bytes()).unwrap();
+    let named = NamedCircuit::new(circuit, ["a", "b", "c"].map(String::from).to_vec()).unwrap();
+    let app = serve(named, "row", Limits::default(), Access::Loopback);
+    let counts = |sort: &str| -> Vec<Value> {
+        let request = Request::get(format!("/api/rows?sort={sort}&descending=true")).body(Body::empty()).unwrap();
+        let (_, found) = ask(app.clone(), request);
+        found["rows"].as_array().unwrap().iter().map(|row| json!([row["row"], row["cells"][0]])).collect()
+    };
+    // The more frequent kind is row 1.
+    assert_eq!(counts("column:row"), [json!([1, 5.0]), json!([2, 2.0])]);
+    assert_eq!(counts("row"), [json!([2, 2.0]), json!([1, 5.0])]);
+    let (_, document) = ask(app.clone(), Request::get("/api/openapi.json").body(Body::empty()).unwrap());
+    let parameters = document["paths"]["/api/rows"]["get"]["parameters"].as_array().unwrap();
+    let sort = parameters.iter().find(|one| one["name"] == "sort").unwrap();
+    assert_eq!(sort["schema"]["enum"], json!(["row", "prediction", "label", "column:row"]));
+}
+
+/// Work that nobody waits for ends long before its own limit.
+#[tokio::test]
+async fn work_ends_when_its_client_goes_away() {
+    let features = 100;
+    let mut builder = CircuitBuilder::new(features).unwrap();
+    let [mut even, mut odd] = [false, true].map(|value| builder.constant(value).unwrap());
+    for v in (0..features).rev() {
+        [even, odd] = [(even, odd), (odd, even)].map(|(lo, hi)| builder.decision(Var::new(v), lo, hi).unwrap());
+    }
+    let names = (0..features).map(|v| format!("x{v}")).collect();
+    let named = NamedCircuit::new(builder.finish(even).unwrap(), names).unwrap();
+    let app = serve(named, "count", Limits { time: Duration::from_secs(60), ..Limits::default() }, Access::Loopback);
+    let computing = async |app: Router| -> bool {
+        let response = app.oneshot(Request::get("/metrics").body(Body::empty()).unwrap()).await.unwrap();
+        let text = String::from_utf8(to_bytes(response.into_body(), 1 << 20).await.unwrap().to_vec()).unwrap();
+        let line = text.lines().find(|line| line.starts_with("boolshap_computing ")).unwrap();
+        line != "boolshap_computing 0"
+    };
+    let becomes = async |wanted: bool| {
+        let begin = Instant::now();
+        while computing(app.clone()).await != wanted {
+            assert!(begin.elapsed() < Duration::from_secs(20), "computing is still not {wanted}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // A hundred entities with all interactions in fractions take minutes.
+    let question = json!({"entities": vec![vec![0; features]; 100], "exact": true, "index": "interaction"});
+    let request = Request::post("/api/explain").header("content-type", "application/json");
+    let request = request.body(Body::from(question.to_string())).unwrap();
+    let asking = tokio::spawn(app.clone().oneshot(request));
+    becomes(true).await;
+    asking.abort();
+    becomes(false).await;
 }
 
 #[test]

@@ -86,7 +86,7 @@ function reportOf({ kinds, table, players }) {
   const keyOf = (sort) => {
     if (sort === "prediction") return (index) => kinds.prediction[table.kind[index]];
     if (sort === "label") return (index) => table.label[index];
-    const column = table.columns.find((one) => one.name === sort);
+    const column = table.columns.find((one) => COLUMN + one.name === sort);
     return column ? (index) => column.cells[index] : (index) => index;
   };
 

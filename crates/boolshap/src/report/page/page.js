@@ -5,6 +5,7 @@
 
 const MOST_BARS = 20;
 const PAGE_ROWS = 50;
+const COLUMN = "column:"; // before the name of a column of the data, where it stands among "row", "prediction" and "label"
 const GAME = ["distribution", "players", "class"];
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);

@@ -47,7 +47,7 @@ function drawRows({ total, offset, rows, columns }) {
   const labelled = rows.some((row) => row.label !== null && row.label !== undefined) || Boolean($("rows-table").querySelector("[data-sort=label]"));
   const heads = [{ name: "row", words: "Row", numeric: true }, { name: "prediction", words: "Prediction" }];
   if (labelled) heads.push({ name: "label", words: "Label" });
-  drawHeads([...heads, ...columns.map(({ name, numeric }) => ({ name, numeric, words: name }))]);
+  drawHeads([...heads, ...columns.map(({ name, numeric }) => ({ name: COLUMN + name, numeric, words: name }))]);
   rowsBody().replaceChildren(...rows.map((row) => buildLine(row, columns, labelled)));
   const found = state.query.search.trim() ? " found" : "";
   $("rows-status").textContent = total ? `${thousands(offset + 1)}–${thousands(offset + rows.length)} of ${thousands(total)}${found}` : "No row matches";
