@@ -19,7 +19,7 @@ use boolshap::model::{Label, Model};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -65,6 +65,9 @@ pub(crate) struct Compile {
     json: bool,
 }
 
+/// Nodes of a smooth circuit, unless told.
+pub(crate) const MAX_SMOOTH_NODES: usize = 100_000_000;
+
 /// What to make of a circuit; both together are the paper's dDBCSFi(2).
 #[derive(Args)]
 pub(crate) struct Shape {
@@ -108,14 +111,21 @@ impl Shape {
         if self.smooth && self.fan_in_2 { Lowering::Gates } else { Lowering::Decisions }
     }
 
-    /// Smoothing ends at the limit of nodes, 100 million unless told.
+    /// Tells a file's readers what they may rely on.
+    fn claim(&self, named: &mut NamedCircuit) {
+        if self.smooth {
+            named.provenance.insert("smooth".into(), true.into());
+        }
+    }
+
+    /// Smoothing ends at the limit of nodes.
     pub(crate) fn apply(
         &self,
         circuit: Circuit,
         max_nodes: Option<usize>,
         watch: &Watch<'_>,
     ) -> anyhow::Result<Circuit> {
-        let max_nodes = max_nodes.unwrap_or(100_000_000);
+        let max_nodes = max_nodes.unwrap_or(MAX_SMOOTH_NODES);
         Ok(match (self.smooth, self.fan_in_2) {
             (true, true) => paper_form_within(&circuit, max_nodes, watch)?,
             (true, false) => smooth_within(&circuit, max_nodes, watch)?,
@@ -125,14 +135,61 @@ impl Shape {
     }
 }
 
-/// What a stage did, for the report.
+/// What each stage did, for the report; with several classes, for one after the other.
 #[derive(Default)]
-struct Stages(Vec<(String, Value)>);
+struct Stages {
+    done: Vec<(usize, &'static str, Value)>,
+    class: usize,
+}
 
 impl Stages {
-    fn add(&mut self, name: &str, start: Instant, mut facts: Value) {
+    fn add(&mut self, name: &'static str, start: Instant, mut facts: Value) {
         facts["seconds"] = start.elapsed().as_secs_f64().into();
-        self.0.push((name.into(), facts));
+        self.done.push((self.class, name, facts));
+    }
+
+    fn print(&self) -> io::Result<()> {
+        let of_several = self.class > 0;
+        self.done.iter().try_for_each(|(class, name, facts)| {
+            let class = if of_several { format!("class {class}, ") } else { String::new() };
+            print(&format!("{class}{name}: {}", facts_text(facts)))
+        })
+    }
+
+    /// By name, the numbers of several classes added up.
+    fn totals(&self) -> Value {
+        let mut totals = Map::new();
+        for (_, name, facts) in &self.done {
+            match totals.get_mut(*name) {
+                None => drop(totals.insert((*name).into(), facts.clone())),
+                Some(total) => add_up(total, facts),
+            }
+        }
+        totals.into()
+    }
+
+    /// By name for each class, if there are several.
+    fn of_classes(&self) -> Option<Value> {
+        let of = |class: usize| -> Map<String, Value> {
+            let own = self.done.iter().filter(|(of, ..)| *of == class);
+            own.map(|(_, name, facts)| ((*name).to_string(), facts.clone())).collect()
+        };
+        (self.class > 0).then(|| (0..=self.class).map(of).collect())
+    }
+}
+
+/// Adds numbers to those of the same name; of anything else, what all have in common stays.
+fn add_up(total: &mut Value, facts: &Value) {
+    let Value::Object(total) = total else { return };
+    total.retain(|name, value| value.is_number() || *value == facts[name]);
+    for (name, value) in total.iter_mut() {
+        *value = match (value.as_u64(), facts[name].as_u64()) {
+            (Some(a), Some(b)) => (a + b).into(),
+            _ => match (value.as_f64(), facts[name].as_f64()) {
+                (Some(a), Some(b)) => (a + b).into(),
+                _ => continue,
+            },
+        };
     }
 }
 
@@ -178,17 +235,12 @@ impl Compile {
         let (nodes, edges, _) = named.circuit.graph_size();
         named.write_whole(file).with_context(place)?;
         if self.json {
-            print_json(&json!({
-                "route": route,
-                "nodes": nodes,
-                "edges": edges,
-                "seconds": seconds,
-                "stages": stages.0.into_iter().collect::<Map<_, _>>(),
-            }))?;
+            let mut told =
+                json!({"route": route, "nodes": nodes, "edges": edges, "seconds": seconds, "stages": stages.totals()});
+            stages.of_classes().into_iter().for_each(|classes| told["classes"] = classes);
+            print_json(&told)?;
         } else {
-            for (name, facts) in &stages.0 {
-                print(&format!("{name}: {}", facts_text(facts)))?;
-            }
+            stages.print()?;
             let (nodes, edges) = (thousands(nodes as u64), thousands(edges as u64));
             print(&format!("circuit of {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
         }
@@ -217,7 +269,7 @@ impl Compile {
                 ("ddnnf", self.proved(read_d4(open()?, variables).with_context(place)?, watch)?)
             }
             _ if NamedCircuit::recognises(&self.source).with_context(place)? => {
-                bail!("{} is a circuit already: boolshap convert changes its form", place());
+                bail!("{} is a circuit already: boolshap convert writes it as .nnf, .ddnnf or .dot", place());
             }
             _ => {
                 let mut model = Model::load(&self.source)?;
@@ -229,7 +281,7 @@ impl Compile {
                 let mut check = |class: usize, circuit: &Circuit, stages: &mut Stages| -> anyhow::Result<()> {
                     if self.verify {
                         let begin = Instant::now();
-                        let method = prove(&model, class, circuit, watch)?.name();
+                        let method = prove(&model, class, circuit, self.shape.smooth, watch)?.name();
                         stages.add("verify", begin, json!({"method": method}));
                         verified = Some(method);
                     }
@@ -239,6 +291,7 @@ impl Compile {
                     Some(Class::All) => {
                         let (mut circuits, mut route) = (Vec::new(), "");
                         for class in 0..model.network.classes() {
+                            stages.class = class;
                             let (by, circuit) = self.of_class(&model, Some(class), stages, watch)?;
                             check(class, &circuit, stages)?;
                             route = by;
@@ -260,6 +313,7 @@ impl Compile {
                     named.provenance.insert("class".into(), class.into());
                 }
                 named.provenance.insert("route".into(), route.into());
+                self.shape.claim(&mut named);
                 return Ok((route, named));
             }
         };
@@ -289,6 +343,7 @@ impl Compile {
         for (name, value) in [("source", json!(source)), ("route", json!(route))] {
             named.provenance.insert(name.into(), value);
         }
+        self.shape.claim(&mut named);
         Ok((route, named))
     }
 
@@ -317,14 +372,21 @@ impl Compile {
         if self.class == Some(Class::All) {
             return usage("an SDD file has room for one class: say which with --class K");
         }
+        if self.verify {
+            return usage("--verify compares a circuit with the network, and an SDD file is none");
+        }
+        if let Some(direct) = self.via.route() {
+            return usage(format!("an SDD is made by way of the CNF, not by --via {direct}"));
+        }
         let start = Instant::now();
         let vtree_path = output.with_extension("vtree");
         let (place, vtree_place) = (|| output.display().to_string(), || vtree_path.display().to_string());
         let mut vtree_file = WholeFile::create(&vtree_path).with_context(vtree_place)?;
         let mut stages = Stages::default();
-        let Compiled { manager, root } = with_timeout("compiling", self.timeout, |watch| {
+        let (nodes, size, Compiled { manager, root }) = with_timeout("compiling", self.timeout, |watch| {
             let begin = Instant::now();
             let cnf = match self.source.extension().and_then(|extension| extension.to_str()) {
+                Some("cnf" | "dimacs") if self.class.is_some() => return usage("--class is for networks"),
                 Some("cnf" | "dimacs") => {
                     let name = self.source.display().to_string();
                     let cnf = read_dimacs(BufReader::new(File::open(&self.source).context(name.clone())?), &name)?;
@@ -344,7 +406,7 @@ impl Compile {
             let compiled = compile_cnf(&cnf, self.max_nodes, watch)?;
             let (size, nodes) = (compiled.manager.size(compiled.root), compiled.manager.decision_nodes(compiled.root));
             stages.add("sdd", begin, json!({"size": size, "decision_nodes": nodes}));
-            anyhow::Ok(compiled)
+            anyhow::Ok((nodes, size, compiled))
         })?;
         vtree_file.write_all(manager.vtree().to_file_text()?.as_bytes()).with_context(vtree_place)?;
         file.write_all(manager.to_file(root).to_file_text(manager.vtree()).as_bytes()).with_context(place)?;
@@ -355,12 +417,11 @@ impl Compile {
         file.finish().with_context(place)?;
         let seconds = start.elapsed().as_secs_f64();
         if self.json {
-            let stages = stages.0.into_iter().collect::<Map<_, _>>();
-            print_json(&json!({"route": "cnf", "seconds": seconds, "stages": stages}))?;
+            // Of an SDD, its decision nodes and their elements.
+            let stages = stages.totals();
+            print_json(&json!({"route": "cnf", "nodes": nodes, "edges": size, "seconds": seconds, "stages": stages}))?;
         } else {
-            for (name, facts) in &stages.0 {
-                print(&format!("{name}: {}", facts_text(facts)))?;
-            }
+            stages.print()?;
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ impl Demo {
             "\nCompiled into a Boolean circuit and explained, three ways with the same scores:\n{}",
             experiment.table()
         ))?;
-        let method = with_progress("verifying", |watch| prove(model, 1, &experiment.circuit, watch))?;
+        let method = with_progress("verifying", |watch| prove(model, 1, &experiment.circuit, false, watch))?;
         print(&format!(
             "\nThe circuit is proved to be sound and equal to the network on all {} inputs ({}).",
             thousands(1 << model.features.len()),

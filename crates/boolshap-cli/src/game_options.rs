@@ -23,7 +23,7 @@ pub(crate) struct GameOptions {
     pub(crate) distribution: String,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    pub(crate) smoothing: u64,
+    pub(crate) smoothing: u32,
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
     pub(crate) constraint: Option<PathBuf>,
@@ -103,8 +103,9 @@ impl GameOptions {
 
     fn distribution(&self, named: &NamedCircuit, players: &Players) -> anyhow::Result<Distribution> {
         let features = &named.features;
+        let smoothing = u64::from(self.smoothing);
         let fraction =
-            |ones: u64, rows: u64| RBig::from_parts((ones + self.smoothing).into(), (rows + 2 * self.smoothing).into());
+            |ones: u64, rows: u64| RBig::from_parts((ones + smoothing).into(), (rows + 2 * smoothing).into());
         let probabilities = match self.distribution.split_once(':') {
             None if self.distribution == "uniform" => return Ok(Distribution::uniform(features.len())),
             None if self.distribution == "product" => {

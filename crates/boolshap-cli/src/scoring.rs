@@ -1,7 +1,8 @@
 //! The engines behind one face: from distinct rows to rows of a result, for one circuit or for one of each class.
 
+use crate::compile::MAX_SMOOTH_NODES;
 use crate::terminal::usage;
-use boolshap::circuit::{Circuit, Evaluator, paper_form};
+use boolshap::circuit::{Circuit, Evaluator, paper_form_within};
 use boolshap::data::{Bits, ScoreRows};
 use boolshap::explain::{BruteForce, Definition, Distribution, ExactGame, ExplainError, Explanation, FloatGame};
 use boolshap::explain::{Game, Index, Labels, OpenBox, Players, Population, Scorer, score_in_parallel};
@@ -59,7 +60,7 @@ impl Prepared {
         let simple = players.kind() == "features" && asked.index == Index::Shapley;
         Ok(match (asked.engine, population) {
             (Some(Engine::Paper), Population::Product(distribution)) if simple => {
-                Prepared::Paper(paper_form(circuit)?, distribution.clone())
+                Prepared::Paper(paper_form_within(circuit, MAX_SMOOTH_NODES, watch)?, distribution.clone())
             }
             (Some(Engine::Paper), _) => {
                 return usage("--engine paper is for features as players, Shapley values, and uniform or product");

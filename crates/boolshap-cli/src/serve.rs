@@ -42,15 +42,15 @@ pub(crate) struct Serve {
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
-    /// How many rows can be chosen on the page, the first ones; its figures are always of all rows
+    /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     rows: usize,
     /// Entities of one request, at most
     #[arg(long, value_name = "N", default_value_t = Limits::default().rows)]
     max_entities: usize,
     /// Size of one request, at most, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = Limits::default().body_bytes >> 20)]
-    max_body: usize,
+    #[arg(long, value_name = "MIB", default_value_t = (Limits::default().body_bytes >> 20) as u32)]
+    max_body: u32,
     /// Time for one request, at most, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     max_time: Duration,
@@ -76,8 +76,9 @@ impl Serve {
         let populations = self.populations(&named, &rows, &players[0])?;
         let limits = Limits {
             rows: self.max_entities,
-            body_bytes: self.max_body << 20,
+            body_bytes: (self.max_body as usize) << 20,
             time: self.max_time,
+            workers: rayon::current_num_threads(),
             ..Limits::default()
         };
         let total = rows.total();

@@ -54,7 +54,9 @@ pub(crate) fn with_row_progress<T>(what: &'static str, work: impl FnOnce(&Watch<
     bar.set_style(style("{msg} {spinner} {human_pos} rows, {rate}"));
     bar.set_message(what);
     let is_known = AtomicBool::new(false);
+    remember(0, 0);
     let report = |done: u64, total: u64| {
+        remember(done, total);
         if total > 0 {
             if !is_known.swap(true, Ordering::Relaxed) {
                 bar.set_style(style("{msg} {wide_bar} {percent}% {human_pos} rows, {rate}, {eta} left"));
@@ -74,9 +76,9 @@ pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work:
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}").expect("the template is well formed");
     bar.set_style(style);
     bar.set_message(what);
+    remember(0, 0);
     let report = |done, total| {
-        DONE[0].store(done, Ordering::Relaxed);
-        DONE[1].store(total, Ordering::Relaxed);
+        remember(done, total);
         bar.set_length(total);
         bar.set_position(done);
     };
@@ -86,15 +88,21 @@ pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work:
     result
 }
 
-/// How far the work got that met its limit of time, if it told; most limits of count tell it themselves.
+fn remember(done: u64, total: u64) {
+    DONE[0].store(done, Ordering::Relaxed);
+    DONE[1].store(total, Ordering::Relaxed);
+}
+
+/// How far the work got that met its limit of time or memory, if it told; limits of count tell it themselves.
 pub(crate) fn how_far(error: &anyhow::Error) -> String {
-    let is_time = error.chain().any(|cause| cause.to_string().contains("the time limit of"));
+    let limits = ["the time limit of", "the memory limit is reached"];
+    let is_limit = error.chain().any(|cause| limits.iter().any(|limit| cause.to_string().contains(limit)));
     match DONE.each_ref().map(|number| number.load(Ordering::Relaxed)) {
-        [done, total] if is_time && total > 0 => {
+        [done, total] if is_limit && total > 0 => {
             format!(" (after {:.1} % of the work)", 100.0 * done.min(total) as f64 / total as f64)
         }
-        // A search does not know its end.
-        [done, 0] if is_time && done > 0 => format!(" (after {} steps)", thousands(done)),
+        // A search, or the reader of a pipe, does not know its end.
+        [done, 0] if is_limit && done > 0 => format!(" (after {} steps)", thousands(done)),
         _ => String::new(),
     }
 }

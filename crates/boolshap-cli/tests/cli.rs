@@ -3,6 +3,11 @@
 #[path = "../../boolshap/tests/shared_data/mod.rs"]
 mod shared_data;
 
+use boolshap::circuit::{Circuit, CircuitBuilder, NamedCircuit};
+use boolshap::data::Code;
+use boolshap::lit::Var;
+use boolshap::model::Model;
+use serde_json::json;
 use shared_data::shared_data;
 use std::fs;
 use std::path::Path;
@@ -437,4 +442,126 @@ fn the_stream_is_measured() {
     assert!(listing(folder.path()).is_empty());
     fails(folder.path(), 2, &["bench", "paper", "--rows", "5"]);
     fails(folder.path(), 2, &["bench", "stream", "--figure", "f.svg"]);
+}
+
+/// Three classes of two features, with claims that only a circuit can make.
+const CLASSES: &str = r#"{"format":"boolshap model","version":1,"features":["a","b"],"classes":["n","y","z"],"hidden":[],
+    "output":{"argmax":[{"weights":"++","bias":"0"},{"weights":"+-","bias":"0"},{"weights":"-+","bias":"0"}]},
+    "provenance":{"seed":7,"verified":"by hand","class":0,"smooth":true}}"#;
+
+#[test]
+fn compiling_all_classes_tells_of_each_and_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    let told = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all", "--verify", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let classes = told["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 3);
+    for stage in ["diagram", "circuit", "verify"] {
+        for fact in ["nodes", "orders", "seconds"] {
+            let Some(total) = told["stages"][stage][fact].as_f64() else { continue };
+            let sum: f64 = classes.iter().map(|class| class[stage][fact].as_f64().unwrap()).sum();
+            assert!((total - sum).abs() < 1e-9, "{stage} {fact}: {told}");
+        }
+    }
+    assert_eq!(told["stages"]["verify"]["method"], "exhaustive");
+    let text = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all"]);
+    assert!(text.contains("class 0, diagram: ") && text.contains("class 2, circuit: "), "{text}");
+    // One class alone needs no list of them.
+    let told = done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1", "--json"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&told).unwrap().get("classes").is_none());
+}
+
+#[test]
+fn a_circuit_claims_nothing_that_was_not_done_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    let claims = |arguments: &[&str]| {
+        done(folder, &[&["compile", "m.json", "-o", "c.bsc"], arguments].concat());
+        let provenance = NamedCircuit::load(&folder.join("c.bsc")).unwrap().provenance;
+        ["verified", "class", "smooth"].map(|name| provenance.get(name).map(ToString::to_string))
+    };
+    let said = |text: &str| Some(text.to_string());
+    assert_eq!(claims(&["--class", "2"]), [None, said("2"), None]);
+    assert_eq!(claims(&["--class", "all", "--smooth", "--verify"]), [said("\"exhaustive\""), None, said("true")]);
+    for more in [&["--verify"][..], &["--via", "apply"], &["--class", "all"]] {
+        let line = [&["compile", "m.json", "-o", "d.sdd", "--class", "1"], more].concat();
+        let line = if more[0] == "--class" { [&line[..4], more].concat() } else { line };
+        fails(folder, 2, &line);
+    }
+    fs::write(folder.join("f.cnf"), "p cnf 2 1\n1 2 0\n").unwrap();
+    fails(folder, 2, &["compile", "f.cnf", "-o", "d.sdd", "--class", "1"]);
+    let told = done(folder, &["compile", "f.cnf", "-o", "d.sdd", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["nodes"], &told["edges"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn a_proof_is_of_the_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    done(folder, &["compile", "m.json", "-o", "c.bsc", "--class", "all"]);
+    let text = done(folder, &["verify", "m.json", "c.bsc"]);
+    assert!(text.starts_with("all 3 classes are sound and equal to the network (exhaustive"), "{text}");
+    let model = Model::load(&folder.join("m.json")).unwrap();
+    let named = NamedCircuit::load(&folder.join("c.bsc")).unwrap();
+    let circuits: Vec<Circuit> = (0..3).map(|class| named.class(class).unwrap()).collect();
+    let refused = |named: NamedCircuit| {
+        named.save(&folder.join("c.bsc")).unwrap();
+        fails(folder, 1, &["verify", "m.json", "c.bsc"])
+    };
+    let said = refused(NamedCircuit::of_classes(&circuits[..2], &model).unwrap());
+    assert!(said.contains("there are circuits for 2 classes, but the model has 3"), "{said}");
+    let names = ["n", "z", "y"].map(String::from).to_vec();
+    let said = refused(NamedCircuit::join(&circuits, model.features.clone(), names).unwrap());
+    assert!(said.contains("the classes are not those of the model"), "{said}");
+    let turned = [circuits[1].clone(), circuits[0].clone(), circuits[2].clone()];
+    let said = refused(NamedCircuit::of_classes(&turned, &model).unwrap());
+    assert!(said.contains("answers class 1 (y), and the circuit says that it is class 0"), "{said}");
+    assert!(said.contains("; the circuit has decided after "), "{said}");
+    // The second class as an or-gate of unequal children: the same function, but not smooth.
+    let mut builder = CircuitBuilder::new(2).unwrap();
+    let (no, not_b) = (builder.constant(false).unwrap(), builder.literal(Var::new(1).negative()).unwrap());
+    let root = builder.or(&[not_b, no]).unwrap();
+    let uneven = [circuits[0].clone(), builder.finish(root).unwrap(), circuits[2].clone()];
+    let mut claimed = NamedCircuit::of_classes(&uneven, &model).unwrap();
+    claimed.save(&folder.join("c.bsc")).unwrap();
+    done(folder, &["verify", "m.json", "c.bsc"]);
+    claimed.provenance.insert("smooth".into(), true.into());
+    let said = refused(claimed);
+    assert!(said.contains("is not smooth"), "{said}");
+    // A false and-gate is decided by its first false child.
+    let mut builder = CircuitBuilder::new(2).unwrap();
+    let [a, b] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+    let both = builder.and(&[a, b]).unwrap();
+    let said = refused(NamedCircuit::new(builder.finish(both).unwrap(), model.features.clone()).unwrap());
+    let expected = "for a=0, b=0 the network answers class 1 (y), and the circuit says that it is not class 1; \
+                    the circuit has decided after a=0";
+    assert!(said.contains(expected), "{said}");
+    fails(folder, 2, &["verify", "m.json", "c.bsc", "--proof", "-"]);
+}
+
+#[test]
+fn a_circuit_with_other_thresholds_is_not_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("t.csv"), table()).unwrap();
+    train(folder, &[]);
+    done(folder, &["compile", "m.json", "-o", "c.bsc", "--verify"]);
+    done(folder, &["verify", "m.json", "c.bsc"]);
+    let mut named = NamedCircuit::load(&folder.join("c.bsc")).unwrap();
+    let mut text = model(folder).to_string();
+    let threshold = named.binariser.as_ref().unwrap().columns()[0].code.clone();
+    let Code::Above(threshold) = threshold else { panic!("{threshold:?}") };
+    text = text.replace(&threshold.to_string(), "7.25");
+    fs::write(folder.join("other.json"), text).unwrap();
+    let said = fails(folder, 1, &["verify", "other.json", "c.bsc"]);
+    assert!(said.contains("raw values become features in another way than the model's"), "{said}");
+    // Without a binarisation of its own it speaks of bits only.
+    named.binariser = None;
+    named.save(&folder.join("c.bsc")).unwrap();
+    done(folder, &["verify", "other.json", "c.bsc"]);
 }
