@@ -1,0 +1,33 @@
+//! Figures for a paper: how much each feature matters over all entities, and the circuit itself, as SVG.
+#![allow(clippy::print_stdout)]
+
+use boolshap::circuit::{NamedCircuit, read_nnf};
+use boolshap::data::Tally;
+use boolshap::explain::{Distribution, FloatGame, Game, Players, Population};
+use boolshap::lit::Watch;
+use boolshap::report::{Rows, Survey, circuit_figure, importance_figure};
+use std::error::Error;
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let circuit = read_nnf("nnf 5 4 3\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
+    let named = NamedCircuit::new(circuit, ["income", "rooms", "age"].map(String::from).to_vec())?;
+    // Kinds of entities, with how often each occurs.
+    let kinds =
+        [(vec![true, false, true], vec![2]), (vec![false, false, true], vec![5]), (vec![false, true, true], vec![3])];
+    let rows = Rows::of_tally(&Tally::from_counts(3, kinds.into_iter()), "count");
+    let (players, watch) = (Players::features(&named.features), Watch::unlimited());
+    let population = Population::Product(Distribution::uniform(3));
+    let game = FloatGame::new(&Game::new(&named.circuit, players, population, &watch)?);
+    let survey = Survey::new(&game, &rows, &watch)?;
+    let importance: Vec<(String, f64)> =
+        named.features.iter().cloned().zip(survey.importance.iter().copied()).collect();
+    println!("{importance:?}");
+
+    let folder = tempfile::tempdir()?;
+    let drawn = circuit_figure(&named.circuit, &named.features).ok_or("too large to be drawn")?;
+    for (name, figure) in [("importance.svg", importance_figure(&importance)), ("circuit.svg", drawn)] {
+        std::fs::write(folder.path().join(name), &figure)?;
+        println!("{name}: {} bytes", figure.len());
+    }
+    Ok(())
+}
