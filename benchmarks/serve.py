@@ -28,16 +28,10 @@ import time
 from playwright.sync_api import sync_playwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/python"))
+from browsing import launch  # noqa: E402
+
 BINARY = os.environ.get("BOOLSHAP_BINARY", ROOT / "target/release/boolshap")
-CHROMIUM = os.environ.get("BOOLSHAP_CHROMIUM", "/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 REPORT_RUNS = 5
 CHECKED_CONNECTIONS = 8
 
@@ -212,7 +206,7 @@ def main():
         folder = pathlib.Path(folder)
         run("train", housing, "--target", "median_house_value", "-o", folder / "m.json")
         run("compile", folder / "m.json", "-o", folder / "c.bsc")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = launch(playwright)
 
         server = Server(folder / "c.bsc", housing)
         times = switches(browser, server, arguments.switches)

@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+# What these assert is told as fully as in a test.
+pytest.register_assert_rewrite("asking", "browsing", "serving", "games")
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -120,3 +123,14 @@ def find_shared(relative, test):
 def shared_data(request):
     """The path of a shared file; without it the test is skipped and counted, or fails if BOOLSHAP_DATA is set."""
     return lambda relative: find_shared(relative, request.node.name)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    import browsing
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = browsing.launch(playwright)
+        yield browser
+        browser.close()

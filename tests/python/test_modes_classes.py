@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from games import (
-    INDICES, agrees, all_rows, banzhaf, close, column_groups, explain, interaction, interventional, one_hot_rows,
+    INDICES, agrees, all_rows, close, column_groups, explain, interventional, one_hot_rows,
     sample, shapley, write_table,
 )
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from games import (
-    Formula, INDICES, all_rows, banzhaf, close, column_groups, compile_formula, conditional_table, exact_rows,
-    explain, float_scores, interaction, random_formula, refused, shapley, shapley_of_table, write_table,
+    Formula, INDICES, all_rows, close, column_groups, compile_formula, conditional_table, exact_rows,
+    explain, float_scores, random_formula, refused, shapley_of_table, write_table,
 )
 
 # How many players.

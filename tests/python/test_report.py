@@ -31,6 +31,11 @@ def page_data(html):
     return json.loads(found)
 
 
+def reported(made, *options, name="report.html"):
+    """The address and the data of a report."""
+    return (made.folder / name).as_uri(), page_data(report(made, *options, output=name))
+
+
 def scores_of(data):
     """The embedded scores, a row for each kind of rows."""
     raw = base64.b64decode(data["kinds"]["scores"], validate=True)
