@@ -15,5 +15,5 @@ python=$(cd "$venv/bin" && pwd)/python
 cd "$here"
 "$python" -m mypy --config-file "$here/../pyproject.toml" --no-incremental -p boolshap
 "$python" -m mypy.stubtest boolshap._native
-"$python" -m pytest -q -p no:cacheprovider .
+"$python" -m pytest -q -rs -p no:cacheprovider .
 "$python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs boolshap

@@ -208,7 +208,7 @@ def test_progress(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_bar_on_a_terminal() -> None:
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="this system has no terminals of its own making")
     here, there = pty.openpty()
     program = "import boolshap; boolshap.compile(lambda X: X[:, 0] > 0, features=17)"
     done = subprocess.run([sys.executable, "-c", program], stderr=there, check=True)

@@ -1,6 +1,6 @@
 """Scores on Spark, on a real cluster of two executors with their own processes.
 
-BOOLSHAP_SPARK_ROWS says how many rows are explained (100,000; `make soak` takes 1,000,000).
+BOOLSHAP_SPARK_ROWS says how many rows are explained (100,000 unless told).
 """
 
 import os

@@ -161,7 +161,7 @@ def test_what_is_wrong_is_named(given: object, message: str) -> None:
 
 
 def test_sparse_matrices_are_refused() -> None:
-    scipy_sparse = pytest.importorskip("scipy.sparse")
+    scipy_sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
     with pytest.raises(InputError, match="toarray"):
         bits(scipy_sparse.csr_matrix(np.array(BITS)))
 
