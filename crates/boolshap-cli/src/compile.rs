@@ -48,9 +48,9 @@ pub(crate) struct Compile {
     variables: Option<usize>,
     #[command(flatten)]
     shape: Shape,
-    /// Stop when a formula on the way has more clauses than this
-    #[arg(long, value_name = "N", default_value_t = MAX_CLAUSES)]
-    max_clauses: usize,
+    /// Stop when a formula on the way has more clauses than this (a million unless told)
+    #[arg(long, value_name = "N")]
+    max_clauses: Option<usize>,
     /// Stop when the diagram has more nodes than this
     #[arg(long, value_name = "N")]
     max_nodes: Option<usize>,
@@ -272,10 +272,20 @@ impl Compile {
                 bail!("{} is a circuit already: boolshap convert writes it as .nnf, .ddnnf or .dot", place());
             }
             _ => {
+                if self.max_clauses.is_some() && self.via != Via::Cnf {
+                    return usage("--max-clauses is for --via cnf: no other route has a formula");
+                }
                 let mut model = Model::load(&self.source)?;
+                let inputs = model.network.inputs();
+                if let Some(asked) = self.variables.filter(|&asked| asked != inputs) {
+                    return usage(format!("--variables {asked}, but {} has {inputs} inputs", place()));
+                }
                 if let Some(path) = &self.features {
-                    model.features = names(path, model.network.inputs())?;
-                    model.binariser = None;
+                    let names = names(path, inputs)?;
+                    if names != model.features && model.binariser.take().is_some() {
+                        note("with other names for the features, raw values cannot be read any more");
+                    }
+                    model.features = names;
                 }
                 let mut verified = None;
                 let mut check = |class: usize, circuit: &Circuit, stages: &mut Stages| -> anyhow::Result<()> {
@@ -317,6 +327,9 @@ impl Compile {
                 return Ok((route, named));
             }
         };
+        if self.max_clauses.is_some() {
+            return usage(format!("--max-clauses is for networks by way of the CNF: {} is none", place()));
+        }
         if self.via != Via::Auto && route != "cnf" {
             return usage(format!("--via is for networks and formulas: {} is a circuit already", place()));
         }
@@ -359,7 +372,7 @@ impl Compile {
             return self.directly(model, class, stages, watch);
         }
         let begin = Instant::now();
-        let cnf = encode_model(model, class, self.max_clauses, watch)?;
+        let cnf = encode_model(model, class, self.max_clauses.unwrap_or(MAX_CLAUSES), watch)?;
         stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
         Ok(("cnf", self.of_cnf(&cnf, stages, watch)?))
     }
@@ -398,7 +411,7 @@ impl Compile {
                 }
                 _ => {
                     let class = self.class.and_then(Class::one);
-                    encode_model(&Model::load(&self.source)?, class, self.max_clauses, watch)?
+                    encode_model(&Model::load(&self.source)?, class, self.max_clauses.unwrap_or(MAX_CLAUSES), watch)?
                 }
             };
             stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));

@@ -120,6 +120,7 @@ pub(crate) fn encode_model(
 pub(crate) fn the_class(model: &Model, class: Option<usize>) -> anyhow::Result<usize> {
     match (class, model.network.output()) {
         (Some(class), _) => Ok(class),
+        (None, _) if model.network.classes() == 2 => Ok(1),
         (None, Output::Step(_)) => Ok(1),
         (None, Output::Argmax(scores)) => {
             bail!("the network has {} classes: say which one with --class", scores.len())

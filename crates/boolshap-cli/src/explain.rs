@@ -42,7 +42,7 @@ pub(crate) struct Explain {
     /// Of a file of several classes: each, predicted (the class of the row, the default), or the number of one
     #[arg(long, value_name = "each|predicted|K")]
     class: Option<Classes>,
-    /// How to read the rows
+    /// How to read the rows, those of --distribution too
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Copy these columns of the input to the output, in front
@@ -95,12 +95,12 @@ impl Explain {
             Some(_) => (0..named.classes.len()).map(|class| named.class(class)).collect::<Result<_, _>>()?,
         };
         let players = self.game.players(&named)?;
-        let population = self.game.population(&named, &players)?;
+        let population = self.game.population(&named, &players, self.input.reading())?;
         let asked = Asked { engine: self.engine, index: self.game.index.index(), exact: self.exact };
         let data = input_path(&self.data);
         let mut entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
-        let about = self.about(asked);
+        let about = self.about(asked, classes);
         let mut columns = ScoreColumns {
             kept: entities.kept(),
             about: about.clone(),
@@ -151,9 +151,9 @@ impl Explain {
         } else if let Some(path) = &self.output {
             let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
             let [distribution, players, index] = ["distribution", "players", "index"].map(|key| &about[key]);
-            let constraint = about.get("constraint").map_or(String::new(), |file| format!(" given {file}"));
+            let more = more_words(&about);
             print(&format!(
-                "{} rows{distinct} explained in {seconds:.2} s ({index}, {distribution}{constraint}, players {players}): {}",
+                "{} rows{distinct} explained in {seconds:.2} s ({index}, {distribution}{more}, players {players}): {}",
                 thousands(rows),
                 path.display()
             ))?;
@@ -164,7 +164,7 @@ impl Explain {
     }
 
     /// What the scores are.
-    fn about(&self, asked: Asked) -> BTreeMap<String, String> {
+    fn about(&self, asked: Asked, classes: Option<Classes>) -> BTreeMap<String, String> {
         let distribution = self.game.distribution_name();
         let mut about: BTreeMap<String, String> = [
             ("distribution", distribution.as_str()),
@@ -178,6 +178,15 @@ impl Explain {
         if let Some(constraint) = &self.game.constraint {
             about.insert("constraint".into(), file_name(constraint));
         }
+        if self.game.smoothing > 0 {
+            about.insert("smoothing".into(), self.game.smoothing.to_string());
+        }
+        let class = classes.map(|classes| match classes {
+            Classes::Each => "each".to_string(),
+            Classes::Predicted => "predicted".into(),
+            Classes::One(class) => class.to_string(),
+        });
+        class.into_iter().for_each(|class| drop(about.insert("class".into(), class)));
         about
     }
 
@@ -185,12 +194,17 @@ impl Explain {
     fn meaning(&self, about: &BTreeMap<String, String>) -> String {
         let index = match self.game.index.index() {
             Index::Shapley => {
-                "Shapley values; base value and scores of each row were found to add up to the prediction"
+                let sum = match about.get("class").map(String::as_str) {
+                    Some("predicted") => "1, the label of the class predicted",
+                    Some(_) => "the label of the class",
+                    None => "the prediction",
+                };
+                format!("Shapley values; base value and scores of each row were found to add up to {sum}")
             }
-            Index::Banzhaf => "Banzhaf values, which have no sum to check",
-            Index::Interaction => "Shapley interactions, of which those of each player were found to add up",
+            Index::Banzhaf => "Banzhaf values, which have no sum to check".into(),
+            Index::Interaction => "Shapley interactions, of which those of each player were found to add up".into(),
         };
-        let constraint = about.get("constraint").map_or(String::new(), |file| format!(" given {file}"));
+        let constraint = more_words(about);
         let [distribution, players, engine] = ["distribution", "players", "engine"].map(|key| &about[key]);
         format!("distribution {distribution}{constraint}, players {players}, engine {engine}; {index}")
     }
@@ -200,7 +214,11 @@ impl Explain {
         if let Some(name) =
             columns.numbers[1..].iter().find(|name| ["prediction", "base_value"].contains(&name.as_str()))
         {
-            bail!("{}: a feature is called '{name}', as a column of the result is", self.circuit.display());
+            let (file, what) = match self.game.players.as_str() {
+                "features" | "columns" => (self.circuit.as_path(), "a feature"),
+                file => (Path::new(file), "a player"),
+            };
+            bail!("{}: {what} is called '{name}', as a column of the result is", file.display());
         }
         for (index, field) in columns.kept.iter().enumerate() {
             let name = field.name();
@@ -244,6 +262,12 @@ fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
         false => text.split(',').map(String::from).collect(),
     };
     given.iter().flat_map(split).collect()
+}
+
+/// What else is to be said of a distribution.
+fn more_words(about: &BTreeMap<String, String>) -> String {
+    let words = [("smoothing", " with smoothing "), ("constraint", " given "), ("class", ", class ")];
+    words.iter().filter_map(|(key, words)| about.get(*key).map(|value| format!("{words}{value}"))).collect()
 }
 
 pub(crate) fn file_name(path: &Path) -> String {

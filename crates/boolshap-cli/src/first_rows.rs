@@ -43,7 +43,7 @@ impl FirstRows {
         };
         for (index, name) in self.header.iter().enumerate() {
             let cells = self.rows.iter().zip(&widths).map(|(row, width)| format!("{:>width$}", cell(row, index)));
-            let mean = if name == "base_value" { String::new() } else { mean(index) };
+            let mean = if name.split(':').next() == Some("base_value") { String::new() } else { mean(index) };
             print(&format!("{name:widest$}{}{mean}", cells.collect::<String>()))?;
         }
         match self.total - self.rows.len() as u64 {

@@ -61,17 +61,31 @@ impl GameOptions {
         match self.players.as_str() {
             "features" => Ok(Players::features(&named.features)),
             "columns" => Ok(Players::columns(&named.features, named.binariser.as_ref())),
+            "" => usage("--players names no file"),
             file => read_players(Path::new(file), &named.features),
         }
     }
 
     /// What fills in absent features.
-    pub(crate) fn population(&self, named: &NamedCircuit, players: &Players) -> anyhow::Result<Population> {
-        let rows = |file: &str| read_rows(Path::new(file), named);
+    pub(crate) fn population(
+        &self,
+        named: &NamedCircuit,
+        players: &Players,
+        reading: Reading,
+    ) -> anyhow::Result<Population> {
+        if self.distribution.split_once(':').is_some_and(|(_, file)| file.is_empty()) {
+            return usage(format!("--distribution '{}' names no file", self.distribution));
+        }
+        if self.smoothing > 0 && self.distribution.split(':').next() != Some("product") {
+            return usage(
+                "--smoothing is for probabilities that are estimated: --distribution product or product:FILE",
+            );
+        }
+        let rows = |file: &str| read_rows(Path::new(file), named, reading);
         let population = match self.distribution.split_once(':') {
             Some(("background", file)) => Population::Background(rows(file)?),
             Some(("empirical", file)) => Population::Sample(rows(file)?),
-            _ => Population::Product(self.distribution(named, players)?),
+            _ => Population::Product(self.distribution(named, players, reading)?),
         };
         match (&self.constraint, population) {
             (None, population) => Ok(population),
@@ -101,7 +115,7 @@ impl GameOptions {
         }
     }
 
-    fn distribution(&self, named: &NamedCircuit, players: &Players) -> anyhow::Result<Distribution> {
+    fn distribution(&self, named: &NamedCircuit, players: &Players, reading: Reading) -> anyhow::Result<Distribution> {
         let features = &named.features;
         let smoothing = u64::from(self.smoothing);
         let fraction =
@@ -117,11 +131,14 @@ impl GameOptions {
                 let path = Path::new(file);
                 let table = Table::open(path)?;
                 if table.position("feature").is_ok() && table.position("probability").is_ok() {
+                    if self.smoothing > 0 {
+                        return usage(format!("--smoothing is for rows to estimate from: {file} holds probabilities"));
+                    }
                     let probabilities = read_probabilities(&table, features)?;
                     check_columns(path, players, &probabilities)?;
                     probabilities
                 } else {
-                    let bits = read_rows(path, named)?;
+                    let bits = read_rows(path, named, reading)?;
                     if bits.rows() == 0 {
                         bail!("{file}: there are no rows to estimate probabilities from");
                     }
@@ -139,9 +156,9 @@ impl GameOptions {
 }
 
 /// All rows of a file, as bits.
-fn read_rows(path: &Path, named: &NamedCircuit) -> anyhow::Result<Bits> {
+fn read_rows(path: &Path, named: &NamedCircuit, reading: Reading) -> anyhow::Result<Bits> {
     let mut all = Bits::new(named.features.len());
-    for bits in Entities::open(path, &named.features, named.binariser.as_ref(), Reading::Auto)? {
+    for bits in Entities::open(path, &named.features, named.binariser.as_ref(), reading)? {
         all.append(&bits?);
     }
     Ok(all)

@@ -1,6 +1,6 @@
 //! `boolshap predict`: the class of every row.
 
-use crate::terminal::{output_path, print, with_progress};
+use crate::terminal::{output_path, print, usage, with_progress};
 use anyhow::Context;
 use boolshap::circuit::{self, Circuit, NamedCircuit};
 use boolshap::data::{Binariser, Entities, Reading, WholeFile};
@@ -47,6 +47,9 @@ impl Input {
 
 impl Predict {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
+        if self.output.extension().is_some_and(|ending| ending == "parquet") {
+            return usage("predictions are written as CSV");
+        }
         let predictor = Predictor::load(&self.model)?;
         let output = output_path(&self.output);
         let place = || output.display().to_string();

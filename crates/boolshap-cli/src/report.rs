@@ -30,22 +30,22 @@ pub(crate) struct Report {
     output: PathBuf,
     #[command(flatten)]
     game: GameOptions,
-    /// The page, or one figure alone
-    #[arg(long, value_enum, default_value = "html")]
-    format: Format,
-    /// Which figure
-    #[arg(long, value_enum, default_value = "importance")]
-    figure: Figure,
-    /// The row of the waterfall, counted from 1
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    row: u64,
-    /// How many pixels of a PNG make one of the figure's 720 units across
-    #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
-    scale: f32,
-    /// Of a file of several classes, which one is explained
+    /// The page, or one figure alone (svg or png if OUT ends so, else html)
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Which figure (importance unless told)
+    #[arg(long, value_enum)]
+    figure: Option<Figure>,
+    /// The row of the waterfall, counted from 1 (the first unless told)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    row: Option<u64>,
+    /// How many pixels of a PNG make one of the figure's 720 units across (2 unless told)
+    #[arg(long, value_name = "FACTOR")]
+    scale: Option<f32>,
+    /// Of a file of several classes, which one is explained (the first, 0, unless told)
     #[arg(long, value_name = "K")]
     class: Option<usize>,
-    /// How to read the rows
+    /// How to read the rows, those of --distribution too
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Show these columns of the input as well
@@ -88,6 +88,8 @@ impl Report {
         if self.game.index.index() != Index::Shapley {
             return usage("a report shows Shapley values: --index is for explain");
         }
+        let (format, figure) = self.what()?;
+        let row = self.row.unwrap_or(1) as usize;
         let place = || self.circuit.display().to_string();
         let named = NamedCircuit::load(&self.circuit).with_context(place)?;
         let class = chosen_class(&named, self.class)?;
@@ -98,14 +100,14 @@ impl Report {
         let subject = Subject::new(&named, class).with_context(place)?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let players = self.game.players(&named)?;
-        let population = self.game.population(&named, &players)?;
+        let population = self.game.population(&named, &players, self.input.reading())?;
         let data = input_path(&self.data);
         let entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         let output = output_path(&self.output);
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
         let (rows, survey) = with_row_progress("reading and explaining", |watch| {
-            let rows = Rows::read(entities, &subject, &self.keep, self.rows.max(self.row as usize), watch)?;
+            let rows = Rows::read(entities, &subject, &self.keep, self.rows.max(row), watch)?;
             let watch = watch.silent();
             let game = Game::new(&circuit, players.clone(), population.clone(), &watch);
             let game = FloatGame::new(&game.map_err(|error| self.game.in_file(error))?);
@@ -113,7 +115,7 @@ impl Report {
                 anyhow::Error::new(error.in_file(&data, |kind| rows.first[kind]))
             };
             let mut survey = Survey::new(&game, &rows, &watch).map_err(in_data)?;
-            if self.format == Format::Html || self.figure == Figure::Interactions {
+            if format == Format::Html || figure == Figure::Interactions {
                 survey = survey.with_interactions(&game, &rows, &watch)?;
             }
             anyhow::Ok((rows, survey))
@@ -131,34 +133,61 @@ impl Report {
             timing: None,
             choices: None,
         };
-        let bytes = match self.format {
+        let bytes = match format {
             Format::Html => page.html().into_bytes(),
-            Format::Svg => self.figure(&page)?.into_bytes(),
-            Format::Png => png(&self.figure(&page)?, self.scale).map_err(anyhow::Error::msg)?,
+            Format::Svg => self.draw(&page, figure, row)?.into_bytes(),
+            Format::Png => {
+                png(&self.draw(&page, figure, row)?, self.scale.unwrap_or(2.0)).map_err(anyhow::Error::msg)?
+            }
         };
         file.write_all(&bytes).and_then(|()| file.finish()).with_context(out_place)?;
-        let what = if self.format == Format::Html { "report" } else { "figure" };
+        let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
     }
 
-    fn figure(&self, page: &Page<'_>) -> anyhow::Result<String> {
+    /// The format and the figure; what would have no effect is refused.
+    fn what(&self) -> anyhow::Result<(Format, Figure)> {
+        let ending = self.output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let by_name = match ending.to_ascii_lowercase().as_str() {
+            "svg" => Format::Svg,
+            "png" => Format::Png,
+            _ => Format::Html,
+        };
+        let format = self.format.unwrap_or(by_name);
+        let figure = self.figure.unwrap_or(Figure::Importance);
+        if format == Format::Html && (self.figure.is_some() || self.row.is_some()) {
+            return usage("--figure and --row are for a figure alone: --format svg or png");
+        }
+        if format != Format::Html && (self.timings.is_some() || !self.keep.is_empty()) {
+            return usage("--timings and --keep are for the page: --format html");
+        }
+        if self.scale.is_some() && format != Format::Png {
+            return usage("--scale is for --format png");
+        }
+        if self.row.is_some() && figure != Figure::Waterfall {
+            return usage("--row is for --figure waterfall");
+        }
+        Ok((format, figure))
+    }
+
+    fn draw(&self, page: &Page<'_>, figure: Figure, row: usize) -> anyhow::Result<String> {
         let Page { subject, rows, players, survey, .. } = page;
-        if rows.total() == 0 && self.figure != Figure::Circuit {
+        if rows.total() == 0 && figure != Figure::Circuit {
             bail!("{}: there are no rows to draw", self.data.display());
         }
-        Ok(match self.figure {
+        Ok(match figure {
             Figure::Importance => {
                 let named = players.names().iter().cloned().zip(survey.importance.iter().copied());
                 importance_figure(&named.collect::<Vec<_>>())
             }
             Figure::Beeswarm => beeswarm_figure(&survey.swarm(subject, players, rows)),
             Figure::Waterfall => {
-                let Some(&kind) = rows.table.kinds.get(self.row as usize - 1) else {
-                    bail!("{}: there is no row {} ({} rows)", self.data.display(), self.row, thousands(rows.total()));
+                let Some(&kind) = rows.table.kinds.get(row - 1) else {
+                    bail!("{}: there is no row {} ({} rows)", self.data.display(), row, thousands(rows.total()));
                 };
-                let title = format!("row {}", self.row);
-                waterfall_figure(&page.waterfall(kind as usize, Some(self.row as usize - 1), title))
+                let title = format!("row {row}");
+                waterfall_figure(&page.waterfall(kind as usize, Some(row - 1), title))
             }
             Figure::Interactions if survey.interactions.is_empty() => {
                 bail!("there are no interactions of {} players to draw", players.len())

@@ -36,7 +36,7 @@ pub(crate) struct Serve {
     token_file: Option<PathBuf>,
     #[command(flatten)]
     game: GameOptions,
-    /// How to read the rows
+    /// How to read the rows, those of --distribution too
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Show these columns of the input as well
@@ -101,8 +101,11 @@ impl Serve {
     }
 
     fn address(&self) -> anyhow::Result<SocketAddr> {
-        let mut found = self.listen.to_socket_addrs().with_context(|| format!("--listen '{}'", self.listen))?;
-        found.next().with_context(|| format!("--listen '{}' is no address", self.listen))
+        match self.listen.to_socket_addrs().map(|mut found| found.next()) {
+            Ok(Some(address)) => Ok(address),
+            Ok(None) => usage(format!("--listen '{}' is no address", self.listen)),
+            Err(error) => usage(format!("--listen '{}': {error}", self.listen)),
+        }
     }
 
     fn access(&self) -> anyhow::Result<Access> {
@@ -136,7 +139,8 @@ impl Serve {
         rows: &Rows,
         players: &Players,
     ) -> anyhow::Result<Vec<NamedPopulation>> {
-        let (name, population) = (self.game.distribution_name(), self.game.population(named, players)?);
+        let (name, population) =
+            (self.game.distribution_name(), self.game.population(named, players, self.input.reading())?);
         let named_population = |name: &str, words: &str, population| NamedPopulation {
             name: name.into(),
             words: words.into(),
@@ -161,7 +165,7 @@ impl Serve {
             all.push(named_population(
                 "product",
                 "product: as often as in training",
-                product.population(named, players)?,
+                product.population(named, players, self.input.reading())?,
             ));
         }
         if rows.total() > 0 {

@@ -164,7 +164,14 @@ impl Train {
                 let problem = kind.parse::<Kind>().err().unwrap_or("NAME=KIND is expected".into());
                 return usage(format!("--column '{text}': {problem}"));
             };
-            kinds.insert(text[..at].to_string(), text[at + 1..].parse().map_err(anyhow::Error::msg)?);
+            let (name, kind) = (&text[..at], text[at + 1..].parse().map_err(anyhow::Error::msg)?);
+            if self.columns.iter().filter(|other| other.starts_with(&text[..=at])).count() > 1 {
+                return usage(format!("--column: the column '{name}' is described twice"));
+            }
+            kinds.insert(name.to_string(), kind);
+        }
+        if kinds.get(&self.target) == Some(&Kind::Ignored) {
+            return usage(format!("the target '{}' cannot be ignored", self.target));
         }
         Ok(kinds)
     }

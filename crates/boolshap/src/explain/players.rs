@@ -44,7 +44,11 @@ impl Players {
             }
             return players;
         }
-        let column = |name: &String| name.split_once('=').map(|(column, _)| column.to_string());
+        // `age>=30` is a comparison and no value of a column.
+        let column = |name: &String| {
+            let (column, _) = name.split_once('=')?;
+            (!column.ends_with(['<', '>', '!'])).then(|| column.to_string())
+        };
         let mut sizes: HashMap<String, usize> = HashMap::new();
         names.iter().filter_map(column).for_each(|column| *sizes.entry(column).or_default() += 1);
         let mut groups: HashMap<String, usize> = HashMap::new();
