@@ -24,6 +24,7 @@ mod table;
 mod tally;
 #[cfg(feature = "parquet")]
 mod thrift;
+mod utf8_text;
 mod whole_file;
 
 pub use binarise::{Binariser, Code, CodedColumn};

@@ -5,6 +5,7 @@
 //!
 //! A pipe can be read as CSV, once; a regular file as often as one likes.
 
+use super::utf8_text::Utf8Text;
 use super::{Cells, DataError};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
@@ -146,7 +147,7 @@ impl Table {
             Source::Csv { schema, input } => {
                 let (reader, expected) = self.csv_input(input)?;
                 let builder = ReaderBuilder::new(schema.clone()).with_header(true).with_batch_size(rows);
-                let reader = BufReader::with_capacity(READ_BYTES, reader);
+                let reader = BufReader::with_capacity(READ_BYTES, Utf8Text::new(reader));
                 let batches = builder.with_projection(sorted).build_buffered(reader).map_err(|e| self.wrong(e))?;
                 (Box::new(batches) as Batches, expected)
             }
@@ -344,6 +345,7 @@ fn parquet_batches(path: &Path, _: Vec<usize>, _: usize) -> Result<Batches, Data
 fn format_error(path: &Path, error: ArrowError) -> DataError {
     let message = match error {
         ArrowError::CsvError(message) | ArrowError::ParseError(message) | ArrowError::CastError(message) => message,
+        ArrowError::IoError(message, _) => message,
         other => other.to_string(),
     };
     DataError::Format { path: path.into(), message }
