@@ -5,9 +5,11 @@ The scores explain the decision, 0 or 1, not a probability or a margin.
 
 from __future__ import annotations
 
+import decimal
 import importlib
 import io
 import json
+import numbers
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -462,7 +464,8 @@ def _kind(asked: Distribution | None, background: object, probabilities: object,
 
 def _background(given: object, circuit: Circuit, input: Reading) -> Bits:
     try:
-        return read_rows(given, circuit._native, input).bits
+        # A copy: what the caller does to his rows later must not change what is saved.
+        return read_rows(given, circuit._native, input).bits.copy()
     except InputError as error:
         raise InputError(f"background: {error}") from error
 
@@ -473,12 +476,15 @@ def _probabilities(given: object, features: list[str]) -> Floats:
         _check_features("probabilities", named, features)
         given = [named[feature] for feature in features]
     try:
-        values = np.ascontiguousarray(np.asarray(given), dtype=np.float64)
+        asked = np.asarray(given)
+        values = np.array(asked, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"probabilities are no numbers: {error}") from error
     if values.shape != (len(features),):
         raise InputError(f"probabilities have the shape {values.shape}, but there are {len(features)} features")
-    for feature, value in zip(features, values):
+    for feature, value, own in zip(features, values, asked.tolist()):
+        if isinstance(own, (numbers.Rational, decimal.Decimal)) and own != Fraction(float(value)):
+            raise InputError(f"the probability of {feature!r} is {own}, which no float is: say which float is meant")
         if not 0 <= value <= 1:
             raise InputError(f"the probability of {feature!r} is {value}, which is not between 0 and 1")
     return values

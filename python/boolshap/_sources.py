@@ -23,6 +23,8 @@ from .errors import FileError, InputError, LimitError
 
 _VIAS = ("auto", "cnf", "truth-table", "partial-sums", "apply")
 _FOREIGN = (".cnf", ".dimacs", ".sdd", ".nnf", ".ddnnf")
+#: The most classes: tables hold a byte for each input.
+MAX_CLASSES = 256
 #: The most features that a full tree is made of, which takes more room than a table.
 _MAX_TREE_FEATURES = 20
 
@@ -44,8 +46,10 @@ class _Options:
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
         for name in names:
-            if getattr(self, name) not in (None, False, "auto"):
-                raise InputError(f"{name.rstrip('_')}={getattr(self, name)!r} has no meaning for {source}")
+            value = getattr(self, name)
+            # Class 0 is a class, although 0 == False.
+            if value is not None and value is not False and value != "auto":
+                raise InputError(f"{name.rstrip('_')}={value!r} has no meaning for {source}")
 
     def names(self, count: int, own: list[str] | None = None) -> list[str]:
         """The names of so many features: those given, the source's own, or x1, x2, ..."""
@@ -160,6 +164,9 @@ def compile(
         count = options.features if isinstance(options.features, (int, type(None))) else len(options.features)
         return _of_stack(_torch.of_torch(source, inputs, count), options)
     if _sklearn.is_estimator(source):
+        # A search stands for what it found.
+        while hasattr(source, "best_estimator_"):
+            source = source.best_estimator_
         own = getattr(source, "model_", None)
         # A BnnClassifier: its network is at hand.
         return _of_model(own, options) if isinstance(own, Model) else _of_classifier(_sklearn.describe(source), options)
@@ -195,9 +202,9 @@ def _of_path(path: Path, options: _Options) -> Circuit:
         count = options.features if isinstance(options.features, int) else None
         names = options.features if isinstance(options.features, list) else None
         variables = count if names is None else len(names)
-        return Circuit._of(
-            _native.Circuit.read_foreign(str(path), variables, names, options.max_nodes, options.timeout)
-        )
+        native = _native.Circuit.read_foreign(str(path), variables, names, options.max_nodes, options.timeout)
+        options.names(len(native.features))
+        return Circuit._of(native)
     if path.is_dir() or not _is_ours(path):
         return _of_model(Model.import_file(path), options)
     return compile(
@@ -273,8 +280,8 @@ def _of_function(predict: Callable[..., Any], options: _Options) -> Circuit:
     count = options.features if isinstance(options.features, int) else len(options.features)
     if not 1 <= count <= MAX_FEATURES:
         raise InputError(f"a function can have 1 to {MAX_FEATURES} features, not {count}: all its inputs are tried")
-    if options.classes is not None and not 2 <= len(options.classes) <= 256:
-        raise InputError(f"there are {len(options.classes)} classes, not 2 to 256")
+    if options.classes is not None and not 2 <= len(options.classes) <= MAX_CLASSES:
+        raise InputError(f"there are {len(options.classes)} classes, not 2 to {MAX_CLASSES}")
     names = options.class_names(2 if options.classes is None else len(options.classes))
     return _of_decisions(deciding(predict, options.classes), options.names(count), names, "a function", options)
 
@@ -307,6 +314,8 @@ def _of_classifier(classifier: _sklearn.Classifier, options: _Options) -> Circui
     options.refuse(f"a {classifier.name}", "inputs")
     features = options.names(classifier.inputs, classifier.features)
     classes = options.class_names(len(classifier.classes), classifier.classes)
+    if len(classes) > MAX_CLASSES:
+        raise InputError(f"{classifier.name} has {len(classes)} classes, more than {MAX_CLASSES}")
     few = classifier.inputs <= MAX_FEATURES
     if options.via == "truth-table" or (options.via == "auto" and few and not classifier.is_tree):
         if not few:
@@ -341,8 +350,13 @@ def _of_trees(
         values = truth_table(decide, len(used), options.progress, options.timeout)
         trees = [_sklearn.tree_of_table(values, used, len(classes))]
     number = options.class_number(classes)
-    if number is not None and len(classes) > 2 and len(trees) > 1:
-        raise InputError(f"{classifier.name}: all classes are compiled; choose one in Explainer(circuit, class_=...)")
+    if len(trees) > 1 and len(classes) == 2 and number == 1:
+        # What is compiled of two classes anyway.
+        number = None
+    if number is not None and len(trees) > 1:
+        other = "its circuit is that of the second class, of which the first is the opposite"
+        choose = "all classes are compiled; choose one in Explainer(circuit, class_=...)"
+        raise InputError(f"{classifier.name}: {choose if len(classes) > 2 else other}")
     if number is not None:
         tree_features, left, right, weights = trees[0]
         chosen = (weights.argmax(axis=1) == number).astype(np.float64)

@@ -137,6 +137,10 @@ def _named_table(given: object) -> _Table | None:
         if hasattr(table, "read_all"):
             table = table.read_all()
         return _Table(table.schema.names, lambda place: _of_arrow(table.column(place)), table.num_rows)
+    if hasattr(given, "__dataframe__") or (hasattr(given, "columns") and not isinstance(given, np.ndarray)):
+        # As an array it would be read by position.
+        kind = f"{type(given).__module__}.{type(given).__qualname__}"
+        raise InputError(f"rows in a {kind} are not read: give them as pandas, polars or pyarrow have them")
     return None
 
 
@@ -268,7 +272,8 @@ def _not_a_bit(name: str, row: int, value: object) -> InputError:
 def _cells(name: str, column: Column) -> Floats | list[str | None]:
     """A raw column as numbers if it holds nothing else, else as texts."""
     if column.dtype.kind in "buif":
-        return np.asarray(column, dtype=np.float64)
+        # A field of a packed record lies at places that are no multiple of its size.
+        return np.ascontiguousarray(column, dtype=np.float64)
     if column.dtype.kind not in "OUST":
         value = column[0] if len(column) else None
         raise InputError(f"column {name!r}, row 1: {value!r} ({column.dtype}) is neither a number nor a text")

@@ -13,6 +13,7 @@ use boolshap::model::{self, Forest, TreeNode};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use std::fmt::LowerHex;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -160,7 +161,7 @@ impl Circuit {
     #[getter]
     fn models<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let count = work(py, None, |_| Ok(self.0.circuit.model_count()))?;
-        integer(py, &count.to_string())
+        integer(py, &count)
     }
 
     #[getter]
@@ -340,7 +341,7 @@ fn foreign(
     }
 }
 
-/// A whole number of any size.
-pub(crate) fn integer<'py>(py: Python<'py>, digits: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.get_type::<pyo3::types::PyInt>().call1((PyString::new(py, digits),))
+/// A whole number of any size. In hexadecimal, because Python refuses long decimals.
+pub(crate) fn integer<'py>(py: Python<'py>, number: &impl LowerHex) -> PyResult<Bound<'py, PyAny>> {
+    py.get_type::<pyo3::types::PyInt>().call1((PyString::new(py, &format!("{number:x}")), 16))
 }

@@ -167,7 +167,7 @@ impl Engine {
             Ok(game.explain(&entities, index, watch)?)
         })?;
         let fraction = |value: &RBig| -> PyResult<Fraction<'py>> {
-            Ok((integer(py, &value.numerator().to_string())?, integer(py, &value.denominator().to_string())?))
+            Ok((integer(py, value.numerator())?, integer(py, value.denominator())?))
         };
         let (mut scores, mut base_values, mut predictions) = (Vec::new(), Vec::new(), Vec::new());
         for explanation in &explanations {

@@ -66,7 +66,12 @@ impl Model {
                 "real" => Kernels::Real,
                 other => return Err(Failure::input(format!("kernels is '{other}', not auto, sign or real")).into()),
             },
-            zero_weight: zero_weight.map(|sign| sign > 0),
+            zero_weight: match zero_weight {
+                None => None,
+                Some(1) => Some(true),
+                Some(-1) => Some(false),
+                Some(other) => return Err(Failure::input(format!("zero_weight is {other}, not -1 or 1")).into()),
+            },
         };
         let imported = work(py, None, |_| Ok(model::import(Path::new(path), &options)?))?;
         let inputs = imported.network.inputs();

@@ -3,12 +3,30 @@
 use crate::errors::Failure;
 use boolshap::lit::Watch;
 use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often signals are looked for.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The threads of this process. A process that was forked has none of its parent's, and would wait for them for ever.
+fn pool() -> Result<&'static ThreadPool, Failure> {
+    static POOL: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    match *pool {
+        Some((process, threads)) if process == std::process::id() => Ok(threads),
+        _ => {
+            let threads = ThreadPoolBuilder::new().build().map_err(|e| Failure::input(format!("no threads: {e}")))?;
+            // Never given back: one for each process.
+            let threads: &'static ThreadPool = Box::leak(Box::new(threads));
+            *pool = Some((std::process::id(), threads));
+            Ok(threads)
+        }
+    }
+}
 
 /// Runs work on a thread of its own, while this one looks for signals: only the main thread of Python is told of them.
 pub(crate) fn work<T: Send>(
@@ -32,7 +50,7 @@ pub(crate) fn work<T: Send>(
                 let watch = Watch::unlimited().stop_flag(stop);
                 let watch = timeout.map_or(watch, |limit| watch.timeout(limit));
                 // Whoever waits has gone away only if the interpreter is going down.
-                let _ = tell.send(job(&watch));
+                let _ = tell.send(pool().and_then(|pool| pool.install(|| job(&watch))));
             });
             let mut signal = None;
             loop {
