@@ -111,8 +111,8 @@ def test_rows_that_change_later_change_nothing() -> None:
 
 def test_long_fractions_and_counts_arrive() -> None:
     features = 320
-    parity = boolshap.compile([(np.ones((1, features)), [0.5])])
-    explainer = Explainer(parity, probabilities=[0.1] * features)
+    every_one = boolshap.compile([(np.ones((1, features)), [0.5 - features])])
+    explainer = Explainer(every_one, probabilities=[0.1] * features)
     exact = explainer.exact(np.zeros((1, features), dtype=np.uint8))
     assert exact.base_values[0].denominator > 10**4300
     assert exact.base_values[0] + sum(exact.values[0]) == 0
