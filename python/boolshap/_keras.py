@@ -18,7 +18,7 @@ from ._sklearn import class_names
 from .errors import InputError
 
 if TYPE_CHECKING:
-    from ._types import Floats, Layer
+    from ._types import Floats
 
 
 _KERAS_SILENT = ("Dropout", "Flatten", "GaussianNoise", "GaussianDropout", "Identity", "ActivityRegularization")

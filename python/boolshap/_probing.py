@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._functions import Bits, inputs_from
-from ._layers import close, fold, numbers, Order, Sign, Squash, Stack, Step
+from ._layers import close, fold, Order, Sign, Squash, Stack, Step
 from .errors import InputError
 
 if TYPE_CHECKING:
