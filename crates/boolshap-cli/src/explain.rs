@@ -42,7 +42,7 @@ pub(crate) struct Explain {
     /// Of a file of several classes: each, predicted (the class of the row, the default), or the number of one
     #[arg(long, value_name = "each|predicted|K")]
     class: Option<Classes>,
-    /// How to read the rows, those of --distribution too
+    /// How to read the rows, and those of --distribution where both ways fit
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Copy these columns of the input to the output, in front

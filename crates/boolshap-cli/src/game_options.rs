@@ -155,13 +155,23 @@ impl GameOptions {
     }
 }
 
-/// All rows of a file, as bits.
+/// All rows of a file, as bits: where the header fits both ways, as the rows to explain are read.
 fn read_rows(path: &Path, named: &NamedCircuit, reading: Reading) -> anyhow::Result<Bits> {
+    let reading = match (reading, &named.binariser) {
+        (Reading::Bits, Some(_)) if has_all(path, named.features.iter())? => Reading::Bits,
+        (Reading::Raw, Some(raw)) if has_all(path, raw.columns().iter().map(|column| &column.column))? => Reading::Raw,
+        _ => Reading::Auto,
+    };
     let mut all = Bits::new(named.features.len());
     for bits in Entities::open(path, &named.features, named.binariser.as_ref(), reading)? {
         all.append(&bits?);
     }
     Ok(all)
+}
+
+fn has_all<'a>(path: &Path, mut names: impl Iterator<Item = &'a String>) -> anyhow::Result<bool> {
+    let table = Table::open(path)?;
+    Ok(names.all(|name| table.columns().contains(name)))
 }
 
 fn read_constraint(path: &Path) -> anyhow::Result<Cnf> {

@@ -45,7 +45,7 @@ pub(crate) struct Report {
     /// Of a file of several classes, which one is explained (the first, 0, unless told)
     #[arg(long, value_name = "K")]
     class: Option<usize>,
-    /// How to read the rows, those of --distribution too
+    /// How to read the rows, and those of --distribution where both ways fit
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Show these columns of the input as well

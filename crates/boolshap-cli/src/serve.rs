@@ -36,7 +36,7 @@ pub(crate) struct Serve {
     token_file: Option<PathBuf>,
     #[command(flatten)]
     game: GameOptions,
-    /// How to read the rows, those of --distribution too
+    /// How to read the rows, and those of --distribution where both ways fit
     #[arg(long, value_enum, default_value = "auto")]
     input: Input,
     /// Show these columns of the input as well

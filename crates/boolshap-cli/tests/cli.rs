@@ -565,3 +565,53 @@ fn a_circuit_with_other_thresholds_is_not_the_model() {
     named.save(&folder.join("c.bsc")).unwrap();
     done(folder, &["verify", "other.json", "c.bsc"]);
 }
+
+#[test]
+fn rows_of_a_distribution_are_read_as_the_rows_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Features of the same names as their raw columns: a file of bits is a file of raw values as well.
+    let rows: String = (0..40).map(|row| format!("{},{},{}\n", row * 10, row % 7, u8::from(row >= 20))).collect();
+    fs::write(folder.join("t.csv"), format!("p,q,y\n{rows}")).unwrap();
+    done(folder, &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "3"]);
+    done(folder, &["compile", "m.json", "-o", "c.bsc"]);
+    fs::write(folder.join("b.csv"), "p,q\n1,1\n0,1\n1,0\n1,0\n").unwrap();
+    done(folder, &["predict", "c.bsc", "b.csv", "-o", "predicted.csv", "--input", "bits"]);
+    let predicted = fs::read_to_string(folder.join("predicted.csv")).unwrap();
+    assert_eq!(predicted.matches("\n1").count(), 3, "{predicted}");
+    for distribution in ["background:b.csv", "empirical:b.csv"] {
+        let line = ["explain", "c.bsc", "b.csv", "-o", "s.csv", "--input", "bits", "--distribution", distribution];
+        done(folder, &line);
+        let text = fs::read_to_string(folder.join("s.csv")).unwrap();
+        assert!(text.lines().skip(1).all(|line| line.split(',').nth(1) == Some("0.75")), "{distribution}: {text}");
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    either(folder, 2);
+    fs::write(folder.join("e.csv"), "x1,x2\n0,1\n").unwrap();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    for line in [
+        "explain c.bsc e.csv --smoothing 1",
+        "explain c.bsc e.csv --distribution background:e.csv --smoothing 1",
+        "explain c.bsc e.csv --distribution background:",
+        "report c.bsc e.csv -o r.html --figure beeswarm",
+        "report c.bsc e.csv -o r.html --scale 3",
+        "report c.bsc e.csv -o r.svg --row 1",
+        "report c.bsc e.csv -o r.svg --timings t.json",
+        "predict c.bsc e.csv -o p.parquet",
+        "compile m.json -o d.bsc --class 1 --max-clauses 5",
+        "compile m.json -o d.bsc --class 1 --variables 3",
+        "train e.csv --target x2 -o n.json --column x1=boolean --column x1=numeric",
+        "train e.csv --target x2 -o n.json --column x2=ignored",
+        "serve c.bsc --listen nonsense",
+    ] {
+        fails(folder, 2, &line.split(' ').collect::<Vec<_>>());
+    }
+    // The ending says what is drawn.
+    done(folder, &["report", "c.bsc", "e.csv", "-o", "r.svg"]);
+    assert!(fs::read_to_string(folder.join("r.svg")).unwrap().starts_with("<svg"));
+}
