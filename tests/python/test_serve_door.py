@@ -132,6 +132,7 @@ def test_every_answer_carries_the_headers_that_protect_the_page(servers):
         assert (
             answer.headers["x-content-type-options"] == "nosniff" and answer.headers["referrer-policy"] == "no-referrer"
         )
+        assert answer.headers["x-frame-options"] == "DENY" and answer.headers["cache-control"] == "no-store"
         assert not any(
             name.startswith("access-control-") for name in answer.headers
         ), "no other site may read an answer"
