@@ -126,13 +126,14 @@ def test_many_quick_switches_end_with_the_numbers_of_the_last(browser, servers, 
         visit.page.evaluate(
             "for (const i of Array(4).fill([0, 1, 2, 3, 10, 8, 9, 8, 0, 5, 3]).flat()) document.querySelector(`[data-feature='${i}']`).click()"
         )
-        assert visit.bits() == entity
         expected = visit_scores(made, entity)
         visit.until(
             "expected => [...document.querySelectorAll('#waterfall g.bar')].every(bar => Math.abs(Number(bar.dataset.score) - expected[bar.dataset.player]) < 1e-12)",
             arg=expected,
         )
+        # A switch is drawn with its answer, or a little later where that takes long.
         visit.page.wait_for_timeout(300)
+        assert visit.bits() == entity
         check_numbers(visit, made.explain_bits([entity]), model["labels"])
         visit.check_quiet(server.url)
 
