@@ -180,6 +180,9 @@ mod tests {
         assert!(!players.has_blocks());
         assert_eq!(players.one_hot_groups(&[Var::new(3)]), [[0, 3, 4].map(Var::new).to_vec()]);
         assert!(players.one_hot_groups(&[Var::new(1)]).is_empty());
+        // Comparisons are no values of a column.
+        let compared = names(&["age>=30", "age>=50", "fee<=1", "fee<=2", "x!=1", "x!=2"]);
+        assert_eq!(Players::columns(&compared, None).names(), compared);
     }
 
     #[test]

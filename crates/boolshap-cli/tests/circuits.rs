@@ -1,0 +1,177 @@
+//! Circuits by the command line: what compiling tells and claims, what is proved of a file, and options that mean nothing.
+
+mod command;
+
+use boolshap::circuit::{Circuit, CircuitBuilder, NamedCircuit};
+use boolshap::lit::Var;
+use boolshap::model::Model;
+use command::{done, either, fails};
+use serde_json::json;
+use std::fs;
+
+/// Three classes of two features, with claims that only a circuit can make.
+const CLASSES: &str = r#"{"format":"boolshap model","version":1,"features":["a","b"],"classes":["n","y","z"],"hidden":[],
+    "output":{"argmax":[{"weights":"++","bias":"0"},{"weights":"+-","bias":"0"},{"weights":"-+","bias":"0"}]},
+    "provenance":{"seed":7,"verified":"by hand","class":0,"smooth":true}}"#;
+
+#[test]
+fn compiling_all_classes_tells_of_each_and_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    let told = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all", "--verify", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let classes = told["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 3);
+    for stage in ["diagram", "circuit", "verify"] {
+        for fact in ["nodes", "orders", "seconds"] {
+            let Some(total) = told["stages"][stage][fact].as_f64() else { continue };
+            let sum: f64 = classes.iter().map(|class| class[stage][fact].as_f64().unwrap()).sum();
+            assert!((total - sum).abs() < 1e-9, "{stage} {fact}: {told}");
+        }
+    }
+    assert_eq!(told["stages"]["verify"]["method"], "exhaustive");
+    let text = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all"]);
+    assert!(text.contains("class 0, diagram: ") && text.contains("class 2, circuit: "), "{text}");
+    // One class alone needs no list of them.
+    let told = done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1", "--json"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&told).unwrap().get("classes").is_none());
+}
+
+#[test]
+fn a_circuit_claims_nothing_that_was_not_done_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    let claims = |arguments: &[&str]| {
+        done(folder, &[&["compile", "m.json", "-o", "c.bsc"], arguments].concat());
+        let provenance = NamedCircuit::load(&folder.join("c.bsc")).unwrap().provenance;
+        ["verified", "class", "smooth"].map(|name| provenance.get(name).map(ToString::to_string))
+    };
+    let said = |text: &str| Some(text.to_string());
+    assert_eq!(claims(&["--class", "2"]), [None, said("2"), None]);
+    assert_eq!(claims(&["--class", "all", "--smooth", "--verify"]), [said("\"exhaustive\""), None, said("true")]);
+    for more in [&["--verify"][..], &["--via", "apply"], &["--class", "all"]] {
+        let line = [&["compile", "m.json", "-o", "d.sdd", "--class", "1"], more].concat();
+        let line = if more[0] == "--class" { [&line[..4], more].concat() } else { line };
+        fails(folder, 2, &line);
+    }
+    fs::write(folder.join("f.cnf"), "p cnf 2 1\n1 2 0\n").unwrap();
+    fails(folder, 2, &["compile", "f.cnf", "-o", "d.sdd", "--class", "1"]);
+    let told = done(folder, &["compile", "f.cnf", "-o", "d.sdd", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["nodes"], &told["edges"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn a_proof_is_of_the_whole_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    done(folder, &["compile", "m.json", "-o", "c.bsc", "--class", "all"]);
+    let text = done(folder, &["verify", "m.json", "c.bsc"]);
+    assert!(text.starts_with("all 3 classes are sound and equal to the network (exhaustive"), "{text}");
+    let model = Model::load(&folder.join("m.json")).unwrap();
+    let named = NamedCircuit::load(&folder.join("c.bsc")).unwrap();
+    let circuits: Vec<Circuit> = (0..3).map(|class| named.class(class).unwrap()).collect();
+    let refused = |named: NamedCircuit| {
+        named.save(&folder.join("c.bsc")).unwrap();
+        fails(folder, 1, &["verify", "m.json", "c.bsc"])
+    };
+    let said = refused(NamedCircuit::of_classes(&circuits[..2], &model).unwrap());
+    assert!(said.contains("there are circuits for 2 classes, but the model has 3"), "{said}");
+    let names = ["n", "z", "y"].map(String::from).to_vec();
+    let said = refused(NamedCircuit::join(&circuits, model.features.clone(), names).unwrap());
+    assert!(said.contains("the classes are not those of the model"), "{said}");
+    let turned = [circuits[1].clone(), circuits[0].clone(), circuits[2].clone()];
+    let said = refused(NamedCircuit::of_classes(&turned, &model).unwrap());
+    assert!(said.contains("answers class 1 (y), and the circuit says that it is class 0"), "{said}");
+    assert!(said.contains("; the circuit has decided after "), "{said}");
+    // The second class as an or-gate of unequal children: the same function, but not smooth.
+    let mut builder = CircuitBuilder::new(2).unwrap();
+    let (no, not_b) = (builder.constant(false).unwrap(), builder.literal(Var::new(1).negative()).unwrap());
+    let root = builder.or(&[not_b, no]).unwrap();
+    let uneven = [circuits[0].clone(), builder.finish(root).unwrap(), circuits[2].clone()];
+    let mut claimed = NamedCircuit::of_classes(&uneven, &model).unwrap();
+    claimed.save(&folder.join("c.bsc")).unwrap();
+    done(folder, &["verify", "m.json", "c.bsc"]);
+    claimed.provenance.insert("smooth".into(), true.into());
+    let said = refused(claimed);
+    assert!(said.contains("is not smooth"), "{said}");
+    // A false and-gate is decided by its first false child.
+    let mut builder = CircuitBuilder::new(2).unwrap();
+    let [a, b] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+    let both = builder.and(&[a, b]).unwrap();
+    let said = refused(NamedCircuit::new(builder.finish(both).unwrap(), model.features.clone()).unwrap());
+    let expected = "for a=0, b=0 the network answers class 1 (y), and the circuit says that it is not class 1; \
+                    the circuit has decided after a=0";
+    assert!(said.contains(expected), "{said}");
+    fails(folder, 2, &["verify", "m.json", "c.bsc", "--proof", "-"]);
+}
+
+#[test]
+fn rows_of_a_distribution_are_read_as_the_rows_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Features of the same names as their raw columns: a file of bits is a file of raw values as well.
+    let rows: String = (0..40).map(|row| format!("{},{},{}\n", row * 10, row % 7, u8::from(row >= 20))).collect();
+    fs::write(folder.join("t.csv"), format!("p,q,y\n{rows}")).unwrap();
+    done(folder, &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "3"]);
+    done(folder, &["compile", "m.json", "-o", "c.bsc"]);
+    fs::write(folder.join("b.csv"), "p,q\n1,1\n0,1\n1,0\n1,0\n").unwrap();
+    done(folder, &["predict", "c.bsc", "b.csv", "-o", "predicted.csv", "--input", "bits"]);
+    let predicted = fs::read_to_string(folder.join("predicted.csv")).unwrap();
+    assert_eq!(predicted.matches("\n1").count(), 3, "{predicted}");
+    for distribution in ["background:b.csv", "empirical:b.csv"] {
+        let line = ["explain", "c.bsc", "b.csv", "-o", "s.csv", "--input", "bits", "--distribution", distribution];
+        done(folder, &line);
+        let text = fs::read_to_string(folder.join("s.csv")).unwrap();
+        assert!(text.lines().skip(1).all(|line| line.split(',').nth(1) == Some("0.75")), "{distribution}: {text}");
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    either(folder, 2);
+    fs::write(folder.join("e.csv"), "x1,x2\n0,1\n").unwrap();
+    fs::write(folder.join("m.json"), CLASSES).unwrap();
+    for line in [
+        "explain c.bsc e.csv --smoothing 1",
+        "explain c.bsc e.csv --distribution background:e.csv --smoothing 1",
+        "explain c.bsc e.csv --distribution background:",
+        "report c.bsc e.csv -o r.html --figure beeswarm",
+        "report c.bsc e.csv -o r.html --scale 3",
+        "report c.bsc e.csv -o r.svg --row 1",
+        "report c.bsc e.csv -o r.svg --timings t.json",
+        "predict c.bsc e.csv -o p.parquet",
+        "compile m.json -o d.bsc --class 1 --max-clauses 5",
+        "compile m.json -o d.bsc --class 1 --variables 3",
+        "train e.csv --target x2 -o n.json --column x1=boolean --column x1=numeric",
+        "train e.csv --target x2 -o n.json --column x2=ignored",
+        "serve c.bsc --listen nonsense",
+    ] {
+        fails(folder, 2, &line.split(' ').collect::<Vec<_>>());
+    }
+    // The ending says what is drawn.
+    done(folder, &["report", "c.bsc", "e.csv", "-o", "r.svg"]);
+    assert!(fs::read_to_string(folder.join("r.svg")).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn of_two_classes_the_second_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let model = r#"{"format":"boolshap model","version":1,"features":["a","b"],"hidden":[],
+        "output":{"argmax":[{"weights":"+-","bias":"0"},{"weights":"-+","bias":"1"}]},"provenance":{}}"#;
+    fs::write(folder.join("m.json"), model).unwrap();
+    done(folder, &["compile", "m.json", "-o", "c.bsc"]);
+    done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1"]);
+    let circuit = |file: &str| NamedCircuit::load(&folder.join(file)).unwrap().circuit.truth_table().unwrap();
+    assert_eq!(circuit("c.bsc"), circuit("one.bsc"));
+    done(folder, &["verify", "m.json", "c.bsc"]);
+    fs::write(folder.join("three.json"), CLASSES).unwrap();
+    let said = fails(folder, 1, &["compile", "three.json", "-o", "d.bsc"]);
+    assert!(said.contains("the network has 3 classes: say which one with --class"), "{said}");
+}
