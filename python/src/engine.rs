@@ -4,7 +4,7 @@ use crate::arrays::rows_of;
 use crate::circuit::{Circuit, integer};
 use crate::errors::Failure;
 use crate::work::work;
-use boolshap::explain::{Distribution, ExactGame, FloatGame, Game, Index, Players, Population};
+use boolshap::explain::{Distribution, ExactGame, FloatGame, Game, Index, Players, Probabilities};
 use boolshap::formula::read_dimacs;
 use dashu::rational::RBig;
 use numpy::ndarray::Array2;
@@ -70,16 +70,16 @@ impl Engine {
             None => Err(Failure::input(format!("the distribution '{kind}' needs rows"))),
         };
         let population = match kind {
-            "uniform" => Population::Product(Distribution::uniform(named.features.len())),
-            "product" => Population::Product(match probabilities {
+            "uniform" => Distribution::Product(Probabilities::uniform(named.features.len())),
+            "product" => Distribution::Product(match probabilities {
                 Some(given) => {
                     let given: Vec<f64> = given.as_array().iter().copied().collect();
-                    Distribution::from_floats(&given).map_err(Failure::from)?
+                    Probabilities::from_floats(&given).map_err(Failure::from)?
                 }
                 None => marginals(named)?,
             }),
-            "background" => Population::Background(given_rows(rows)?),
-            "empirical" => Population::Sample(given_rows(rows)?),
+            "background" => Distribution::Background(given_rows(rows)?),
+            "empirical" => Distribution::Empirical(given_rows(rows)?),
             other => {
                 let known = "uniform, product, background or empirical";
                 return Err(Failure::input(format!("the distribution is '{other}', not {known}")).into());
@@ -87,9 +87,9 @@ impl Engine {
         };
         let population = match (constraint, population) {
             (None, population) => population,
-            (Some(text), Population::Product(distribution)) => {
+            (Some(text), Distribution::Product(distribution)) => {
                 let formula = read_dimacs(text.as_bytes(), "the constraint").map_err(Failure::from)?;
-                Population::Constrained(distribution, formula)
+                Distribution::Constrained(distribution, formula)
             }
             _ => {
                 let message = "a constraint goes with the distributions uniform and product, not with rows";
@@ -189,10 +189,10 @@ fn index_of(name: &str) -> Result<Index, Failure> {
 }
 
 /// How often each feature was 1 in training.
-fn marginals(named: &boolshap::circuit::NamedCircuit) -> Result<Distribution, Failure> {
+fn marginals(named: &boolshap::circuit::NamedCircuit) -> Result<Probabilities, Failure> {
     let Some(marginals) = named.marginals.as_ref().filter(|marginals| marginals.rows > 0) else {
         return Err(Failure::input("the circuit holds no marginals of training: give probabilities"));
     };
     let fraction = |&ones: &u64| RBig::from_parts(ones.into(), marginals.rows.into());
-    Ok(Distribution::product(marginals.ones.iter().map(fraction).collect())?)
+    Ok(Probabilities::product(marginals.ones.iter().map(fraction).collect())?)
 }

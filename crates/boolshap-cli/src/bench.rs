@@ -1,14 +1,9 @@
 //! `boolshap bench`: the measurements of the README, by name.
 
-use crate::bench_compile::CompileTimes;
-use crate::bench_modes::ModeTimes;
-use crate::bench_shap::ShapTimes;
-use crate::bench_stream::StreamTimes;
-use crate::demo::{embedded_model, embedded_rows};
-use crate::experiment::Experiment;
 use crate::terminal::{output_path, print, print_json, usage, with_progress};
 use anyhow::Context;
 use boolshap::data::WholeFile;
+use boolshap_bench::{Bench as Measurement, Experiment, embedded_model, embedded_rows};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -61,31 +56,20 @@ impl Bench {
                 return usage(format!("{option} belongs to bench {name}"));
             }
         }
-        let (value, table) = match self.name {
+        let measurement = match self.name {
             Name::Paper => return self.paper(),
-            Name::Compile => {
-                let times = CompileTimes::measure(self.inputs.unwrap_or(28) as usize)?;
-                (times.json(), times.table())
-            }
-            Name::Shap => {
-                let times = ShapTimes::measure(self.circuit.as_deref())?;
-                (times.json(), times.table())
-            }
-            Name::Modes => {
-                let times = ModeTimes::measure()?;
-                (times.json(), times.table())
-            }
-            Name::Stream => {
-                let times = StreamTimes::measure(self.rows.unwrap_or(1_000_000))?;
-                (times.json(), times.table())
-            }
+            Name::Compile => Measurement::Compile { inputs: self.inputs.unwrap_or(28) as usize },
+            Name::Shap => Measurement::Shap { circuit: self.circuit.clone() },
+            Name::Modes => Measurement::Modes,
+            Name::Stream => Measurement::Stream { rows: self.rows.unwrap_or(1_000_000) },
         };
+        let (value, table) = with_progress("measuring", |watch| measurement.run(watch))?;
         if self.json { print_json(&value) } else { print(&table) }.map_err(Into::into)
     }
 
     fn paper(&self) -> anyhow::Result<()> {
         let model = embedded_model()?;
-        let (_, testing) = embedded_rows(&model.features)?;
+        let (_, testing) = embedded_rows(model.features.len())?;
         let experiment = with_progress("measuring", |watch| Experiment::run(&model, &testing, watch))?;
         if let Some(path) = &self.figure {
             let path = output_path(path);

@@ -1,10 +1,11 @@
 //! `boolshap convert`: a circuit in other programs' formats.
 
-use crate::compile::Shape;
+use crate::compile::ShapeOptions;
 use crate::terminal::{output_path, usage, with_progress};
 use anyhow::Context;
-use boolshap::circuit::{NamedCircuit, expand_decisions, write_d4, write_dot, write_nnf};
+use boolshap::circuit::{expand_decisions, write_d4, write_dot, write_nnf};
 use boolshap::data::WholeFile;
+use boolshap::workflow::load_circuit;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "K")]
     class: Option<usize>,
     #[command(flatten)]
-    shape: Shape,
+    shape: ShapeOptions,
 }
 
 impl Convert {
@@ -29,17 +30,17 @@ impl Convert {
         if !["nnf", "ddnnf", "dot"].contains(&extension) {
             return usage(format!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display()));
         }
-        let named = NamedCircuit::load(&self.circuit).with_context(|| self.circuit.display().to_string())?;
+        let named = load_circuit(&self.circuit)?;
         let circuit = match (self.class, named.classes.is_empty()) {
             (Some(_), true) => return usage("--class is for files of several classes, and this holds one circuit"),
-            (None, false) => return usage("the file holds several classes: say which one with --class"),
-            (Some(class), false) => named.class(class).with_context(|| self.circuit.display().to_string())?,
-            (None, true) => named.circuit,
+            (None, false) => return usage("the file holds several classes: choose one with --class"),
+            (class, _) => named.label(class).with_context(|| self.circuit.display().to_string())?,
         };
         let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
-        let circuit = with_progress("converting", |watch| self.shape.apply(expand_decisions(&circuit)?, None, watch))?;
+        let shape = self.shape.shape();
+        let circuit = with_progress("converting", |watch| shape.apply(&expand_decisions(&circuit)?, None, watch))?;
         match extension {
             "nnf" => write_nnf(&circuit, &mut file).with_context(place)?,
             "ddnnf" => write_d4(&circuit, &mut file).with_context(place)?,

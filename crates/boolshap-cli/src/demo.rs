@@ -1,25 +1,17 @@
 //! `boolshap demo`: the paper's experiment on what the program carries with it.
-//!
-//! It carries the California housing data as the distinct rows of its 13 bits with their counts by class and split, and a
-//! network trained on them. Both were made by this program from the raw file:
-//! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
 
-use crate::experiment::Experiment;
 use crate::terminal::{print, thousands, with_progress};
 use crate::train::accuracy_text;
-use crate::verify::prove;
 use crate::waterfall::terminal_waterfall;
-use anyhow::{Context, anyhow};
-use boolshap::circuit::NamedCircuit;
+use anyhow::Context;
 use boolshap::data::{Tally, WholeFile, quote_csv};
-use boolshap::explain::{Distribution, FloatGame, Game, Players, Population};
-use boolshap::model::{Evaluator, Model, TrainOptions, correct, train};
+use boolshap::model::{Evaluator, TrainOptions, correct, train};
 use boolshap::report::{Page, Rows, Subject, Survey};
+use boolshap::workflow::{Explainer, Request, Scope, VerifyRequest, verify_watched};
+use boolshap::{Model, NamedCircuit};
+use boolshap_bench::{Experiment, embedded_model, embedded_rows};
 use clap::Args;
 use std::path::PathBuf;
-
-const MODEL: &str = include_str!("../assets/model.json");
-const ROWS: &str = include_str!("../assets/rows.csv");
 
 /// Run the paper's experiment on the embedded housing data; needs no other file
 #[derive(Args)]
@@ -36,7 +28,7 @@ impl Demo {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
         let mut model = embedded_model()?;
-        let (training, testing) = embedded_rows(&model.features)?;
+        let (training, testing) = embedded_rows(model.features.len())?;
         let seed = model.provenance.get("seed").and_then(serde_json::Value::as_u64).context("the model's seed")?;
         if self.retrain {
             let options = TrainOptions { seed, ..TrainOptions::default() };
@@ -69,34 +61,37 @@ impl Demo {
             "\nCompiled into a Boolean circuit and explained, three ways with the same scores:\n{}",
             experiment.table()
         ))?;
-        let method = with_progress("verifying", |watch| prove(model, 1, &experiment.circuit, false, watch))?;
+        let mut circuit = experiment.compiled.circuit.clone();
+        let request = VerifyRequest::default();
+        let proved = with_progress("verifying", |watch| verify_watched(model, &circuit, &request, watch))?;
+        anyhow::ensure!(proved.difference.is_none(), "the circuit is not the network: please report this");
         print(&format!(
             "\nThe circuit is proved to be sound and equal to the network on all {} inputs ({}).",
             thousands(1 << model.features.len()),
-            method.name()
+            proved.method.name()
         ))?;
-        let file = |name: &str| self.out.join(name);
-        let place = |name: &str| file(name).display().to_string();
-        let mut named = NamedCircuit::of_model(experiment.circuit.clone(), model)?;
-        named.provenance.insert("route".into(), "cnf".into());
-        named.provenance.insert("verified".into(), method.name().into());
-        named.save(&file("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
-        WholeFile::write(&file("timing.svg"), experiment.figure().as_bytes()).with_context(|| place("timing.svg"))?;
-        let entities = entities_csv(model, &experiment);
-        WholeFile::write(&file("entities.csv"), entities.as_bytes()).with_context(|| place("entities.csv"))?;
-        let scores = scores_csv(model, &experiment);
-        WholeFile::write(&file("scores.csv"), scores.as_bytes()).with_context(|| place("scores.csv"))?;
+        circuit.facts.verified = Some(proved.method.name().into());
+        let place = |name: &str| self.out.join(name).display().to_string();
+        circuit.save(&self.out.join("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
+        for (name, content) in [
+            ("timing.svg", experiment.figure()),
+            ("entities.csv", entities_csv(model, &experiment)),
+            ("scores.csv", scores_csv(model, &experiment)),
+        ] {
+            WholeFile::write(&self.out.join(name), content.as_bytes()).with_context(|| place(name))?;
+        }
         let counted = |rows: &Tally| -> Vec<(Vec<bool>, Vec<u64>)> {
             (0..rows.counts().len()).map(|row| (rows.rows().row(row), rows.counts()[row].clone())).collect()
         };
         let blocks = Tally::from_counts(model.features.len(), counted(training).into_iter().chain(counted(testing)));
-        self.report(&named, &blocks, &experiment)?;
+        self.report(&circuit, &blocks, &experiment)?;
         print(&format!(
             "\nmodel.json, circuit.bsc, entities.csv, scores.csv and timing.svg are in {}.\n\
              Open the report in a browser:  {}\n\
-             Play with the switches:        boolshap serve {} {}",
+             Play with the switches:        {} serve {} {}",
             self.out.display(),
             place("report.html"),
+            this_program(),
             place("circuit.bsc"),
             place("entities.csv"),
         ))?;
@@ -107,19 +102,15 @@ impl Demo {
     fn report(&self, named: &NamedCircuit, blocks: &Tally, experiment: &Experiment) -> anyhow::Result<()> {
         let subject = Subject::new(named, None)?;
         let rows = Rows::of_tally(blocks, "blocks");
-        let players = Players::features(&named.features);
-        let population = Population::Product(Distribution::uniform(named.features.len()));
+        let explainer = Explainer::new(named, &Request::default())?;
         let survey = with_progress("explaining", |watch| {
-            let game = FloatGame::new(&Game::new(&named.circuit, players.clone(), population.clone(), watch)?);
-            Survey::new(&game, &rows, watch)?.with_interactions(&game, &rows, watch)
+            let survey = Survey::new(&explainer, Scope::Label, &rows, watch)?;
+            survey.with_interactions(&explainer, Scope::Label, &rows, watch)
         })?;
         let page = Page {
             subject: &subject,
-            circuit: &named.circuit,
+            explainer: &explainer,
             rows: &rows,
-            players: &players,
-            population: &population,
-            distribution: "uniform",
             class: None,
             survey: &survey,
             facts: Vec::new(),
@@ -139,23 +130,11 @@ impl Demo {
     }
 }
 
-/// The network that the program carries.
-pub(crate) fn embedded_model() -> anyhow::Result<Model> {
-    Model::from_json(MODEL).map_err(|e| anyhow!("the embedded model: {e}"))
-}
-
-/// The training and test rows that the program carries.
-pub(crate) fn embedded_rows(features: &[String]) -> anyhow::Result<(Tally, Tally)> {
-    let width = features.len();
-    let mut counted = [Vec::new(), Vec::new()];
-    for line in ROWS.lines().skip(1) {
-        let cells = line.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>().context("the embedded rows")?;
-        let row: Vec<bool> = cells[..width].iter().map(|&bit| bit == 1).collect();
-        counted[0].push((row.clone(), cells[width..width + 2].to_vec()));
-        counted[1].push((row, cells[width + 2..].to_vec()));
-    }
-    let [training, testing] = counted.map(|counted| Tally::from_counts(width, counted.into_iter()));
-    Ok((training, testing))
+/// How this program was started, for a command that can be pasted: by its path, unless a shell finds it by its name.
+fn this_program() -> String {
+    let started = std::env::args_os().next().unwrap_or_else(|| "boolshap".into());
+    let text = started.to_string_lossy();
+    if text.contains([' ', '\'']) { format!("'{}'", text.replace('\'', "'\\''")) } else { text.into_owned() }
 }
 
 /// The entities as bits, for `boolshap explain` to read.

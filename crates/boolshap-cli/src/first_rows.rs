@@ -1,7 +1,7 @@
 //! The first rows of a result as a table on the terminal.
 
 use crate::terminal::{print, thousands};
-use boolshap::data::{DataError, KeptCells, Means, ScoreColumns, ScoreRows, ScoreSink, kept_text};
+use boolshap::data::{DataError, KeptCells, Means, ScoreColumns, ScoreSink, Scores, kept_text};
 
 /// How many rows are shown.
 const SHOWN_ROWS: usize = 5;
@@ -54,7 +54,7 @@ impl FirstRows {
 }
 
 impl ScoreSink for FirstRows {
-    fn learn(&mut self, rows: &ScoreRows) {
+    fn learn(&mut self, rows: &Scores) {
         // The first rows are among the first distinct rows.
         let wanted = SHOWN_ROWS.saturating_sub(self.learned.len()).min(rows.len());
         self.learned.extend((0..wanted).map(|row| rows.texts(row)));

@@ -2,12 +2,10 @@
 
 use crate::info::describe;
 use crate::terminal::{note, output_path, print};
-use anyhow::bail;
-use boolshap::data::Table;
-use boolshap::model::{ImportOptions, Kernels, Model, import};
+use boolshap::model::{ImportOptions, Kernels};
+use boolshap::workflow::{ImportedModel, import, names_in_header};
 use clap::{Args, ValueEnum};
 use dashu::rational::RBig;
-use serde_json::json;
 use std::path::PathBuf;
 
 /// Import a network from Keras/Larq HDF5 weights, safetensors, ONNX, a .neuron file or a folder of layers in CSV
@@ -66,35 +64,11 @@ impl Import {
             KernelChoice::Real => Kernels::Real,
         };
         let options = ImportOptions { bn_epsilon: self.bn_epsilon.clone(), kernels, zero_weight: self.zero_weight };
-        let source = self.source.display().to_string();
-        let imported = import(&self.source, &options).map_err(|error| {
-            let names_the_file = error.to_string().starts_with(&source);
-            let error = anyhow::Error::from(error);
-            if names_the_file { error } else { error.context(source.clone()) }
-        })?;
-        imported.notes.iter().for_each(|text| note(text));
-        let inputs = imported.network.inputs();
-        let features = match &self.features {
-            None => Model::default_features(inputs),
-            Some(path) => {
-                let names = Table::open(path)?.columns().to_vec();
-                if names.len() != inputs {
-                    bail!("{}: the header has {} columns for {inputs} inputs", path.display(), names.len());
-                }
-                names
-            }
-        };
-        let mut model = Model::new(imported.network, features)?;
-        let source = self.source.file_name().map(|name| name.to_string_lossy().into_owned());
-        let facts = json!({
-            "program": concat!("boolshap ", env!("CARGO_PKG_VERSION")),
-            "command": "import",
-            "kind": imported.kind,
-            "source": source,
-        });
-        model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
+        let names = self.features.as_deref().map(names_in_header).transpose()?;
+        let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
+        notes.iter().for_each(|text| note(text));
         model.save(&output_path(&self.output))?;
-        print(&format!("{} from {}", imported.kind, self.source.display()))?;
+        print(&format!("{kind} from {}", self.source.display()))?;
         print(&describe(&model))?;
         print(&format!("model: {}", self.output.display()))?;
         Ok(())

@@ -1,9 +1,9 @@
 //! `boolshap info`: what a model or circuit file holds.
 
 use crate::terminal::{print, print_json, thousands, with_progress};
-use anyhow::Context;
 use boolshap::circuit::{Circuit, Counts, NamedCircuit, check};
 use boolshap::model::{Model, Output, count_classes};
+use boolshap::workflow::ModelOrCircuit;
 use clap::Args;
 use dashu::integer::UBig;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Networks are counted over all inputs where that takes about a second at most.
 const MAX_STEPS: u64 = 300_000_000;
 
-/// Tell what a circuit or model file holds
+/// Show what a circuit or model file holds
 #[derive(Args)]
 pub(crate) struct Info {
     /// The circuit or model
@@ -24,10 +24,10 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        if NamedCircuit::recognises(&self.file).with_context(|| self.file.display().to_string())? {
-            return self.circuit();
-        }
-        let model = Model::load(&self.file)?;
+        let model = match ModelOrCircuit::load(&self.file)? {
+            ModelOrCircuit::Model(model) => model,
+            ModelOrCircuit::Circuit(named) => return self.circuit(&named),
+        };
         if self.json {
             print_json(&json!({
                 "features": model.features,
@@ -45,12 +45,11 @@ impl Info {
         Ok(())
     }
 
-    fn circuit(&self) -> anyhow::Result<()> {
-        let named = NamedCircuit::load(&self.file).with_context(|| self.file.display().to_string())?;
+    fn circuit(&self, named: &NamedCircuit) -> anyhow::Result<()> {
         let origin = [
             ("schema", json!(named.binariser)),
             ("marginals", json!(named.marginals)),
-            ("provenance", json!(named.provenance)),
+            ("provenance", json!(named.all_facts())),
         ];
         if named.classes.is_empty() {
             let facts = Facts::of(&named.circuit)?;
@@ -65,7 +64,7 @@ impl Info {
         } else {
             let mut classes = Vec::new();
             for (class, (name, _)) in named.classes.iter().enumerate() {
-                let facts = Facts::of(&named.class(class)?)?;
+                let facts = Facts::of(&*named.label(Some(class))?)?;
                 if self.json {
                     let mut summary = facts.json();
                     summary["name"] = json!(name);
@@ -86,7 +85,7 @@ impl Info {
     }
 }
 
-/// What can be told of a circuit.
+/// What can be said of a circuit.
 struct Facts {
     counts: Counts,
     decomposable: bool,

@@ -3,15 +3,10 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 mod bench;
-mod bench_compile;
-mod bench_modes;
-mod bench_shap;
-mod bench_stream;
 mod compile;
 mod convert;
 mod demo;
 mod encode;
-mod experiment;
 mod explain;
 mod first_rows;
 mod game_options;
@@ -20,7 +15,6 @@ mod info;
 mod memory;
 mod predict;
 mod report;
-mod scoring;
 mod serve;
 mod terminal;
 mod train;
@@ -71,7 +65,7 @@ fn main() -> ExitCode {
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "boolshap: {}{}", terminal::message(&error), terminal::how_far(&error));
-            if error.is::<terminal::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if terminal::is_usage(&error) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -1,19 +1,20 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
-use crate::experiment::in_units;
 use crate::game_options::GameOptions;
-use crate::predict::Input;
 use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
 use anyhow::{Context, bail};
-use boolshap::circuit::NamedCircuit;
-use boolshap::data::{Entities, WholeFile};
-use boolshap::explain::{FloatGame, Game, Index};
+use boolshap::data::WholeFile;
+use boolshap::explain::Index;
+use boolshap::lit::{Watch, thousands};
 use boolshap::report::{Page, Rows, Subject, Survey, beeswarm_figure, circuit_figure};
-use boolshap::report::{heat_map_figure, importance_figure, png, thousands, waterfall_figure};
+use boolshap::report::{heat_map_figure, importance_figure, png, waterfall_figure};
+use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope, load_circuit};
+use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Write a self-contained page of plots, or one figure as SVG or PNG
 ///
@@ -33,28 +34,25 @@ pub(crate) struct Report {
     /// The page, or one figure alone (svg or png if OUT ends so, else html)
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Which figure (importance unless told)
+    /// Which figure (importance by default)
     #[arg(long, value_enum)]
     figure: Option<Figure>,
-    /// The row of the waterfall, counted from 1 (the first unless told)
+    /// The row of the waterfall, counted from 1 (the first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     row: Option<u64>,
-    /// How many pixels of a PNG make one of the figure's 720 units across (2 unless told)
+    /// How many pixels of a PNG make one of the figure's 720 units across (2 by default)
     #[arg(long, value_name = "FACTOR")]
     scale: Option<f32>,
-    /// Of a file of several classes, which one is explained (the first, 0, unless told)
+    /// Of a file of several classes, which one is explained (the first, 0, by default)
     #[arg(long, value_name = "K")]
-    class: Option<usize>,
-    /// How to read the rows, and those of --distribution where both ways fit
-    #[arg(long, value_enum, default_value = "auto")]
-    input: Input,
+    class: Option<String>,
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
     /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     rows: usize,
-    /// Tell how long compiling took, from the output of compile --json
+    /// Show how long compiling took, from the output of compile --json
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
 }
@@ -85,48 +83,38 @@ enum Figure {
 
 impl Report {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        if self.game.index.index() != Index::Shapley {
+        let request = self.game.request(&[])?;
+        if request.index != Index::Shapley {
             return usage("a report shows Shapley values: --index is for explain");
         }
         let (format, figure) = self.what()?;
         let row = self.row.unwrap_or(1) as usize;
-        let place = || self.circuit.display().to_string();
-        let named = NamedCircuit::load(&self.circuit).with_context(place)?;
-        let class = chosen_class(&named, self.class)?;
-        let circuit = match class {
-            Some(class) => named.class(class).with_context(place)?,
-            None => named.circuit.clone(),
-        };
-        let subject = Subject::new(&named, class).with_context(place)?;
+        let class = self.class.as_deref().map(str::parse::<ClassChoice>).transpose()?;
+        let circuit = Arc::new(load_circuit(&self.circuit)?);
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
-        let players = self.game.players(&named)?;
-        let population = self.game.population(&named, &players, self.input.reading())?;
-        let data = input_path(&self.data);
-        let entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
         let output = output_path(&self.output);
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
+        let explainer = Explainer::prepare(circuit, &Request { class, ..request }, &Watch::unlimited())?;
+        // A report is about one label: the first class unless one was chosen.
+        let class = match explainer.ask().scope {
+            Scope::Label => None,
+            Scope::Class(class) => Some(class),
+            Scope::Predicted if self.class.is_none() => Some(0),
+            Scope::Each | Scope::Predicted => return usage("a report is about one class: choose one with --class"),
+        };
+        let subject = Subject::new(explainer.circuit(), class)?;
         let (rows, survey) = with_row_progress("reading and explaining", |watch| {
+            let entities = explainer.open(&input_path(&self.data))?;
             let rows = Rows::read(entities, &subject, &self.keep, self.rows.max(row), watch)?;
-            let watch = watch.silent();
-            let game = Game::new(&circuit, players.clone(), population.clone(), &watch);
-            let game = FloatGame::new(&game.map_err(|error| self.game.in_file(error))?);
-            let in_data = |error: boolshap::explain::ExplainError| {
-                anyhow::Error::new(error.in_file(&data, |kind| rows.first[kind]))
-            };
-            let mut survey = Survey::new(&game, &rows, &watch).map_err(in_data)?;
-            if format == Format::Html || figure == Figure::Interactions {
-                survey = survey.with_interactions(&game, &rows, &watch)?;
-            }
+            let interactions = format == Format::Html || figure == Figure::Interactions;
+            let survey = self.survey(&explainer, class, &rows, interactions, &watch.silent())?;
             anyhow::Ok((rows, survey))
         })?;
         let page = Page {
             subject: &subject,
-            circuit: &circuit,
+            explainer: &explainer,
             rows: &rows,
-            players: &players,
-            population: &population,
-            distribution: &self.game.distribution_name(),
             class,
             survey: &survey,
             facts,
@@ -144,6 +132,24 @@ impl Report {
         let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
+    }
+
+    /// The scores of all kinds of rows; an error names the row of the file.
+    fn survey(
+        &self,
+        explainer: &Explainer,
+        class: Option<usize>,
+        rows: &Rows,
+        interactions: bool,
+        watch: &Watch<'_>,
+    ) -> Result<Survey, Error> {
+        let scope = class.map_or(Scope::Label, Scope::Class);
+        let in_data = |error: Error| match error {
+            Error::Explain(error) => error.in_file(&input_path(&self.data), |kind| rows.first[kind]).into(),
+            other => other,
+        };
+        let survey = Survey::new(explainer, scope, rows, watch).map_err(in_data)?;
+        if interactions { survey.with_interactions(explainer, scope, rows, watch) } else { Ok(survey) }
     }
 
     /// The format and the figure; what would have no effect is refused.
@@ -172,7 +178,8 @@ impl Report {
     }
 
     fn draw(&self, page: &Page<'_>, figure: Figure, row: usize) -> anyhow::Result<String> {
-        let Page { subject, rows, players, survey, .. } = page;
+        let Page { subject, rows, survey, .. } = page;
+        let players = page.players();
         if rows.total() == 0 && figure != Figure::Circuit {
             bail!("{}: there are no rows to draw", self.data.display());
         }
@@ -197,33 +204,24 @@ impl Report {
             }
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(page.circuit, &names).context("the circuit is too large to be drawn")?
+                circuit_figure(page.explainer.label(page.class), &names)
+                    .context("the circuit is too large to be drawn")?
             }
         })
     }
 }
 
-/// Which class of a file of several is meant; the first unless told.
-fn chosen_class(named: &NamedCircuit, given: Option<usize>) -> anyhow::Result<Option<usize>> {
-    match (given, named.classes.len()) {
-        (Some(_), 0) => usage("--class is for files of several classes (compile --class all)"),
-        (None, 0) => Ok(None),
-        (Some(class), classes) if class >= classes => usage(format!("--class {class}: there are {classes} classes")),
-        (given, _) => Ok(Some(given.unwrap_or(0))),
-    }
-}
-
-/// What `compile --json` told of its times.
+/// The times in the output of `compile --json`.
 fn timing_facts(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let place = || path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(place)?;
-    let told: Value = serde_json::from_str(&text).with_context(place)?;
-    let seconds = told["seconds"].as_f64().with_context(|| format!("{}: there is no number 'seconds'", place()))?;
+    let summary: Value = serde_json::from_str(&text).with_context(place)?;
+    let seconds = summary["seconds"].as_f64().with_context(|| format!("{}: there is no number 'seconds'", place()))?;
     let mut words = in_units(seconds);
-    if let Value::Object(stages) = &told["stages"] {
-        let told =
+    if let Value::Object(stages) = &summary["stages"] {
+        let time =
             |(name, stage): (&String, &Value)| stage["seconds"].as_f64().map(|s| format!("{name} {}", in_units(s)));
-        let stages: Vec<String> = stages.iter().filter_map(told).collect();
+        let stages: Vec<String> = stages.iter().filter_map(time).collect();
         if !stages.is_empty() {
             words = format!("{words} ({})", stages.join(", "));
         }

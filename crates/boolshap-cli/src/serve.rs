@@ -1,17 +1,19 @@
 //! `boolshap serve`: the live page and the HTTP API of a circuit.
 
 use crate::game_options::GameOptions;
-use crate::predict::Input;
 use crate::terminal::{input_path, note, print, seconds, usage, with_row_progress};
 use anyhow::{Context, bail};
-use boolshap::circuit::NamedCircuit;
 use boolshap::data::Entities;
-use boolshap::explain::{Distribution, Index, Players, Population};
-use boolshap::report::{Rows, Subject, thousands};
-use boolshap_web::{Access, Limits, NamedPopulation, Server, Site};
+use boolshap::explain::Index;
+use boolshap::lit::thousands;
+use boolshap::report::{Rows, Subject};
+use boolshap::workflow::load_circuit;
+use boolshap::{NamedCircuit, Request};
+use boolshap_web::{Access, Server, ServerLimits, Site};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve a live page and an HTTP API
@@ -36,9 +38,6 @@ pub(crate) struct Serve {
     token_file: Option<PathBuf>,
     #[command(flatten)]
     game: GameOptions,
-    /// How to read the rows, and those of --distribution where both ways fit
-    #[arg(long, value_enum, default_value = "auto")]
-    input: Input,
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
@@ -46,10 +45,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     rows: usize,
     /// Entities of one request, at most
-    #[arg(long, value_name = "N", default_value_t = Limits::default().rows)]
+    #[arg(long, value_name = "N", default_value_t = ServerLimits::default().rows)]
     max_entities: usize,
     /// Size of one request, at most, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = (Limits::default().body_bytes >> 20) as u32)]
+    #[arg(long, value_name = "MIB", default_value_t = (ServerLimits::default().body_bytes >> 20) as u32)]
     max_body: u32,
     /// Time for one request, at most, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
@@ -58,34 +57,23 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        if self.game.index.index() != Index::Shapley {
+        let request = self.game.request(&[])?;
+        if request.index != Index::Shapley {
             return usage("the page shows Shapley values; requests name their own index");
         }
-        let access = self.access()?;
-        let server = Server::bind(self.address()?, access)?;
+        let server = Server::bind(self.address()?, self.access()?)?;
         let place = || self.circuit.display().to_string();
-        let named = NamedCircuit::load(&self.circuit).with_context(place)?;
-        let rows = self.read_rows(&named)?;
-        let mut players = vec![self.game.players(&named)?];
-        for other in [Players::features(&named.features), Players::columns(&named.features, named.binariser.as_ref())] {
-            let is_new = |known: &Players| known.kind() != other.kind();
-            if players.iter().all(is_new) && (other.kind() == "features" || other.names() != named.features) {
-                players.push(other);
-            }
-        }
-        let populations = self.populations(&named, &rows, &players[0])?;
-        let limits = Limits {
+        let circuit = Arc::new(load_circuit(&self.circuit)?);
+        let rows = self.read_rows(&circuit, &request)?;
+        let limits = ServerLimits {
             rows: self.max_entities,
             body_bytes: (self.max_body as usize) << 20,
             time: self.max_time,
             workers: rayon::current_num_threads(),
-            ..Limits::default()
+            ..ServerLimits::default()
         };
         let total = rows.total();
-        let site = with_row_progress("preparing", |watch| {
-            Site::new(named, rows, populations, players, limits, &watch.silent())
-        });
-        let site = site.with_context(place)?;
+        let site = with_row_progress("preparing", |watch| Site::new(circuit, rows, &request, limits, &watch.silent()))?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
         print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;
@@ -124,63 +112,11 @@ impl Serve {
         Ok(Access::Token(token))
     }
 
-    fn read_rows(&self, named: &NamedCircuit) -> anyhow::Result<Rows> {
-        let Some(data) = &self.data else { return Ok(Rows::none(named.features.len())) };
-        let subject = Subject::new(named, (!named.classes.is_empty()).then_some(0))?;
+    fn read_rows(&self, circuit: &NamedCircuit, request: &Request) -> anyhow::Result<Rows> {
+        let Some(data) = &self.data else { return Ok(Rows::none(circuit.features.len())) };
+        let subject = Subject::new(circuit, (!circuit.classes.is_empty()).then_some(0))?;
         let data = input_path(data);
-        let entities = Entities::open(&data, &named.features, named.binariser.as_ref(), self.input.reading())?;
+        let entities = Entities::open(&data, &circuit.features, circuit.binariser.as_ref(), request.input)?;
         Ok(with_row_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, self.rows, watch))?)
-    }
-
-    /// What was asked for first, then what the circuit and its rows offer.
-    fn populations(
-        &self,
-        named: &NamedCircuit,
-        rows: &Rows,
-        players: &Players,
-    ) -> anyhow::Result<Vec<NamedPopulation>> {
-        let (name, population) =
-            (self.game.distribution_name(), self.game.population(named, players, self.input.reading())?);
-        let named_population = |name: &str, words: &str, population| NamedPopulation {
-            name: name.into(),
-            words: words.into(),
-            population,
-        };
-        let words = match name.as_str() {
-            "uniform" => "uniform: every value equally often".to_string(),
-            "product" => "product: as often as in training".into(),
-            other => other.to_string(),
-        };
-        let mut all = vec![named_population(&name, &words, population)];
-        if self.game.constraint.is_some() {
-            return Ok(all);
-        }
-        let features = named.features.len();
-        if name != "uniform" {
-            let uniform = Population::Product(Distribution::uniform(features));
-            all.push(named_population("uniform", "uniform: every value equally often", uniform));
-        }
-        if name != "product" && named.marginals.as_ref().is_some_and(|marginals| marginals.rows > 0) {
-            let product = GameOptions { distribution: "product".into(), ..self.game.clone() };
-            all.push(named_population(
-                "product",
-                "product: as often as in training",
-                product.population(named, players, self.input.reading())?,
-            ));
-        }
-        if rows.total() > 0 {
-            let data = rows.expanded();
-            all.push(named_population(
-                "background",
-                "background: the rows, whatever is known",
-                Population::Background(data.clone()),
-            ));
-            all.push(named_population(
-                "empirical",
-                "empirical: the rows that agree with what is known",
-                Population::Sample(data),
-            ));
-        }
-        Ok(all)
     }
 }

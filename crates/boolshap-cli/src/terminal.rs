@@ -2,8 +2,9 @@
 
 use crate::memory;
 use boolshap::data::remove_unfinished_files;
-use boolshap::lit::Watch;
-pub(crate) use boolshap::report::thousands;
+pub(crate) use boolshap::lit::thousands;
+use boolshap::lit::{Remedy, Watch};
+use boolshap::workflow::{Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::{self, Write};
@@ -167,9 +168,46 @@ pub(crate) fn usage<T>(message: impl Into<String>) -> anyhow::Result<T> {
     Err(Usage(message.into()).into())
 }
 
-/// An error and its causes, without those that the message before has told already.
+/// Whether an error is one of usage: exit code 2.
+pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+    let of_library = |error: &Error| error.kind() == ErrorKind::Request;
+    error.is::<Usage>() || error.downcast_ref::<Error>().is_some_and(of_library)
+}
+
+/// An error of the library in the words of a command line: settings are flags, and a remedy names the one to use.
+fn in_flags(error: &Error) -> String {
+    match error {
+        Error::Setting { setting, message, .. } => format!("--{} {message}", setting.replace('_', "-")),
+        Error::At { place, source } => format!("{place}: {}", in_flags(source)),
+        other => other.to_string(),
+    }
+}
+
+fn remedy_text(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::ZeroWeight => "choose one with --zero-weight +1 or -1".into(),
+        Remedy::BnEpsilon => "pass it with --bn-epsilon".into(),
+        Remedy::Class => "choose one with --class".into(),
+        Remedy::Variables => "pass --variables".into(),
+        Remedy::Nodes => "raise --max-nodes".into(),
+        Remedy::FewerPlayers => "use --players columns, or name larger players in a file".into(),
+        Remedy::FewerPlayersOrBackground => {
+            "use --players columns, name larger players in a file, or use --distribution background".into()
+        }
+        Remedy::Probabilities => "use --distribution product:FILE".into(),
+        Remedy::ColumnKind { column } => format!("say --column '{column}=ignored' or '{column}=categorical'"),
+        Remedy::ExactEngine => "leave --engine out, or use paper or brute-force".into(),
+        _ => String::new(),
+    }
+}
+
+/// An error and its causes, each said once.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
+    if let Some(own) = error.downcast_ref::<Error>() {
+        let remedy = own.remedy().map(|remedy| remedy_text(&remedy)).filter(|text| !text.is_empty());
+        return remedy.map_or(in_flags(own), |remedy| format!("{}: {remedy}", in_flags(own)));
+    }
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
             text = cause;

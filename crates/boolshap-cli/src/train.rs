@@ -2,15 +2,16 @@
 
 use crate::terminal::{note, output_path, print, print_json, thousands, usage, with_progress};
 use anyhow::Context;
-use boolshap::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, WholeFile, quote_csv};
-use boolshap::model::{Marginals, Model, TrainOptions, correct, train};
+use boolshap::data::{FitOn, Kind, Kinds, Tally, WholeFile, quote_csv};
+use boolshap::model::TrainOptions;
+use boolshap::workflow::{TrainRequest, Trained, train_watched};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Binarise a table, train a network on it and tell its accuracy
+/// Binarise a table, train a network on it and measure its accuracy
 ///
 /// Columns are recognised from their values: numbers become one bit (strictly above the mean), names one bit each. Say
 /// otherwise with --column or --schema. An empty cell is 0.
@@ -82,41 +83,30 @@ impl Train {
         let tally_path = self.tally.as_deref().map(output_path);
         let tally_file =
             tally_path.as_ref().map(|path| WholeFile::create(path).with_context(|| place(path))).transpose()?;
-        let table = Table::open(&self.data)?;
-        let kinds = self.kinds()?;
-        let fit = match self.fit {
-            Fit::All => FitOn::All,
-            Fit::Train => FitOn::Train,
-        };
-        let how = Preparation {
-            target: &self.target,
-            kinds: &kinds,
+        let request = TrainRequest {
+            kinds: self.kinds()?,
             test_fraction: self.test_fraction,
-            seed: self.seed,
-            fit,
+            fit: match self.fit {
+                Fit::All => FitOn::All,
+                Fit::Train => FitOn::Train,
+            },
+            options: TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() },
+            ..TrainRequest::new(&self.target)
         };
-        let data = with_progress("reading", |watch| Dataset::prepare(&table, &how, watch))?;
-        data.notes.iter().for_each(|text| note(text));
-        let classes = data.target.code.classes();
-        let tally = |keep: &dyn Fn(usize) -> bool| Tally::new(&data.bits, &data.labels, classes, keep);
-        let (training, testing) = (tally(&|row| !data.test[row]), tally(&|row| data.test[row]));
-        let options = TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() };
-        let network =
-            with_progress("training", |watch| train(&training, &options, watch)).with_context(|| place(&self.data))?;
-        let rate = |rows: &Tally| (rows.total() > 0).then(|| correct(&network, rows) as f64 / rows.total() as f64);
-        let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
-        let (rows, distinct) = (data.bits.rows(), tally(&|_| true).rows().rows());
-        let mut model = Model::new(network, data.binariser.features()).with_context(|| place(&self.data))?;
-        model.classes = Some(data.target.classes());
-        model.marginals = Some(Marginals { rows: training.total(), ones: training.ones() });
-        model.provenance = self.provenance(&data, train_accuracy, test_accuracy);
-        model.binariser = Some(data.binariser);
+        let trained =
+            with_progress("reading and training", |watch| train_watched(&self.data, &request, &watch.silent(), watch))?;
+        trained.notes.iter().for_each(|text| note(text));
+        let Trained { model, training, testing, .. } = &trained;
         if let (Some(file), Some(path)) = (tally_file, &tally_path) {
-            write_tally(file, &model.features, &training, &testing).with_context(|| place(path))?;
+            write_tally(file, &model.features, training, testing).with_context(|| place(path))?;
         }
         model_file.write_all(model.to_json().as_bytes()).with_context(|| place(&output))?;
         model_file.finish().with_context(|| place(&output))?;
-        let seconds = start.elapsed().as_secs_f64();
+        self.report(&trained, start.elapsed().as_secs_f64())
+    }
+
+    fn report(&self, trained: &Trained, seconds: f64) -> anyhow::Result<()> {
+        let Trained { model, training, testing, rows: [rows, distinct], .. } = trained;
         if self.json {
             print_json(&json!({
                 "rows": rows,
@@ -126,17 +116,17 @@ impl Train {
                 "shape": model.network.shape(),
                 "train_rows": training.total(),
                 "test_rows": testing.total(),
-                "train_accuracy": train_accuracy,
-                "test_accuracy": test_accuracy,
+                "train_accuracy": trained.train_accuracy,
+                "test_accuracy": trained.test_accuracy,
                 "seconds": seconds,
             }))?;
             return Ok(());
         }
-        let (count, features) = (thousands(rows as u64), model.features.len());
+        let (count, features) = (thousands(*rows as u64), model.features.len());
         print(&format!("{}: {count} rows, {distinct} distinct on {features} features", self.data.display()))?;
-        let trained = thousands(training.total());
-        print(&format!("trained {} on {trained} rows in {seconds:.1} s (seed {})", model.network.shape(), self.seed))?;
-        print(&accuracy_text(train_accuracy, test_accuracy, &training, &testing))?;
+        let learned = thousands(training.total());
+        print(&format!("trained {} on {learned} rows in {seconds:.1} s (seed {})", model.network.shape(), self.seed))?;
+        print(&accuracy_text(trained.train_accuracy, trained.test_accuracy, training, testing))?;
         print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }
@@ -174,28 +164,6 @@ impl Train {
             return usage(format!("the target '{}' cannot be ignored", self.target));
         }
         Ok(kinds)
-    }
-
-    fn provenance(
-        &self,
-        data: &Dataset,
-        train_accuracy: Option<f64>,
-        test_accuracy: Option<f64>,
-    ) -> std::collections::BTreeMap<String, serde_json::Value> {
-        let file = self.data.file_name().map(|name| name.to_string_lossy().into_owned());
-        let facts = json!({
-            "program": concat!("boolshap ", env!("CARGO_PKG_VERSION")),
-            "command": "train",
-            "source": file,
-            "rows": data.bits.rows(),
-            "target": data.target,
-            "test_fraction": self.test_fraction,
-            "fit": match self.fit { Fit::All => "all", Fit::Train => "train" },
-            "seed": self.seed,
-            "train_accuracy": train_accuracy,
-            "test_accuracy": test_accuracy,
-        });
-        serde_json::from_value(facts).expect("an object of facts by name")
     }
 }
 

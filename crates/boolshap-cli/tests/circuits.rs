@@ -45,8 +45,8 @@ fn a_circuit_claims_nothing_that_was_not_done_to_it() {
     fs::write(folder.join("m.json"), CLASSES).unwrap();
     let claims = |arguments: &[&str]| {
         done(folder, &[&["compile", "m.json", "-o", "c.bsc"], arguments].concat());
-        let provenance = NamedCircuit::load(&folder.join("c.bsc")).unwrap().provenance;
-        ["verified", "class", "smooth"].map(|name| provenance.get(name).map(ToString::to_string))
+        let facts = NamedCircuit::load(&folder.join("c.bsc")).unwrap().all_facts();
+        ["verified", "class", "smooth"].map(|name| facts.get(name).map(ToString::to_string))
     };
     let said = |text: &str| Some(text.to_string());
     assert_eq!(claims(&["--class", "2"]), [None, said("2"), None]);
@@ -73,7 +73,7 @@ fn a_proof_is_of_the_whole_file() {
     assert!(text.starts_with("all 3 classes are sound and equal to the network (exhaustive"), "{text}");
     let model = Model::load(&folder.join("m.json")).unwrap();
     let named = NamedCircuit::load(&folder.join("c.bsc")).unwrap();
-    let circuits: Vec<Circuit> = (0..3).map(|class| named.class(class).unwrap()).collect();
+    let circuits: Vec<Circuit> = named.labels().unwrap().iter().map(|circuit| (**circuit).clone()).collect();
     let refused = |named: NamedCircuit| {
         named.save(&folder.join("c.bsc")).unwrap();
         fails(folder, 1, &["verify", "m.json", "c.bsc"])
@@ -95,7 +95,7 @@ fn a_proof_is_of_the_whole_file() {
     let mut claimed = NamedCircuit::of_classes(&uneven, &model).unwrap();
     claimed.save(&folder.join("c.bsc")).unwrap();
     done(folder, &["verify", "m.json", "c.bsc"]);
-    claimed.provenance.insert("smooth".into(), true.into());
+    claimed.facts.smooth = true;
     let said = refused(claimed);
     assert!(said.contains("is not smooth"), "{said}");
     // A false and-gate is decided by its first false child.

@@ -1,102 +1,130 @@
 //! Explanations as JSON or as an Arrow stream.
 
 use crate::error::ApiError;
-use crate::request::Asked;
+use crate::request::ExplainQuestion;
 use crate::site::Site;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use axum::http::StatusCode;
-use boolshap::explain::{ExactGame, FloatGame};
+use boolshap::Scores;
 use boolshap::lit::Watch;
 use boolshap::query::deciding_switches;
+use boolshap::workflow::Scope;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What is told of some entities. Numbers are floats, or texts of fractions.
+/// The answer for some entities. Numbers are floats, or texts of fractions.
 #[derive(Serialize)]
 pub(crate) struct Answer {
     players: Vec<String>,
-    base_value: Number,
+    /// That of all entities; with each class one for each; nothing where it differs between entities.
+    base_value: Option<Numbers>,
     explanations: Vec<Explained>,
+    #[serde(skip)]
+    scores: Scores,
+    #[serde(skip)]
+    classes: usize,
 }
 
 #[derive(Serialize)]
 struct Explained {
-    prediction: u8,
-    scores: Vec<Number>,
+    prediction: u32,
+    /// Where it differs between entities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_value: Option<Numbers>,
+    scores: Numbers,
     #[serde(skip_serializing_if = "Option::is_none")]
     flips: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Serialize)]
 #[serde(untagged)]
-enum Number {
+enum Numbers {
     Float(f64),
     Fraction(String),
+    List(Vec<Numbers>),
 }
 
 /// Explains the entities.
-pub(crate) fn answer(site: &Site, game: &FloatGame, asked: &Asked, watch: &Watch<'_>) -> Result<Answer, ApiError> {
-    let (players, mut explanations) = (asked.index.columns(game.game().players().names()), Vec::new());
-    let base_value;
-    if asked.exact {
-        let exact = ExactGame::new(game.game()).map_err(ApiError::of_explain)?;
-        let rows: Vec<Vec<bool>> = (0..asked.entities.rows()).map(|row| asked.entities.row(row)).collect();
-        let answers = exact.explain(&rows, asked.index, watch).map_err(ApiError::of_explain)?;
-        base_value = Number::Fraction(answers.first().map_or(String::new(), |first| first.base_value.to_string()));
-        for one in answers {
-            let scores = one.scores.iter().map(|score| Number::Fraction(score.to_string())).collect();
-            explanations.push(Explained { prediction: one.prediction.into(), scores, flips: None });
+pub(crate) fn answer(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<Answer, ApiError> {
+    let explainer = site.menu.explainer(question.game)?;
+    let ask = question.ask;
+    let scores = explainer.explain_as(&question.entities, ask, watch)?;
+    let players = ask.index.columns(explainer.players().names());
+    let classes = if ask.scope == Scope::Each { scores.width() / (players.len() + 1) } else { 1 };
+    let width = players.len() + 1;
+    let mut base_value = None;
+    let mut explanations = Vec::with_capacity(scores.len());
+    for row in 0..scores.len() {
+        let numbers = numbers_of(&scores, row);
+        let of_class = |class: usize| numbers[class * width..(class + 1) * width].to_vec();
+        let several = |part: &dyn Fn(Vec<Numbers>) -> Numbers| match classes {
+            1 => part(of_class(0)),
+            _ => Numbers::List((0..classes).map(|class| part(of_class(class))).collect()),
+        };
+        let base = several(&|numbers| numbers[0].clone());
+        let scored = several(&|mut numbers| Numbers::List(numbers.split_off(1)));
+        let flips = question.switches.then(|| flips_of(site, question, row, watch)).transpose()?;
+        let own_base = (ask.scope == Scope::Predicted).then(|| base.clone());
+        base_value.get_or_insert(base);
+        explanations.push(Explained {
+            prediction: scores.prediction(row),
+            base_value: own_base,
+            scores: scored,
+            flips,
+        });
+    }
+    let base_value = base_value.filter(|_| ask.scope != Scope::Predicted);
+    Ok(Answer { players, base_value, explanations, scores, classes })
+}
+
+/// The features whose switch alone changes the label that is explained.
+fn flips_of(site: &Site, question: &ExplainQuestion, row: usize, watch: &Watch<'_>) -> Result<Vec<usize>, ApiError> {
+    watch.check()?;
+    let explainer = site.menu.explainer(question.game)?;
+    let entity = question.entities.row(row);
+    let label = match question.ask.scope {
+        Scope::Label => None,
+        Scope::Class(class) => Some(class),
+        Scope::Each | Scope::Predicted => {
+            return Err(ApiError::bad("flips", "are those of one class: choose one with class"));
         }
-    } else {
-        let table = game.explain(&asked.entities, asked.index, watch).map_err(ApiError::of_explain)?;
-        base_value = Number::Float(game.base_value());
-        for row in 0..table.rows() {
-            let scores = table.scores(row).iter().map(|score| Number::Float(*score)).collect();
-            explanations.push(Explained { prediction: table.prediction(row).into(), scores, flips: None });
+    };
+    Ok(deciding_switches(explainer.label(label), &entity, &site.columns).map_err(boolshap::Error::from)?)
+}
+
+fn numbers_of(scores: &Scores, row: usize) -> Vec<Numbers> {
+    match (scores.floats(row), scores.fractions(row)) {
+        (Some(floats), _) => floats.iter().map(|&float| Numbers::Float(float)).collect(),
+        (None, fractions) => {
+            fractions.into_iter().flatten().map(|number| Numbers::Fraction(number.to_string())).collect()
         }
     }
-    if asked.switches {
-        for (row, explained) in explanations.iter_mut().enumerate() {
-            watch.check()?;
-            let circuit = &site.labels[asked.choice.class].circuit;
-            let flips = deciding_switches(circuit, &asked.entities.row(row), &site.columns);
-            explained.flips = Some(flips.map_err(|error| ApiError::of_explain(error.into()))?);
-        }
-    }
-    Ok(Answer { players, base_value, explanations })
 }
 
 impl Answer {
-    /// `prediction`, `base_value`, and a column for each player.
+    /// `prediction`, `base_value`, and a column for each player; with each class, the class behind a colon.
     pub(crate) fn arrow(&self) -> Result<Vec<u8>, ApiError> {
         let wrong = |e: ArrowError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, e.to_string());
-        let predictions: UInt8Array = self.explanations.iter().map(|one| Some(one.prediction)).collect();
-        let base = vec![self.base_value.clone(); self.explanations.len()];
-        let mut columns: Vec<(&str, ArrayRef, bool)> =
-            vec![("prediction", Arc::new(predictions), false), ("base_value", array(base.iter()), false)];
-        for (player, name) in self.players.iter().enumerate() {
-            columns.push((name, array(self.explanations.iter().map(|one| &one.scores[player])), false));
+        let rows = || 0..self.scores.len();
+        let predictions: UInt32Array = rows().map(|row| Some(self.scores.prediction(row))).collect();
+        let mut columns: Vec<(String, ArrayRef, bool)> = vec![("prediction".into(), Arc::new(predictions), false)];
+        for place in 0..self.scores.width() {
+            let (class, place_in_class) = (place / (self.players.len() + 1), place % (self.players.len() + 1));
+            let name = if place_in_class == 0 { "base_value" } else { &self.players[place_in_class - 1] };
+            let name = if self.classes > 1 { format!("{name}:{class}") } else { name.to_string() };
+            let array: ArrayRef = match rows().all(|row| self.scores.floats(row).is_some()) {
+                true => Arc::new(Float64Array::from_iter(rows().map(|row| Some(self.scores.floats(row)?[place])))),
+                false => Arc::new(StringArray::from_iter(
+                    rows().map(|row| Some(self.scores.fractions(row)?[place].to_string())),
+                )),
+            };
+            columns.push((name, array, false));
         }
         let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(wrong)?;
         let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(wrong)?;
         writer.write(&batch).map_err(wrong)?;
         writer.into_inner().map_err(wrong)
     }
-}
-
-fn array<'a>(numbers: impl Iterator<Item = &'a Number> + Clone) -> ArrayRef {
-    let texts = numbers.clone().any(|number| matches!(number, Number::Fraction(_)));
-    if texts {
-        return Arc::new(StringArray::from_iter_values(numbers.map(|number| match number {
-            Number::Float(float) => float.to_string(),
-            Number::Fraction(text) => text.clone(),
-        })));
-    }
-    let floats = numbers.map(|number| match number {
-        Number::Float(float) => *float,
-        Number::Fraction(_) => f64::NAN,
-    });
-    Arc::new(Float64Array::from_iter_values(floats))
 }

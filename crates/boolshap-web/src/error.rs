@@ -1,13 +1,15 @@
-//! What a request is told when it cannot be answered: a status, a sentence, and the field that is wrong.
+//! Error responses: a status, a sentence, and the field that is wrong.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use boolshap::Error;
 use boolshap::data::DataError;
 use boolshap::explain::ExplainError;
-use boolshap::lit::Stopped;
+use boolshap::lit::{Remedy, Stopped};
+use boolshap::workflow::ErrorKind;
 use serde_json::json;
 
-/// An answer that is none.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -26,14 +28,6 @@ impl ApiError {
         ApiError { status: StatusCode::BAD_REQUEST, message: format!("{field}: {problem}"), field: Some(field) }
     }
 
-    /// An entity that is well formed, but that the game has no answer for.
-    pub(crate) fn of_explain(error: ExplainError) -> Self {
-        match error {
-            ExplainError::Stopped(stopped) => stopped.into(),
-            other => Self::new(StatusCode::UNPROCESSABLE_ENTITY, other.to_string()),
-        }
-    }
-
     /// What is wrong with entities that came as columns.
     pub(crate) fn of_data(error: DataError, entities_before: usize) -> Self {
         match error {
@@ -47,6 +41,25 @@ impl ApiError {
             }
             DataError::Stopped(stopped) => stopped.into(),
             other => Self::bad("entities", other),
+        }
+    }
+}
+
+/// A wrong setting is the client's; anything else that the library refuses is an entity that the game has no answer for.
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let remedy = match error.remedy() {
+            Some(Remedy::FewerPlayers) => ": choose the players columns",
+            Some(Remedy::FewerPlayersOrBackground) => ": choose the players columns, or the distribution background",
+            _ => "",
+        };
+        match &error {
+            Error::Setting { setting, message, .. } => Self::bad(*setting, message),
+            Error::Stopped(stopped) | Error::Explain(ExplainError::Stopped(stopped)) => (*stopped).into(),
+            _ if error.kind() == ErrorKind::Interrupted => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
+            _ => Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{error}{remedy}")),
         }
     }
 }

@@ -19,4 +19,4 @@ mod site;
 pub use guard::Access;
 pub use routes::app;
 pub use server::{ServeError, Server};
-pub use site::{Limits, NamedPopulation, Site, SiteError};
+pub use site::{ServerLimits, Site};

@@ -12,13 +12,14 @@ pub(crate) fn document(site: &Site) -> Value {
         parameter(
             "distribution",
             "What absent features are",
-            names(site.populations.iter().map(|one| one.name.as_str())),
+            names(site.menu.distributions().iter().map(|one| one.name.as_str())),
         ),
-        parameter("players", "Who plays", names(site.players.iter().map(Players::kind))),
-        parameter("class", "Which class of a circuit of several, counted from 0", class(site)),
+        parameter("players", "Who plays", names(site.menu.players().iter().map(Players::kind))),
     ];
+    let of_class = class(site, &[]).map(|schema| parameter("class", "Which class of a circuit of several", schema));
+    let game: Vec<Value> = game.into_iter().chain(of_class).collect();
     let sort = json!({"type": "string", "enum": sort_keys(site).collect::<Vec<_>>()});
-    let mut of_rows = game.to_vec();
+    let mut of_rows = game.clone();
     of_rows.extend([
         parameter(
             "offset",
@@ -55,8 +56,11 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Value {
     json!({"type": "string", "enum": names.collect::<Vec<_>>()})
 }
 
-fn class(site: &Site) -> Value {
-    json!({"type": "integer", "minimum": 0, "maximum": site.labels.len() - 1})
+/// A class by number or name; of a single label there is none to choose.
+fn class(site: &Site, several: &[&str]) -> Option<Value> {
+    let names = site.circuit().classes.iter().map(|(name, _)| name.as_str()).chain(several.iter().copied());
+    let number = json!({"type": "integer", "minimum": 0, "maximum": site.subjects.len() - 1});
+    (!site.circuit().classes.is_empty()).then(|| json!({"anyOf": [number, {"enum": names.collect::<Vec<_>>()}]}))
 }
 
 fn parameter(name: &str, description: &str, schema: Value) -> Value {
@@ -144,15 +148,15 @@ fn found() -> Value {
 }
 
 fn explain(site: &Site) -> Value {
-    let (features, most) = (site.named.features.len(), site.limits.rows);
+    let (features, most) = (site.circuit().features.len(), site.limits.rows);
     let bit = json!({"enum": [0, 1, false, true]});
     let entities = |entity: Value| json!({"type": "array", "items": entity, "minItems": 1, "maxItems": most});
-    let by_name: Vec<(&str, Value)> = site.named.features.iter().map(|name| (name.as_str(), bit.clone())).collect();
+    let by_name: Vec<(&str, Value)> = site.circuit().features.iter().map(|name| (name.as_str(), bit.clone())).collect();
     let mut kinds = vec![
         entities(json!({"type": "array", "items": bit, "minItems": features, "maxItems": features})),
         entities(object(&by_name)),
     ];
-    if let Some(schema) = &site.named.binariser {
+    if let Some(schema) = &site.circuit().binariser {
         let raw: Vec<(&str, Value)> = schema
             .columns()
             .iter()
@@ -170,7 +174,7 @@ fn explain(site: &Site) -> Value {
         kinds.push(entities(object(&raw)));
     }
     let truth = json!({"type": "boolean", "default": false});
-    let body = json!({
+    let mut body = json!({
         "type": "object",
         "properties": {
             "entities": {
@@ -178,9 +182,8 @@ fn explain(site: &Site) -> Value {
                                 with every raw column; all of one kind",
                 "anyOf": kinds,
             },
-            "distribution": names(site.populations.iter().map(|one| one.name.as_str())),
-            "players": names(site.players.iter().map(Players::kind)),
-            "class": class(site),
+            "distribution": names(site.menu.distributions().iter().map(|one| one.name.as_str())),
+            "players": names(site.menu.players().iter().map(Players::kind)),
             "index": {"enum": ["shapley", "banzhaf", "interaction"], "default": "shapley"},
             "exact": truth,
             "flips": truth,
@@ -188,11 +191,18 @@ fn explain(site: &Site) -> Value {
         "required": ["entities"],
         "additionalProperties": false,
     });
-    let number = json!({"type": ["number", "string"], "description": "A number, or the text of a fraction if exact"});
+    if let Some(class) = class(site, &["each", "predicted"]) {
+        body["properties"]["class"] = class;
+    }
+    let number = json!({
+        "type": ["number", "string", "array", "null"],
+        "description": "A number, or the text of a fraction if exact; with each class, one for each",
+    });
     let explained = json!({
         "type": "object",
         "properties": {
-            "prediction": {"enum": [0, 1]},
+            "prediction": whole(),
+            "base_value": number,
             "scores": list(number.clone()),
             "flips": {
                 "description": "The features whose switch alone changes the prediction; in a one-hot column switching one \

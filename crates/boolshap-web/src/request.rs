@@ -1,44 +1,64 @@
-//! Requests for explanations: JSON or Arrow into bits and options, or a sentence that names the field.
+//! Requests for explanations: JSON or Arrow into bits and settings, or an error that names the field.
 
 use crate::error::ApiError;
 use crate::quiet::quietly;
-use crate::site::{Choice, Site};
+use crate::site::Site;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
 use axum::http::StatusCode;
+use boolshap::Request;
 use boolshap::data::{Bits, Cells, bits_of_columns};
-use boolshap::explain::Index;
+use boolshap::workflow::{Ask, Choice, Scope};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// What is asked for.
+/// A request for explanations.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ExplainQuestion {
     pub(crate) entities: Bits,
-    pub(crate) choice: Choice,
-    pub(crate) index: Index,
-    pub(crate) exact: bool,
+    pub(crate) game: Choice,
+    pub(crate) ask: Ask,
     pub(crate) switches: bool,
 }
 
-const FIELDS: [&str; 7] = ["entities", "distribution", "players", "class", "index", "exact", "flips"];
+/// The settings of a request, besides its entities.
+pub(crate) const SETTINGS: [&str; 6] = ["distribution", "players", "class", "index", "exact", "flips"];
 
-impl Asked {
-    /// Whether the answer is within its limit.
+impl ExplainQuestion {
+    /// Fails if the answer would be larger than allowed.
     pub(crate) fn check_size(&self, site: &Site) -> Result<(), ApiError> {
-        let players = site.players[self.choice.players].len();
-        let width = match self.index {
-            Index::Interaction => players * players.saturating_sub(1) / 2,
-            Index::Shapley | Index::Banzhaf => players,
-        };
+        let players = site.menu.players()[self.game.players].len();
+        let classes = if self.ask.scope == Scope::Each { site.subjects.len() } else { 1 };
+        let width = self.ask.index.width(players).saturating_mul(classes);
         let (rows, limit) = (self.entities.rows(), site.limits.numbers);
         if rows.saturating_mul(width) > limit {
             let message = format!("entities: {rows} with {width} numbers each are more than {limit} in one answer");
             return Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, message, field: Some("entities".into()) });
         }
         Ok(())
+    }
+
+    /// With settings given by their texts, and entities read after them.
+    fn new<'t>(
+        site: &Site,
+        setting: impl Fn(&str) -> Option<&'t str>,
+        entities: impl FnOnce() -> Result<Bits, ApiError>,
+    ) -> Result<Self, ApiError> {
+        let game = site.menu.choose(setting("distribution"), setting("players"))?;
+        let mut request = Request::default();
+        for name in ["class", "index", "exact"] {
+            setting(name).map_or(Ok(()), |text| request.set(name, text))?;
+        }
+        let switches = match setting("flips") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => return Err(ApiError::bad("flips", format!("'{other}' is neither true nor false"))),
+        };
+        let scope = site.menu.explainer(game)?.scope(request.class.as_ref())?;
+        let ask = Ask { scope, index: request.index, exact: request.exact };
+        Ok(ExplainQuestion { entities: entities()?, game, ask, switches })
     }
 
     /// From a JSON body.
@@ -51,57 +71,37 @@ impl Asked {
             let message = "the body must be an object with the field 'entities'";
             return Err(ApiError::new(StatusCode::BAD_REQUEST, message));
         };
-        if let Some(unknown) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
-            return Err(ApiError::bad(unknown, format!("there is no such field (there are: {})", FIELDS.join(", "))));
+        let mut settings = HashMap::new();
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "entities") {
+            settings.insert(name.as_str(), text_of(name, value)?);
         }
-        let text = |field: &'static str| match fields.get(field) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.as_str())),
-            Some(other) => Err(ApiError::bad(field, format!("{} is not a text", short(other)))),
+        let entities = || match fields.get("entities") {
+            Some(Value::Array(entities)) => entities_of_json(site, entities),
+            Some(other) => Err(ApiError::bad("entities", format!("{} is not a list of entities", short(other)))),
+            None => Err(ApiError::bad("entities", "is missing: a list of entities is expected")),
         };
-        let truth = |field: &'static str| match fields.get(field) {
-            None => Ok(false),
-            Some(Value::Bool(truth)) => Ok(*truth),
-            Some(other) => Err(ApiError::bad(field, format!("{} is neither true nor false", short(other)))),
-        };
-        let class = match fields.get("class") {
-            None => None,
-            Some(value) => Some(
-                whole(value)
-                    .ok_or_else(|| ApiError::bad("class", format!("{} is not the number of a class", short(value))))?,
-            ),
-        };
-        let choice = site.choose(text("distribution")?, text("players")?, class)?;
-        let (index, exact, switches) = (index(text("index")?)?, truth("exact")?, truth("flips")?);
-        let entities = match fields.get("entities") {
-            Some(Value::Array(entities)) => entities_of_json(site, entities)?,
-            Some(other) => {
-                return Err(ApiError::bad("entities", format!("{} is not a list of entities", short(other))));
-            }
-            None => return Err(ApiError::bad("entities", "is missing: a list of entities is expected")),
-        };
-        Ok(Asked { entities, choice, index, exact, switches })
+        Self::new(site, |name| settings.get(name).map(String::as_str), entities)
     }
 
-    /// From an Arrow stream, the options standing in the query.
-    pub(crate) fn of_arrow(site: &Site, body: &[u8], options: &HashMap<String, String>) -> Result<Self, ApiError> {
-        if let Some(unknown) = options.keys().find(|key| !FIELDS[1..].contains(&key.as_str())) {
-            return Err(ApiError::bad(
-                unknown,
-                format!("there is no such option (there are: {})", FIELDS[1..].join(", ")),
-            ));
+    /// From an Arrow stream, with the settings in the query.
+    pub(crate) fn of_arrow(site: &Site, body: &[u8], settings: &HashMap<String, String>) -> Result<Self, ApiError> {
+        Self::new(site, |name| settings.get(name).map(String::as_str), || entities_of_arrow(site, body))
+    }
+}
+
+/// The text of a setting in JSON, which must be of the setting's type.
+fn text_of(name: &str, value: &Value) -> Result<String, ApiError> {
+    let wrong = |what: &str| ApiError::bad(name, format!("{} is not {what}", short(value)));
+    match (name, value) {
+        ("exact" | "flips", Value::Bool(truth)) => Ok(truth.to_string()),
+        ("exact" | "flips", _) => Err(wrong("true or false")),
+        ("class", Value::String(text)) => Ok(text.clone()),
+        ("class", _) => {
+            whole(value).map(|class| class.to_string()).ok_or_else(|| wrong("the number or name of a class"))
         }
-        let option = |field: &str| options.get(field).map(String::as_str);
-        let truth = |field: &'static str| match option(field) {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
-            Some(other) => Err(ApiError::bad(field, format!("'{other}' is neither true nor false"))),
-        };
-        let class = class_of_query(option("class"))?;
-        let choice = site.choose(option("distribution"), option("players"), class)?;
-        let (index, exact, switches) = (index(option("index"))?, truth("exact")?, truth("flips")?);
-        let entities = entities_of_arrow(site, body)?;
-        Ok(Asked { entities, choice, index, exact, switches })
+        (known, Value::String(text)) if SETTINGS.contains(&known) => Ok(text.clone()),
+        (known, _) if SETTINGS.contains(&known) => Err(wrong("a text")),
+        _ => Err(ApiError::bad(name, format!("there is no such field (there are: entities, {})", SETTINGS.join(", ")))),
     }
 }
 
@@ -110,10 +110,10 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
     let wrong =
         |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not an Arrow stream: {problem}"));
     check_messages(body).map_err(&wrong)?;
-    let schema = site.named.binariser.as_ref();
+    let schema = site.circuit().binariser.as_ref();
     let read = || {
         let reader = StreamReader::try_new(body, None).map_err(|e| wrong(e.to_string()))?;
-        let mut entities = Bits::new(site.named.features.len());
+        let mut entities = Bits::new(site.circuit().features.len());
         for batch in reader {
             let batch = batch.map_err(|e| wrong(e.to_string()))?;
             check_rows(site, entities.rows().saturating_add(batch.num_rows()))?;
@@ -121,17 +121,17 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
             let mut columns = Vec::new();
             for (field, array) in named.fields().iter().zip(batch.columns()) {
                 let name = field.name();
-                if site.named.features.contains(name) || site.columns.names().contains(name) {
+                if site.circuit().features.contains(name) || site.columns.names().contains(name) {
                     check_unpacked(array, site.limits.body_bytes).map_err(|problem| ApiError::bad(name, problem))?;
                     columns.push((name.clone(), Cells::of_array(array).map_err(|e| ApiError::bad(name, e))?));
                 }
             }
             let before = entities.rows();
-            let bits = bits_of_columns("entities", batch.num_rows(), &columns, &site.named.features, schema);
+            let bits = bits_of_columns("entities", batch.num_rows(), &columns, &site.circuit().features, schema);
             entities.append(&bits.map_err(|error| ApiError::of_data(error, before))?);
         }
         match entities.rows() {
-            0 => Err(ApiError::bad("entities", "there is none")),
+            0 => Err(ApiError::bad("entities", "the list is empty")),
             _ => Ok(entities),
         }
     };
@@ -139,7 +139,7 @@ fn entities_of_arrow(site: &Site, body: &[u8]) -> Result<Bits, ApiError> {
     quietly(read).unwrap_or_else(|| Err(wrong("it is damaged".into())))
 }
 
-/// Texts that a few bytes stand for many times over must not become more than so many.
+/// Bounds a column's size once its dictionary is expanded.
 fn check_unpacked(array: &ArrayRef, most: usize) -> Result<(), String> {
     let bytes = match array.data_type() {
         DataType::Dictionary(..) => {
@@ -158,7 +158,7 @@ fn check_unpacked(array: &ArrayRef, most: usize) -> Result<(), String> {
     }
 }
 
-/// The sizes that messages announce are not believed: each must lie within the body.
+/// Each message must lie within the body, whatever size it announces.
 fn check_messages(body: &[u8]) -> Result<(), String> {
     let cut = || "it is cut off".to_string();
     let mut rest = body;
@@ -166,7 +166,7 @@ fn check_messages(body: &[u8]) -> Result<(), String> {
         let word = |place: usize| {
             rest.get(place..place + 4).map(|bytes| i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
         };
-        // Streams of old begin with the length itself.
+        // Old streams begin with the length itself.
         let (begin, length) = match word(0).ok_or_else(cut)? {
             -1 => (8, word(4).ok_or_else(cut)?),
             length => (4, length),
@@ -182,21 +182,6 @@ fn check_messages(body: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of a class in a query.
-pub(crate) fn class_of_query(text: Option<&str>) -> Result<Option<u64>, ApiError> {
-    text.map(|text| text.parse().map_err(|_| ApiError::bad("class", format!("'{text}' is not the number of a class"))))
-        .transpose()
-}
-
-fn index(name: Option<&str>) -> Result<Index, ApiError> {
-    match name {
-        None | Some("shapley") => Ok(Index::Shapley),
-        Some("banzhaf") => Ok(Index::Banzhaf),
-        Some("interaction") => Ok(Index::Interaction),
-        Some(other) => Err(ApiError::bad("index", format!("'{other}' is none of shapley, banzhaf, interaction"))),
-    }
-}
-
 fn check_rows(site: &Site, rows: usize) -> Result<(), ApiError> {
     let limit = site.limits.rows;
     if rows > limit {
@@ -209,7 +194,7 @@ fn check_rows(site: &Site, rows: usize) -> Result<(), ApiError> {
 fn entities_of_json(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
     check_rows(site, entities.len())?;
     match entities.first() {
-        None => Err(ApiError::bad("entities", "there is none")),
+        None => Err(ApiError::bad("entities", "the list is empty")),
         Some(Value::Object(_)) => objects(site, entities),
         Some(_) => lists(site, entities),
     }
@@ -217,7 +202,7 @@ fn entities_of_json(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
 
 /// Entities as lists of 0 and 1 in the order of the features.
 fn lists(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
-    let features = site.named.features.len();
+    let features = site.circuit().features.len();
     let mut bits = Bits::new(features);
     let mut row = Vec::with_capacity(features);
     for (number, entity) in entities.iter().enumerate() {
@@ -250,10 +235,10 @@ fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
         };
         rows.push(fields);
     }
-    let schema = site.named.binariser.as_ref();
+    let schema = site.circuit().binariser.as_ref();
     let is_raw =
         schema.is_some_and(|schema| schema.columns().iter().all(|column| rows[0].contains_key(&column.column)));
-    let known = site.named.features.iter().chain(site.columns.names());
+    let known = site.circuit().features.iter().chain(site.columns.names());
     let mut columns: Vec<(String, Cells)> = Vec::new();
     for name in known {
         // A feature that is a raw column of its own name is looked at once.
@@ -276,11 +261,7 @@ fn objects(site: &Site, entities: &[Value]) -> Result<Bits, ApiError> {
         let texts = rows.iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()?;
         columns.push((name.clone(), Cells::of_texts(&texts)));
     }
-    of_columns(site, rows.len(), &columns)
-}
-
-fn of_columns(site: &Site, rows: usize, columns: &[(String, Cells)]) -> Result<Bits, ApiError> {
-    bits_of_columns("entities", rows, columns, &site.named.features, site.named.binariser.as_ref())
+    bits_of_columns("entities", rows.len(), &columns, &site.circuit().features, schema)
         .map_err(|error| ApiError::of_data(error, 0))
 }
 

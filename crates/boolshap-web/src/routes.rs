@@ -1,16 +1,16 @@
-//! The routes: what is asked where, and what it takes to answer.
+//! The routes, and where each answer is computed.
 //!
 //! An answer that takes well under a millisecond is computed where the request was read. Anything larger goes to a thread
-//! of its own, as many at once as there are workers, and a few may wait; more are told that the server is busy.
+//! of its own, as many at once as there are workers; a few more may wait, and the rest get a response that the server is busy.
 
 use crate::answers::answer;
 use crate::error::ApiError;
 use crate::guard::{self, Access};
 use crate::metrics::Metrics;
 use crate::openapi;
-use crate::request::{Asked, class_of_query};
+use crate::request::{ExplainQuestion, SETTINGS};
 use crate::row_search::Search;
-use crate::site::{Choice, Site};
+use crate::site::{PageChoice, Site};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -169,7 +169,7 @@ impl Drop for Abandoned {
 }
 
 async fn page(State(app): Shared) -> Result<Response, ApiError> {
-    let html = compute(app, u128::MAX, |app, watch| app.site.html(watch).map_err(ApiError::of_explain)).await?;
+    let html = compute(app, u128::MAX, |app, watch| Ok(app.site.html(watch)?)).await?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
@@ -180,17 +180,17 @@ async fn metrics(State(app): Shared) -> Response {
 
 async fn model(State(app): Shared) -> axum::Json<Value> {
     let site = &app.site;
-    let (nodes, edges, _) = site.named.circuit.graph_size();
-    let subject = &site.labels[0].subject;
+    let (nodes, edges, _) = site.circuit().circuit.graph_size();
+    let subject = &site.subjects[0];
     axum::Json(json!({
         "features": subject.features,
         "columns": subject.columns,
         "labels": subject.labels,
-        "classes": site.named.classes.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "classes": site.circuit().classes.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "nodes": nodes,
         "edges": edges,
-        "distributions": site.populations.iter().map(|one| &one.name).collect::<Vec<_>>(),
-        "players": site.players.iter().map(|one| one.kind()).collect::<Vec<_>>(),
+        "distributions": site.menu.distributions().iter().map(|one| &one.name).collect::<Vec<_>>(),
+        "players": site.menu.players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
         "rows": site.rows.total(),
         "facts": subject.facts,
     }))
@@ -205,20 +205,21 @@ fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, Ap
     }
 }
 
-fn choice(site: &Site, options: &HashMap<String, String>) -> Result<Choice, ApiError> {
+fn page_choice(site: &Site, options: &HashMap<String, String>) -> Result<PageChoice, ApiError> {
     let option = |field: &str| options.get(field).map(String::as_str);
-    site.choose(option("distribution"), option("players"), class_of_query(option("class"))?)
+    let class = option("class").map(str::parse).transpose()?;
+    Ok(site.choose(option("distribution"), option("players"), class.as_ref())?)
 }
 
 async fn page_data(State(app): Shared, given: Options) -> Result<axum::Json<Value>, ApiError> {
-    let choice = choice(&app.site, &options(given, &QUERY)?)?;
-    let data = compute(app, u128::MAX, move |app, watch| app.site.page(choice, watch).map_err(ApiError::of_explain));
+    let choice = page_choice(&app.site, &options(given, &QUERY)?)?;
+    let data = compute(app, u128::MAX, move |app, watch| Ok(app.site.page(choice, watch)?));
     Ok(axum::Json(data.await?))
 }
 
 async fn rows(State(app): Shared, given: Options) -> Result<axum::Json<Value>, ApiError> {
     let options = options(given, &ROWS_QUERY)?;
-    let (choice, search) = (choice(&app.site, &options)?, Search::new(&app.site, &options)?);
+    let (choice, search) = (page_choice(&app.site, &options)?, Search::new(&app.site, &options)?);
     let found = compute(app, u128::MAX, move |app, watch| search.run(&app.site, choice, watch));
     Ok(axum::Json(found.await?))
 }
@@ -247,28 +248,22 @@ async fn explain(
         }
         _ => ApiError::new(StatusCode::BAD_REQUEST, error.body_text()),
     })?;
-    let known: &[&str] =
-        if from_arrow { &["distribution", "players", "class", "index", "exact", "flips"] } else { &[] };
-    let options = options(given, known)?;
+    let options = options(given, if from_arrow { &SETTINGS } else { &[] })?;
     // A large body takes time to read as well.
     let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
     let work = move |app: &App, _: &Watch<'_>| match from_arrow {
-        true => Asked::of_arrow(&app.site, &body, &options),
-        false => Asked::of_json(&app.site, &body),
+        true => ExplainQuestion::of_arrow(&app.site, &body, &options),
+        false => ExplainQuestion::of_json(&app.site, &body),
     };
-    let asked = compute(app.clone(), reading, work).await?;
-    asked.check_size(&app.site)?;
-    let rows = asked.entities.rows();
-    let visits = match app.site.ready(asked.choice).filter(|_| !asked.exact) {
-        Some(prepared) => {
-            let switches = if asked.switches { app.site.switch_visits(asked.choice) } else { 0 };
-            prepared.game.visits(asked.index).saturating_add(switches).saturating_mul(rows as u128)
-        }
-        None => u128::MAX,
-    };
+    let question = compute(app.clone(), reading, work).await?;
+    question.check_size(&app.site)?;
+    let rows = question.entities.rows();
+    let explainer = app.site.menu.explainer(question.game)?;
+    let switches = if question.switches { app.site.switch_visits(explainer) } else { 0 };
+    let visits = explainer.visits(question.ask).unwrap_or(u128::MAX);
+    let visits = visits.saturating_add(switches).saturating_mul(rows as u128);
     let answered = compute(app.clone(), visits, move |app, watch| {
-        let prepared = app.site.prepare(asked.choice, watch).map_err(ApiError::of_explain)?;
-        let answer = answer(&app.site, &prepared.game, &asked, watch)?;
+        let answer = answer(&app.site, &question, watch)?;
         Ok(match to_arrow {
             true => ([(header::CONTENT_TYPE, ARROW)], answer.arrow()?).into_response(),
             false => axum::Json(answer).into_response(),

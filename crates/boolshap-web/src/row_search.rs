@@ -1,7 +1,7 @@
 //! The rows of the data, searched and sorted, a page at a time.
 
 use crate::error::ApiError;
-use crate::site::{Choice, Site};
+use crate::site::{PageChoice, Site};
 use boolshap::lit::Watch;
 use boolshap::report::RawValue;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ enum Sort {
     Column(usize),
 }
 
-/// What stands before the name of a column, and must where the name is one of these.
+/// The prefix of a column's name, needed where the name is one of our own keys.
 const COLUMN: &str = "column:";
 const OWN: [&str; 3] = ["row", "prediction", "label"];
 
@@ -83,11 +83,10 @@ impl Search {
     }
 
     /// The rows found.
-    pub(crate) fn run(&self, site: &Site, choice: Choice, watch: &Watch<'_>) -> Result<Value, ApiError> {
+    pub(crate) fn run(&self, site: &Site, choice: PageChoice, watch: &Watch<'_>) -> Result<Value, ApiError> {
         let table = &site.rows.table;
-        let label = &site.labels[choice.class];
-        let predictions = label.predictions(&site.rows.kinds, watch).map_err(ApiError::of_explain)?;
-        let labels = table.labels(label.subject.class);
+        let predictions = site.labels(choice.class, watch)?;
+        let labels = table.labels(site.subjects[choice.class.unwrap_or(0)].class);
         let label_of = |row: usize| labels.as_ref().and_then(|labels| labels[row]);
         let prediction = |row: usize| predictions[table.kinds[row] as usize];
         let mut found: Vec<usize> = (0..table.kinds.len()).filter(|&row| self.matches(site, row)).collect();

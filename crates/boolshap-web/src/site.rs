@@ -1,39 +1,37 @@
-//! What is served: a circuit with its rows, and every game that can be chosen on it.
-//!
-//! A game is a class, a distribution and players. There are few of them, and each is prepared once, when it is first asked
-//! for: the engine first, the survey of all rows for its page when somebody looks at that page.
+//! What is served: a circuit with its rows, and every game that can be chosen on it, each prepared when it is first asked
+//! for; the survey of all rows for a page when that page is first looked at.
 
-use crate::error::ApiError;
-use boolshap::circuit::{Circuit, CircuitError, Evaluator, NamedCircuit};
 use boolshap::data::Bits;
-use boolshap::explain::{ExplainError, FloatGame, Game, Players, Population};
+use boolshap::explain::Players;
 use boolshap::lit::Watch;
-use boolshap::report::{Page, Rows, Subject, Survey};
+use boolshap::report::{Page, Rows, Subject, Survey, served_html};
+use boolshap::workflow::{Choice, ClassChoice, Explainer, Menu, Predictor, Scope};
+use boolshap::{Error, NamedCircuit, Request};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What a request may cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Bytes of a body.
     pub body_bytes: usize,
     /// Entities of a request.
     pub rows: usize,
-    /// Numbers of an answer: more than anybody reads are not begun.
+    /// Numbers of an answer; larger ones are not begun.
     pub numbers: usize,
     /// Time for a request.
     pub time: Duration,
-    /// Requests that compute at the same time; as many again may wait, times eight.
+    /// Requests that compute at the same time; up to eight times as many may wait.
     pub workers: usize,
     /// Open connections.
     pub connections: usize,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        Limits {
+        ServerLimits {
             body_bytes: 16 << 20,
             rows: 100_000,
             numbers: 1 << 25,
@@ -44,216 +42,125 @@ impl Default for Limits {
     }
 }
 
-/// A population that can be chosen by its name.
-pub struct NamedPopulation {
-    /// Its name in requests.
-    pub name: String,
-    /// What it is, for people.
-    pub words: String,
-    /// What absent features are.
-    pub population: Population,
-}
-
-/// Why a site cannot be.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteError {
-    /// The circuit cannot be used.
-    #[error(transparent)]
-    Circuit(#[from] CircuitError),
-    /// The game that is served first cannot be played.
-    #[error(transparent)]
-    Explain(#[from] ExplainError),
-}
-
 /// A circuit to be served.
 pub struct Site {
-    pub(crate) named: NamedCircuit,
+    pub(crate) menu: Menu,
     /// One, or one for each class.
-    pub(crate) labels: Vec<Label>,
+    pub(crate) subjects: Vec<Subject>,
     /// Which bits belong together.
     pub(crate) columns: Players,
     pub(crate) rows: Rows,
-    pub(crate) populations: Vec<NamedPopulation>,
-    pub(crate) players: Vec<Players>,
-    pub(crate) limits: Limits,
-    facts: Vec<(String, String)>,
-    games: Vec<OnceLock<Arc<Prepared>>>,
+    pub(crate) limits: ServerLimits,
+    /// The label of each kind of rows, by class.
+    labels: Vec<OnceLock<Vec<bool>>>,
+    /// What the pages show, by class and game.
+    pages: Vec<OnceLock<Value>>,
 }
 
-/// One label of the circuit.
-pub(crate) struct Label {
-    pub(crate) circuit: Circuit,
-    pub(crate) subject: Subject,
-    predictions: OnceLock<Vec<bool>>,
-}
-
-impl Label {
-    /// The label of each kind of rows, computed once.
-    pub(crate) fn predictions(&self, kinds: &Bits, watch: &Watch<'_>) -> Result<&[bool], ExplainError> {
-        if let Some(known) = self.predictions.get() {
-            return Ok(known);
-        }
-        let mut evaluator = Evaluator::new(&self.circuit);
-        let mut predictions = Vec::with_capacity(kinds.rows());
-        for block in 0..kinds.blocks() {
-            watch.check()?;
-            let word = evaluator.words(&kinds.block(block))?;
-            predictions.extend((0..64.min(kinds.rows() - 64 * block)).map(|lane| word >> lane & 1 == 1));
-        }
-        Ok(self.predictions.get_or_init(|| predictions))
-    }
-}
-
-/// A game made ready.
-pub(crate) struct Prepared {
-    pub(crate) game: FloatGame,
-    page: OnceLock<Value>,
-}
-
-/// Which game.
+/// One page: a game and a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Choice {
-    pub(crate) class: usize,
-    pub(crate) population: usize,
-    pub(crate) players: usize,
+pub(crate) struct PageChoice {
+    pub(crate) game: Choice,
+    pub(crate) class: Option<usize>,
 }
 
 impl Site {
-    /// A site whose first population and players are served unless others are asked for. That first game is prepared here.
+    /// A site on which the requested game is shown first. That game is prepared here.
     pub fn new(
-        named: NamedCircuit,
+        circuit: Arc<NamedCircuit>,
         rows: Rows,
-        populations: Vec<NamedPopulation>,
-        players: Vec<Players>,
-        limits: Limits,
+        request: &Request,
+        limits: ServerLimits,
         watch: &Watch<'_>,
-    ) -> Result<Self, SiteError> {
-        let classes: Vec<Option<usize>> = match named.classes.len() {
+    ) -> Result<Self, Error> {
+        let classes: Vec<Option<usize>> = match circuit.classes.len() {
             0 => vec![None],
             several => (0..several).map(Some).collect(),
         };
-        let label = |class: Option<usize>| -> Result<Label, CircuitError> {
-            let circuit = class.map_or_else(|| Ok(named.circuit.clone()), |class| named.class(class))?;
-            Ok(Label { circuit, subject: Subject::new(&named, class)?, predictions: OnceLock::new() })
-        };
-        let labels = classes.into_iter().map(label).collect::<Result<Vec<_>, _>>()?;
-        let games = (0..labels.len() * populations.len() * players.len()).map(|_| OnceLock::new()).collect();
-        let columns = Players::columns(&named.features, named.binariser.as_ref());
-        let facts = Vec::new();
-        let site = Site { named, labels, columns, rows, populations, players, limits, facts, games };
-        site.prepare(Choice { class: 0, population: 0, players: 0 }, watch)?;
-        Ok(site)
+        let subjects = classes.iter().map(|class| Subject::new(&circuit, *class)).collect::<Result<Vec<_>, _>>()?;
+        let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        let pages = subjects.len() * menu.distributions().len() * menu.players().len();
+        let labels = subjects.iter().map(|_| OnceLock::new()).collect();
+        let pages = (0..pages).map(|_| OnceLock::new()).collect();
+        Ok(Site { menu, subjects, columns, rows, limits, labels, pages })
     }
 
-    /// The game of a choice, if it has been prepared.
-    pub(crate) fn ready(&self, choice: Choice) -> Option<&Arc<Prepared>> {
-        self.place(choice).get()
+    pub(crate) fn circuit(&self) -> &NamedCircuit {
+        self.menu.circuit()
     }
 
-    /// The game of a choice; two requests may both prepare it, the first to be done is kept.
-    pub(crate) fn prepare(&self, choice: Choice, watch: &Watch<'_>) -> Result<&Arc<Prepared>, ExplainError> {
-        let place = self.place(choice);
-        if let Some(prepared) = place.get() {
-            return Ok(prepared);
-        }
-        let population = self.populations[choice.population].population.clone();
-        let players = self.players[choice.players].clone();
-        let game = Game::new(&self.labels[choice.class].circuit, players, population, watch)?;
-        Ok(place.get_or_init(|| Arc::new(Prepared { game: FloatGame::new(&game), page: OnceLock::new() })))
-    }
-
-    fn place(&self, choice: Choice) -> &OnceLock<Arc<Prepared>> {
-        &self.games[(choice.class * self.populations.len() + choice.population) * self.players.len() + choice.players]
-    }
-
-    /// What the page of a choice shows.
-    pub(crate) fn page(&self, choice: Choice, watch: &Watch<'_>) -> Result<Value, ExplainError> {
-        let prepared = self.prepare(choice, watch)?;
-        if let Some(page) = prepared.page.get() {
-            return Ok(page.clone());
-        }
-        let page = self.with_page(choice, prepared, watch, |page| page.json())?;
-        Ok(prepared.page.get_or_init(|| page).clone())
-    }
-
-    /// The page itself, of the first choice.
-    pub(crate) fn html(&self, watch: &Watch<'_>) -> Result<String, ExplainError> {
-        let choice = Choice { class: 0, population: 0, players: 0 };
-        let data = self.page(choice, watch)?;
-        Ok(boolshap::report::served_html(&self.labels[0].subject.title, &data))
-    }
-
-    fn with_page<T>(
-        &self,
-        choice: Choice,
-        prepared: &Prepared,
-        watch: &Watch<'_>,
-        make: impl FnOnce(&Page<'_>) -> T,
-    ) -> Result<T, ExplainError> {
-        let label = &self.labels[choice.class];
-        let named = &self.populations[choice.population];
-        let survey = Survey::new(&prepared.game, &self.rows, watch)?;
-        let survey = survey.with_interactions(&prepared.game, &self.rows, watch)?;
-        Ok(make(&Page {
-            subject: &label.subject,
-            circuit: &label.circuit,
-            rows: &self.rows,
-            players: &self.players[choice.players],
-            population: &named.population,
-            distribution: &named.name,
-            class: (self.labels.len() > 1).then_some(choice.class),
-            survey: &survey,
-            facts: self.facts.clone(),
-            timing: None,
-            choices: Some(self.choices()),
-        }))
-    }
-
-    fn choices(&self) -> Value {
-        let distributions = self.populations.iter().map(|one| json!({"value": one.name, "words": one.words}));
-        let players = self.players.iter().map(|one| json!({"value": one.kind(), "words": one.kind()}));
-        let class = |(class, (name, _)): (usize, &(String, _))| json!({"value": class, "words": name});
-        json!({
-            "distributions": distributions.collect::<Vec<_>>(),
-            "players": players.collect::<Vec<_>>(),
-            "classes": self.named.classes.iter().enumerate().map(class).collect::<Vec<_>>(),
-        })
-    }
-
-    /// The choice of these names; those that are not given are the first.
+    /// The page of these names; of what is not given, the first.
     pub(crate) fn choose(
         &self,
         distribution: Option<&str>,
         players: Option<&str>,
-        class: Option<u64>,
-    ) -> Result<Choice, ApiError> {
-        let find = |field: &str, names: Vec<&str>, wanted: Option<&str>| match wanted {
-            None => Ok(0),
-            Some(wanted) => names
-                .iter()
-                .position(|name| *name == wanted)
-                .ok_or_else(|| ApiError::bad(field, format!("'{wanted}' is none of {}", names.join(", ")))),
-        };
-        let names = self.populations.iter().map(|one| one.name.as_str()).collect();
-        let population = find("distribution", names, distribution)?;
-        let players = find("players", self.players.iter().map(Players::kind).collect(), players)?;
-        let class = match class {
-            None => 0,
-            Some(class) if class < self.labels.len() as u64 => class as usize,
-            Some(class) => {
-                let classes = self.labels.len();
-                return Err(ApiError::bad(
-                    "class",
-                    format!("{class} is not one of the {classes} classes, counted from 0"),
-                ));
-            }
-        };
-        Ok(Choice { class, population, players })
+        class: Option<&ClassChoice>,
+    ) -> Result<PageChoice, Error> {
+        Ok(PageChoice { game: self.menu.choose(distribution, players)?, class: self.menu.class(class)? })
     }
 
-    /// About how many nodes are looked at to find the switches that change a decision.
-    pub(crate) fn switch_visits(&self, choice: Choice) -> u128 {
-        let features = self.named.features.len();
-        (features.div_ceil(64) * (self.labels[choice.class].circuit.stored_nodes() + features * features)) as u128
+    /// The label of each kind of rows, computed once.
+    pub(crate) fn labels(&self, class: Option<usize>, watch: &Watch<'_>) -> Result<&[bool], Error> {
+        let place = &self.labels[class.unwrap_or(0)];
+        if let Some(known) = place.get() {
+            return Ok(known);
+        }
+        let kinds: &Bits = &self.rows.kinds;
+        let circuit = NamedCircuit::new(self.circuit().label(class)?, self.circuit().features.clone())?;
+        let labels = Predictor::of_circuit(&circuit)?.classes(kinds, watch)?;
+        Ok(place.get_or_init(|| labels.into_iter().map(|label| label == 1).collect()))
+    }
+
+    /// What a page shows.
+    pub(crate) fn page(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<Value, Error> {
+        let PageChoice { game, class } = choice;
+        let games = self.menu.distributions().len() * self.menu.players().len();
+        let of_game = game.distribution * self.menu.players().len() + game.players;
+        let place = &self.pages[class.unwrap_or(0) * games + of_game];
+        if let Some(page) = place.get() {
+            return Ok(page.clone());
+        }
+        let explainer = self.menu.explainer(game)?;
+        let scope = class.map_or(Scope::Label, Scope::Class);
+        let survey = Survey::new(explainer, scope, &self.rows, watch)?;
+        let survey = survey.with_interactions(explainer, scope, &self.rows, watch)?;
+        let page = Page {
+            subject: &self.subjects[class.unwrap_or(0)],
+            explainer,
+            rows: &self.rows,
+            class,
+            survey: &survey,
+            facts: Vec::new(),
+            timing: None,
+            choices: Some(self.choices()),
+        };
+        let page = page.json();
+        Ok(place.get_or_init(|| page).clone())
+    }
+
+    /// The page itself, of the first choice.
+    pub(crate) fn html(&self, watch: &Watch<'_>) -> Result<String, Error> {
+        let first = self.choose(None, None, None)?;
+        Ok(served_html(&self.subjects[0].title, &self.page(first, watch)?))
+    }
+
+    fn choices(&self) -> Value {
+        let distributions = self.menu.distributions().iter().map(|one| json!({"value": one.name, "words": one.words}));
+        let players = self.menu.players().iter().map(|one| json!({"value": one.kind(), "words": one.kind()}));
+        let class = |(class, (name, _)): (usize, &(String, _))| json!({"value": class, "words": name});
+        json!({
+            "distributions": distributions.collect::<Vec<_>>(),
+            "players": players.collect::<Vec<_>>(),
+            "classes": self.circuit().classes.iter().enumerate().map(class).collect::<Vec<_>>(),
+        })
+    }
+
+    /// About how many nodes are visited to find the switches that change one decision.
+    pub(crate) fn switch_visits(&self, explainer: &Explainer) -> u128 {
+        let features = self.circuit().features.len();
+        let nodes = explainer.circuit().circuit.stored_nodes();
+        (features.div_ceil(64) * (nodes + features * features)) as u128
     }
 }

@@ -8,10 +8,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use boolshap::circuit::{CircuitBuilder, NamedCircuit, read_nnf};
 use boolshap::data::Tally;
-use boolshap::explain::{BruteForce, Distribution, Labels, Players, Population};
+use boolshap::explain::{BruteForce, Labels, Probabilities};
 use boolshap::lit::{Var, Watch};
 use boolshap::report::Rows;
-use boolshap_web::{Access, Limits, NamedPopulation, Site, app};
+use boolshap_web::{Access, ServerLimits, Site, app};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,22 +23,17 @@ const CIRCUIT: &str = "nnf 5 4 3\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n";
 fn site(access: Access) -> Router {
     let circuit = read_nnf(CIRCUIT.as_bytes()).unwrap();
     let named = NamedCircuit::new(circuit, ["a", "b", "c"].map(String::from).to_vec()).unwrap();
-    serve(named, "count", Limits { rows: 10, body_bytes: 4000, numbers: 27, ..Limits::default() }, access)
+    serve(named, "count", ServerLimits { rows: 10, body_bytes: 4000, numbers: 27, ..ServerLimits::default() }, access)
 }
 
 /// A circuit with two kinds of rows, 2 and 5 of them, told in a column.
-fn serve(named: NamedCircuit, column: &str, limits: Limits, access: Access) -> Router {
+fn serve(named: NamedCircuit, column: &str, limits: ServerLimits, access: Access) -> Router {
     let features = named.features.len();
     let row = |first: bool| (0..features).map(|v| if v == 0 { first } else { v == 2 }).collect();
     let counted = [(row(true), vec![2]), (row(false), vec![5])];
     let rows = Rows::of_tally(&Tally::from_counts(features, counted.into_iter()), column);
-    let uniform = NamedPopulation {
-        name: "uniform".into(),
-        words: "uniform".into(),
-        population: Population::Product(Distribution::uniform(features)),
-    };
-    let players = vec![Players::features(&named.features)];
-    app(Site::new(named, rows, vec![uniform], players, limits, &Watch::unlimited()).unwrap(), access)
+    let uniform = boolshap::Request::default();
+    app(Site::new(Arc::new(named), rows, &uniform, limits, &Watch::unlimited()).unwrap(), access)
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -62,7 +57,7 @@ fn get(path: &str) -> (StatusCode, Value) {
 fn scores_are_those_of_the_definition() {
     let labels = Labels::of_circuit(&read_nnf(CIRCUIT.as_bytes()).unwrap()).unwrap();
     let rows: Vec<Vec<bool>> = (0..8).map(|number| (0..3).map(|bit| number >> bit & 1 == 1).collect()).collect();
-    let uniform = Distribution::uniform(3);
+    let uniform = Probabilities::uniform(3);
     let expected = BruteForce::new(&labels).explain(&rows, &uniform, &Watch::unlimited()).unwrap();
     let (status, answer) = post(&json!({"entities": rows, "flips": true}).to_string());
     assert_eq!(status, 200);
@@ -164,7 +159,7 @@ fn a_text_told_once_may_not_unpack_to_more_than_a_body() {
 fn a_column_of_the_data_may_be_called_row() {
     let circuit = read_nnf(CIRCUIT.as_bytes()).unwrap();
     let named = NamedCircuit::new(circuit, ["a", "b", "c"].map(String::from).to_vec()).unwrap();
-    let app = serve(named, "row", Limits::default(), Access::Loopback);
+    let app = serve(named, "row", ServerLimits::default(), Access::Loopback);
     let counts = |sort: &str| -> Vec<Value> {
         let request = Request::get(format!("/api/rows?sort={sort}&descending=true")).body(Body::empty()).unwrap();
         let (_, found) = ask(app.clone(), request);
@@ -190,7 +185,12 @@ async fn work_ends_when_its_client_goes_away() {
     }
     let names = (0..features).map(|v| format!("x{v}")).collect();
     let named = NamedCircuit::new(builder.finish(even).unwrap(), names).unwrap();
-    let app = serve(named, "count", Limits { time: Duration::from_secs(60), ..Limits::default() }, Access::Loopback);
+    let app = serve(
+        named,
+        "count",
+        ServerLimits { time: Duration::from_secs(60), ..ServerLimits::default() },
+        Access::Loopback,
+    );
     let computing = async |app: Router| -> bool {
         let response = app.oneshot(Request::get("/metrics").body(Body::empty()).unwrap()).await.unwrap();
         let text = String::from_utf8(to_bytes(response.into_body(), 1 << 20).await.unwrap().to_vec()).unwrap();

@@ -6,7 +6,7 @@
 
 use boolshap::circuit::{Circuit, CircuitBuilder, Node, NodeId};
 use boolshap::data::{Bits, Seeded};
-use boolshap::explain::{Distribution, FastEngine, USEFUL_OPERATIONS, multiply_add_rate};
+use boolshap::explain::{FastEngine, Probabilities, USEFUL_OPERATIONS, multiply_add_rate};
 use boolshap::lit::{Var, Watch};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
@@ -75,7 +75,7 @@ fn shap(criterion: &mut Criterion) {
         ("diagram of a million nodes, 16 entities", diagram(24, 160_000), 16),
     ] {
         let engine = FastEngine::new(&circuit).unwrap().merge_rows(false);
-        let (bits, uniform) = (entities(circuit.variables(), rows), Distribution::uniform(circuit.variables()));
+        let (bits, uniform) = (entities(circuit.variables(), rows), Probabilities::uniform(circuit.variables()));
         let operations = engine.nodes() as u64 * engine.points() as u64 * rows as u64 * USEFUL_OPERATIONS;
         group.throughput(Throughput::Elements(operations));
         if engine.nodes() > 100_000 {

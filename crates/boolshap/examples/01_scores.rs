@@ -1,35 +1,33 @@
-//! From a network to exact scores: compile it once, then explain any entity.
+//! Train, compile, explain, save: the front door of the library, on a small table.
 #![allow(clippy::print_stdout)]
 
-use boolshap::circuit::lower_obdd;
-use boolshap::data::Bits;
-use boolshap::diagram::{DirectOptions, compile_direct};
-use boolshap::explain::{Distribution, FastEngine};
-use boolshap::lit::Watch;
-use boolshap::model::{Gate, Label, Network, Output};
+use boolshap::{CompileRequest, Explainer, Request, TrainRequest, compile, train};
 use std::error::Error;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    // Three hidden neurons of weights +1 and -1 over four features; each needs so many inputs on the side of their weight.
-    let gate = |weights: [i128; 4], need| Gate::new(weights.to_vec(), need).expect("small weights");
-    let hidden = vec![gate([1, 1, -1, 1], 3), gate([-1, 1, 1, 1], 2), gate([1, -1, 1, -1], 2)];
-    let output = Output::Step(Gate::new(vec![1, 1, -1], 2).expect("small weights"));
-    let network = Network::new(4, vec![hidden], output)?;
+    let folder = tempfile::tempdir()?;
+    let [table, circuit, scores] = ["table.csv", "circuit.bsc", "scores.csv"].map(|name| folder.path().join(name));
+    std::fs::write(&table, some_rows())?;
 
-    let watch = Watch::unlimited();
-    let label = Label::of_class(&network, 1)?;
-    let compiled = compile_direct(&label, &DirectOptions::default(), &watch)?;
-    let circuit = lower_obdd(&compiled.diagram)?;
-    println!("{} nodes by way of {}", circuit.graph_size().0, compiled.route);
+    let trained = train(&table, &TrainRequest::new("late"))?;
+    let compiled = compile(&trained.model, &CompileRequest { verify: true, ..CompileRequest::default() })?;
+    compiled.save(&circuit)?;
+    let explainer = Explainer::new(&compiled.circuit, &Request::default())?;
+    let explained = explainer.explain_file(&table, &scores)?;
+    println!("{} rows: {}", explained.rows, explainer.describe());
 
-    let mut entities = Bits::new(4);
-    entities.push(&[true, true, false, true]);
-    entities.push(&[false, false, true, false]);
-    let table = FastEngine::new(&circuit)?.explain(&entities, &Distribution::uniform(4), &watch)?;
-    for row in 0..table.rows() {
-        let (scores, label) = (table.scores(row), f64::from(u8::from(table.prediction(row))));
-        println!("{} + {scores:?} = {label}", table.base_value(row));
-        assert!((table.base_value(row) + scores.iter().sum::<f64>() - label).abs() < 1e-12);
-    }
+    let row = explainer.explain_row(&[true, true, false])?;
+    println!("{} + {:?} = {}", row.base_value(0), row.scores(0), row.prediction(0));
+    assert_eq!(std::fs::read_to_string(&scores)?.lines().count(), 1 + explained.rows as usize);
     Ok(())
+}
+
+/// A train is late in rain and wind, unless it runs underground.
+fn some_rows() -> String {
+    let late = |rain: u32, wind: u32, tunnel: u32| rain & wind & (1 - tunnel);
+    let row = |n: u32| {
+        let [rain, wind, tunnel] = [n & 1, n >> 1 & 1, n >> 2 & 1];
+        format!("{rain},{wind},{tunnel},{}\n", late(rain, wind, tunnel))
+    };
+    "rain,wind,tunnel,late\n".to_string() + &(0..64).map(row).collect::<String>()
 }

@@ -1,10 +1,10 @@
 //! What a score means is a choice: against background rows, and with the bits of a column as one player; in fractions.
 #![allow(clippy::print_stdout)]
 
-use boolshap::circuit::read_nnf;
+use boolshap::circuit::{NamedCircuit, read_nnf};
 use boolshap::data::Bits;
-use boolshap::explain::{ExactGame, Game, Index, Players, Population};
-use boolshap::lit::Watch;
+use boolshap::explain::Index;
+use boolshap::workflow::{DistributionFrom, Explainer, PlayersFrom, Request, RowsFrom};
 use std::error::Error;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -15,14 +15,15 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     for row in [[false, true, false, false], [false, false, true, true], [true, false, false, false]] {
         background.push(&row);
     }
-    let (entity, watch) = ([true, false, false, true], Watch::unlimited());
-    for players in [Players::features(&names), Players::columns(&names, None)] {
-        let population = Population::Background(background.clone());
-        let game = Game::new(&circuit, players.clone(), population, &watch)?;
+    let circuit = NamedCircuit::new(circuit, names.to_vec())?;
+    for players in [PlayersFrom::Features, PlayersFrom::Columns] {
         for index in [Index::Shapley, Index::Interaction] {
-            let explained = ExactGame::new(&game)?.explain(&[entity], index, &watch)?;
-            let scores: Vec<String> = explained[0].scores.iter().map(ToString::to_string).collect();
-            println!("{index:?} of {:?}: {}", index.columns(players.names()), scores.join(", "));
+            let distribution = DistributionFrom::Background(RowsFrom::Bits(background.clone()));
+            let players = players.clone();
+            let request = Request { distribution, players, index, exact: true, ..Request::default() };
+            let explainer = Explainer::new(&circuit, &request)?;
+            let scores = explainer.explain_row(&[true, false, false, true])?;
+            println!("{:?}: {}", index.columns(explainer.players().names()), scores.texts(0).join(", "));
         }
     }
     Ok(())

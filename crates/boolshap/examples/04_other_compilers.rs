@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{check, paper_form, read_d4, write_nnf};
-use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox};
+use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::lit::Watch;
 use std::error::Error;
 
@@ -18,7 +18,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     let smooth = paper_form(&circuit)?;
     check::smoothness(&smooth)?;
-    let (uniform, entity) = (Distribution::uniform(3), [true, false, true]);
+    let (uniform, entity) = (Probabilities::uniform(3), [true, false, true]);
     let scores = OpenBox::new(&smooth)?.explain_exact(&[entity], &uniform, &watch)?;
     let labels = Labels::of_circuit(&circuit)?;
     assert_eq!(scores, BruteForce::new(&labels).explain_exact(&[entity], &uniform, &watch)?);

@@ -3,9 +3,9 @@
 
 use boolshap::circuit::{NamedCircuit, read_nnf};
 use boolshap::data::Tally;
-use boolshap::explain::{Distribution, FloatGame, Game, Players, Population};
 use boolshap::lit::Watch;
 use boolshap::report::{Rows, Survey, circuit_figure, importance_figure};
+use boolshap::workflow::{Explainer, Request, Scope};
 use std::error::Error;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -15,10 +15,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let kinds =
         [(vec![true, false, true], vec![2]), (vec![false, false, true], vec![5]), (vec![false, true, true], vec![3])];
     let rows = Rows::of_tally(&Tally::from_counts(3, kinds.into_iter()), "count");
-    let (players, watch) = (Players::features(&named.features), Watch::unlimited());
-    let population = Population::Product(Distribution::uniform(3));
-    let game = FloatGame::new(&Game::new(&named.circuit, players, population, &watch)?);
-    let survey = Survey::new(&game, &rows, &watch)?;
+    let explainer = Explainer::new(&named, &Request::default())?;
+    let survey = Survey::new(&explainer, Scope::Label, &rows, &Watch::unlimited())?;
     let importance: Vec<(String, f64)> =
         named.features.iter().cloned().zip(survey.importance.iter().copied()).collect();
     println!("{importance:?}");

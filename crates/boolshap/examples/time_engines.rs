@@ -6,7 +6,7 @@
 
 use boolshap::circuit::{paper_form, read_nnf, write_nnf};
 use boolshap::data::Bits;
-use boolshap::explain::{BruteForce, Distribution, FastEngine, Labels, OpenBox, USEFUL_OPERATIONS, multiply_add_rate};
+use boolshap::explain::{BruteForce, FastEngine, Labels, OpenBox, Probabilities, USEFUL_OPERATIONS, multiply_add_rate};
 use boolshap::lit::Watch;
 use std::error::Error;
 use std::fs::File;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(entities)?;
     let rows: Vec<Vec<bool>> =
         text.lines().skip(1).map(|line| line.split(',').map(|value| value.trim() == "1").collect()).collect();
-    let uniform = Distribution::uniform(smooth.variables());
+    let uniform = Probabilities::uniform(smooth.variables());
     let watch = Watch::unlimited();
     println!("{:?}", smooth.counts());
 

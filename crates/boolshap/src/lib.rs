@@ -1,8 +1,21 @@
 //! Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 //!
 //! The folders are the stages of the pipeline and data moves through them from left to right: [`lit`], [`data`],
-//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`query`], [`report`]. A stage uses only stages to its left; a test
-//! reads the `use` lines and keeps it so.
+//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`query`], [`workflow`], [`report`]. A stage uses only
+//! stages to its left; a test reads the `use` lines and keeps it so. The names at the root are the front door, all from
+//! [`workflow`] and the types it works on:
+//!
+//! ```no_run
+//! use boolshap::{CompileRequest, Explainer, Request, TrainRequest, compile, train};
+//!
+//! let trained = train("housing.csv", &TrainRequest::new("median_house_value"))?;
+//! let compiled = compile(&trained.model, &CompileRequest { verify: true, ..CompileRequest::default() })?;
+//! compiled.save("circuit.bsc")?;
+//! let explainer = Explainer::new(&compiled.circuit, &Request::default())?;
+//! explainer.explain_file("housing.csv", "scores.csv")?;
+//! println!("{}", explainer.describe());
+//! # Ok::<(), boolshap::Error>(())
+//! ```
 
 pub mod circuit;
 pub mod data;
@@ -14,6 +27,14 @@ pub mod model;
 pub mod query;
 pub mod report;
 pub mod tutorial;
+pub mod workflow;
+
+pub use circuit::NamedCircuit;
+pub use data::Scores;
+pub use model::Model;
+pub use workflow::{Compilation, CompileRequest, Error, Explainer, Request, VerifyRequest, compile, import, verify};
+#[cfg(feature = "train")]
+pub use workflow::{TrainRequest, train};
 
 #[cfg(test)]
 #[path = "../tests/shared_data/mod.rs"]

@@ -138,12 +138,12 @@
 //!
 //! ```
 //! use boolshap::circuit::{paper_form, read_nnf};
-//! use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox};
+//! use boolshap::explain::{BruteForce, Probabilities, Labels, OpenBox};
 //! use boolshap::lit::Watch;
 //!
 //! let file = "nnf 10 11 3\nL 1\nL -1\nL 2\nL -2\nL -3\nA 3 0 3 4\nA 2 2 4\nO 2 2 6 3\nA 2 1 7\nO 1 2 5 8\n";
 //! let smooth = paper_form(&read_nnf(file.as_bytes())?)?;
-//! let uniform = Distribution::uniform(3);
+//! let uniform = Probabilities::uniform(3);
 //! let open_box = OpenBox::new(&smooth)?;
 //! let rows = open_box.explain_exact(&[[true, false, false]], &uniform, &Watch::unlimited())?;
 //! assert!(rows[0].prediction);

@@ -4,7 +4,7 @@
 use boolshap::circuit::{Circuit, Lowering, check, lower_sdd, paper_form};
 use boolshap::data::Seeded;
 use boolshap::diagram::{CompileOptions, compile_clauses};
-use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox};
+use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::formula::{Clause, Cnf, encode_network, simplify};
 use boolshap::lit::{Lit, Var, Watch};
 use boolshap::model::{Gate, Network, Output};
@@ -39,7 +39,7 @@ fn judge(n: usize, table: u64) {
     let labels = Labels::from_words(n, vec![table]).unwrap();
     let entities: Vec<Vec<bool>> = (0..1 << n).map(|number| bits(number, n)).collect();
     let skewed = (0..n).map(|v| RBig::from_parts((v as i64 + 1).into(), 7u8.into())).collect();
-    for distribution in [Distribution::uniform(n), Distribution::product(skewed).unwrap()] {
+    for distribution in [Probabilities::uniform(n), Probabilities::product(skewed).unwrap()] {
         let open = OpenBox::new(&circuit).unwrap().explain_exact(&entities, &distribution, &watch).unwrap();
         assert_eq!(open, BruteForce::new(&labels).explain_exact(&entities, &distribution, &watch).unwrap());
     }

@@ -1,7 +1,7 @@
 //! The paper's running example from its SDD on: Examples 4, 5 and 7, and the scores of all eight entities.
 
 use boolshap::circuit::{Circuit, Lowering, Node, NodeId, SddItem, check, lower, paper_form};
-use boolshap::explain::{BruteForce, Distribution, Labels, OpenBox};
+use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::lit::{Var, Watch};
 
 /// The SDD of the figure, its items children first.
@@ -73,7 +73,7 @@ fn the_scores_of_all_eight_entities() {
     assert_eq!(Labels::of_circuit(&smooth).unwrap(), network);
 
     let entities: Vec<[bool; 3]> = expected.iter().map(|(entity, ..)| entity.map(|bit| bit == 1)).collect();
-    let (uniform, watch) = (Distribution::uniform(3), Watch::unlimited());
+    let (uniform, watch) = (Probabilities::uniform(3), Watch::unlimited());
     let open_box = OpenBox::new(&smooth).unwrap();
     let black_box = BruteForce::new(&network);
     for rows in [

@@ -8,6 +8,7 @@ use super::CircuitError;
 use super::mentioned::{MAX_SET_WORDS, words_of};
 use crate::lit::{Lit, Var};
 use std::fmt;
+use std::sync::Arc;
 
 /// The place of a node in its circuit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,6 +211,13 @@ impl Circuit {
             let id = NodeId::new(index);
             (id, self.node(id))
         })
+    }
+}
+
+/// So that whatever shares a circuit also takes one that is only borrowed, by copying it.
+impl From<&Circuit> for Arc<Circuit> {
+    fn from(circuit: &Circuit) -> Self {
+        Arc::new(circuit.clone())
     }
 }
 

@@ -43,6 +43,15 @@ pub enum CircuitError {
         /// How many classes there are.
         classes: usize,
     },
+    /// One label was asked for, but the file holds a circuit for each class.
+    #[error("the circuit has {classes} classes: choose one")]
+    SeveralClasses {
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// A class was asked for, but there is only one label.
+    #[error("the circuit has one label and no classes to choose from")]
+    OneLabel,
     /// The conjunction with a formula could not be built.
     #[error("the circuit cannot be joined with the formula: {0}")]
     Conjoin(#[from] crate::diagram::DiagramError),

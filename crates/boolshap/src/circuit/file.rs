@@ -10,10 +10,12 @@ use crate::data::{Binariser, WholeFile};
 use crate::lit::Var;
 use crate::model::{Marginals, Model};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"boolshap circuit\n";
 const VERSION: u32 = 1;
@@ -24,7 +26,7 @@ const MAX_HEADER: u64 = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct NamedCircuit {
     /// The circuit; its variables are the features, in order.
-    pub circuit: Circuit,
+    pub circuit: Arc<Circuit>,
     /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
     pub classes: Vec<(String, NodeId)>,
     /// The names of the features.
@@ -33,13 +35,47 @@ pub struct NamedCircuit {
     pub binariser: Option<Binariser>,
     /// How often each feature was 1 in training, if that is known.
     pub marginals: Option<Marginals>,
-    /// Where it comes from: free facts by name.
-    pub provenance: BTreeMap<String, serde_json::Value>,
+    /// What the compiler says of it.
+    pub facts: Facts,
+    /// Where its model comes from: free facts by name.
+    pub provenance: BTreeMap<String, Value>,
 }
 
-/// What the compiler and nobody else says of a circuit: which class it is of, how it was made, that it was proved equal to
-/// the network, that it is smooth.
-const OWN_FACTS: [&str; 4] = ["class", "route", "verified", "smooth"];
+/// What the compiler says of a circuit; a model cannot say it. In a file these facts are among the free ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// How it was made: the route from the network, or the format it was read from.
+    pub route: Option<String>,
+    /// The class it is the label of, where that is not the second of two.
+    pub class: Option<usize>,
+    /// By which method it was proved equal to the network.
+    pub verified: Option<String>,
+    /// Whether it was made smooth.
+    pub smooth: bool,
+}
+
+impl Facts {
+    /// Takes the facts out of the free ones of a file.
+    fn take(provenance: &mut BTreeMap<String, Value>) -> Self {
+        let mut take = |name: &str| provenance.remove(name).unwrap_or_default();
+        Facts {
+            route: take("route").as_str().map(String::from),
+            class: take("class").as_u64().map(|class| class as usize),
+            verified: take("verified").as_str().map(String::from),
+            smooth: take("smooth").as_bool().unwrap_or(false),
+        }
+    }
+
+    fn put(&self, provenance: &mut BTreeMap<String, Value>) {
+        let facts = [
+            ("route", self.route.as_deref().map(Value::from)),
+            ("class", self.class.map(Value::from)),
+            ("verified", self.verified.as_deref().map(Value::from)),
+            ("smooth", self.smooth.then_some(Value::Bool(true))),
+        ];
+        provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +83,7 @@ struct Header {
     features: Vec<String>,
     schema: Option<Binariser>,
     marginals: Option<Marginals>,
-    provenance: BTreeMap<String, serde_json::Value>,
+    provenance: BTreeMap<String, Value>,
     nodes: u64,
     root: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,22 +92,23 @@ struct Header {
 
 impl NamedCircuit {
     /// A circuit with names only.
-    pub fn new(circuit: Circuit, features: Vec<String>) -> Result<Self, CircuitError> {
+    pub fn new(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
+        let circuit = circuit.into();
         if features.len() != circuit.variables() {
             return Err(CircuitError::WrongLength { expected: circuit.variables(), found: features.len() });
         }
-        let (classes, provenance) = (Vec::new(), BTreeMap::new());
-        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, provenance })
+        let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
+        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, facts, provenance })
     }
 
     /// A circuit that computes what a model does, with the model's names, binarisation and marginals.
-    pub fn of_model(circuit: Circuit, model: &Model) -> Result<Self, CircuitError> {
+    pub fn of_model(circuit: impl Into<Arc<Circuit>>, model: &Model) -> Result<Self, CircuitError> {
         let mut named = Self::new(circuit, model.features.clone())?;
         named.binariser = model.binariser.clone();
         named.marginals = model.marginals.clone();
         named.provenance = model.provenance.clone();
-        // What is said of a circuit, a model cannot say.
-        OWN_FACTS.iter().for_each(|fact| drop(named.provenance.remove(*fact)));
+        // What a model's file claims about a circuit is not believed.
+        Facts::take(&mut named.provenance);
         Ok(named)
     }
 
@@ -106,11 +143,31 @@ impl NamedCircuit {
         Ok(NamedCircuit { classes, ..Self::new(builder.finish(root)?, features)? })
     }
 
-    /// The circuit of one class.
-    pub fn class(&self, class: usize) -> Result<Circuit, CircuitError> {
+    /// The circuit of one class, or of the only label.
+    pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
         let classes = self.classes.len();
-        let (_, root) = self.classes.get(class).ok_or(CircuitError::UnknownClass { class, classes })?;
-        self.circuit.with_root(*root)?.compacted()
+        let root = match class {
+            None if classes == 0 => return Ok(self.circuit.clone()),
+            None => return Err(CircuitError::SeveralClasses { classes }),
+            Some(_) if classes == 0 => return Err(CircuitError::OneLabel),
+            Some(class) => self.classes.get(class).ok_or(CircuitError::UnknownClass { class, classes })?.1,
+        };
+        Ok(Arc::new(self.circuit.with_root(root)?.compacted()?))
+    }
+
+    /// The circuits of all classes, or of the only label.
+    pub fn labels(&self) -> Result<Vec<Arc<Circuit>>, CircuitError> {
+        match self.classes.len() {
+            0 => Ok(vec![self.label(None)?]),
+            classes => (0..classes).map(|class| self.label(Some(class))).collect(),
+        }
+    }
+
+    /// The free facts together with the compiler's, as a file holds them.
+    pub fn all_facts(&self) -> BTreeMap<String, Value> {
+        let mut facts = self.provenance.clone();
+        self.facts.put(&mut facts);
+        facts
     }
 
     /// Whether a file begins as a circuit file does.
@@ -138,7 +195,7 @@ impl NamedCircuit {
             features: self.features.clone(),
             schema: self.binariser.clone(),
             marginals: self.marginals.clone(),
-            provenance: self.provenance.clone(),
+            provenance: self.all_facts(),
             nodes: self.circuit.stored_nodes() as u64,
             root: self.circuit.root().index() as u32,
             classes: self.classes.iter().map(|(name, root)| (name.clone(), root.index() as u32)).collect(),
@@ -209,6 +266,7 @@ impl NamedCircuit {
         named.binariser = header.schema;
         named.marginals = header.marginals;
         named.provenance = header.provenance;
+        named.facts = Facts::take(&mut named.provenance);
         if header.classes.iter().any(|&(_, root)| u64::from(root) >= header.nodes) {
             return Err(damaged("the root of a class is unknown"));
         }
@@ -319,6 +377,7 @@ mod tests {
         let mut named = NamedCircuit::new(builder.finish(root).unwrap(), names).unwrap();
         named.marginals = Some(Marginals { rows: 9, ones: vec![1, 2, 3, 4] });
         named.provenance.insert("seed".into(), 7.into());
+        named.facts = Facts { class: Some(3), smooth: true, ..Facts::default() };
         named
     }
 
@@ -334,12 +393,12 @@ mod tests {
         let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
         assert_eq!(bytes(&back), bytes(&named));
         assert_eq!(back.circuit.truth_table().unwrap(), named.circuit.truth_table().unwrap());
-        assert_eq!((back.features, back.marginals), (named.features, named.marginals));
+        assert_eq!((back.features, back.marginals, back.facts), (named.features, named.marginals, named.facts));
     }
 
     #[test]
     fn several_classes_keep_a_circuit_each() {
-        let circuits = [sample().circuit, super::super::samples::from_table(4, &[0b0110_1001])];
+        let circuits = [(*sample().circuit).clone(), super::super::samples::from_table(4, &[0b0110_1001])];
         let network = crate::model::Network::new(
             4,
             vec![],
@@ -350,11 +409,11 @@ mod tests {
         let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
         assert_eq!(back.classes, named.classes);
         for (class, circuit) in circuits.iter().enumerate() {
-            let kept = back.class(class).unwrap();
+            let kept = back.label(Some(class)).unwrap();
             assert_eq!(kept.truth_table().unwrap(), circuit.truth_table().unwrap());
             assert_eq!(kept.counts().nodes, circuit.counts().nodes);
         }
-        assert_eq!(back.class(2).unwrap_err().to_string(), "there is no class 2: the file holds classes 0 to 1");
+        assert_eq!(back.label(Some(2)).unwrap_err().to_string(), "there is no class 2: the file holds classes 0 to 1");
     }
 
     #[test]

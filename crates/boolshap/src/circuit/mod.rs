@@ -44,7 +44,7 @@ pub use error::CircuitError;
 pub use evaluate::Evaluator;
 pub use expand::expand_decisions;
 pub use fan_in::fan_in_two;
-pub use file::NamedCircuit;
+pub use file::{Facts, NamedCircuit};
 pub use lower::{Lowering, SddItem, lower};
 pub use lower_obdd::lower_obdd;
 pub use lower_sdd::{lower_sdd, lower_sdd_file};

@@ -120,6 +120,16 @@ impl Bits {
         }
     }
 
+    /// The rows at these positions, in this order.
+    pub fn select(&self, rows: &[usize]) -> Bits {
+        let word = |feature: &[u64], rows: &[usize]| {
+            let bit = |(lane, &row): (usize, &usize)| (feature[row / 64] >> (row % 64) & 1) << lane;
+            rows.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
+        };
+        let select = |feature: &Vec<u64>| rows.chunks(64).map(|rows| word(feature, rows)).collect();
+        Bits { rows: rows.len(), features: self.features.iter().map(select).collect() }
+    }
+
     /// One row.
     pub fn row(&self, row: usize) -> Vec<bool> {
         (0..self.features.len()).map(|feature| self.get(row, feature)).collect()
@@ -164,6 +174,10 @@ mod tests {
             (first..first + second).for_each(|i| b.push(&row(i)));
             a.append(&b);
             assert_eq!(a, all, "{first} + {second}");
+            let odd: Vec<usize> = (0..all.rows()).rev().step_by(3).collect();
+            let mut picked = Bits::new(3);
+            odd.iter().for_each(|&i| picked.push(&row(i)));
+            assert_eq!(all.select(&odd), picked);
             assert_eq!(all.ones()[0], (first + second).div_ceil(2) as u64);
         }
     }

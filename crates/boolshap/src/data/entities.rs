@@ -23,6 +23,19 @@ pub enum Reading {
     Bits,
 }
 
+impl std::str::FromStr for Reading {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "auto" => Ok(Reading::Auto),
+            "raw" => Ok(Reading::Raw),
+            "bits" => Ok(Reading::Bits),
+            other => Err(format!("'{other}' is not one of auto, raw, bits")),
+        }
+    }
+}
+
 /// Entities read in chunks.
 pub struct Entities {
     table: Table,

@@ -64,6 +64,16 @@ pub enum DataError {
         /// Why not.
         problem: String,
     },
+    /// A column of texts with too many different ones to become a bit each without asking.
+    #[error("{}: column '{column}' holds more than {limit} different texts", path.display())]
+    TooManyCategories {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// How many become bits without asking.
+        limit: usize,
+    },
     /// A result in which two columns would have one name.
     #[error("two columns of the result would be called '{column}'")]
     ResultColumn {

@@ -17,7 +17,7 @@ mod score_file;
 mod score_means;
 #[cfg(feature = "parquet")]
 mod score_parquet;
-mod score_rows;
+mod scores;
 mod seeded;
 mod split;
 mod table;
@@ -40,7 +40,7 @@ pub use row_index::RowIndex;
 pub use schema::{Cut, Kind, Kinds};
 pub use score_file::{ScoreColumns, ScoreFile};
 pub use score_means::{Means, ScoreMeans};
-pub use score_rows::{KeptCells, ScoreRows, ScoreSink, kept_text};
+pub use scores::{KeptCells, Numbers, ScoreSink, Scores, kept_text};
 pub use seeded::Seeded;
 pub use split::split;
 pub use table::{CHUNK_ROWS, Chunk, Chunks, Table, quote_csv};

@@ -116,10 +116,8 @@ impl Profile {
         } else if seen.texts.len() <= MAX_CATEGORIES {
             Ok(Kind::Categorical)
         } else {
-            let problem = format!(
-                "holds more than {MAX_CATEGORIES} different texts: say --column '{name}=ignored' or '{name}=categorical'"
-            );
-            Err(DataError::Column { path: table.path().into(), column: name.clone(), problem })
+            let (path, column) = (table.path().into(), name.clone());
+            Err(DataError::TooManyCategories { path, column, limit: MAX_CATEGORIES })
         }
     }
 

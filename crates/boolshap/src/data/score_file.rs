@@ -16,7 +16,7 @@
 
 #[cfg(feature = "parquet")]
 use super::score_parquet::ParquetScores;
-use super::{DataError, KeptCells, ScoreRows, ScoreSink, WholeFile, quote_csv};
+use super::{DataError, KeptCells, ScoreSink, Scores, WholeFile, quote_csv};
 use arrow_array::{Array, StringArray, cast::AsArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
@@ -102,7 +102,7 @@ impl ScoreFile {
 }
 
 impl ScoreSink for ScoreFile {
-    fn learn(&mut self, rows: &ScoreRows) {
+    fn learn(&mut self, rows: &Scores) {
         match &mut self.format {
             Format::Csv(csv) => csv.learn(rows),
             #[cfg(feature = "parquet")]
@@ -148,7 +148,7 @@ struct CsvScores {
 }
 
 impl CsvScores {
-    fn learn(&mut self, rows: &ScoreRows) {
+    fn learn(&mut self, rows: &Scores) {
         for row in 0..rows.len() {
             rows.write_line(row, &mut self.lines);
             self.lines.push(b'\n');
@@ -205,7 +205,12 @@ mod tests {
     use crate::data::Table;
     use arrow_array::{Int64Array, RecordBatch};
     use arrow_schema::{Field, Schema};
+    use dashu::rational::RBig;
     use std::sync::Arc;
+
+    fn fraction(above: i64, below: u8) -> RBig {
+        RBig::from_parts(above.into(), below.into())
+    }
 
     /// Rows of every kind of number, and the texts that people keep beside them.
     fn write(path: &Path, exact: bool) {
@@ -215,11 +220,11 @@ mod tests {
         let mut file = ScoreFile::create(path, &columns).unwrap();
         // Numbers start at 0 again after forgetting.
         for round in 0..2 {
-            let mut rows = if exact { ScoreRows::of_texts(2) } else { ScoreRows::of_floats(2) };
+            let mut rows = Scores::empty(2, exact);
             match exact {
                 true => {
-                    rows.push_texts(true, "1/2".into(), ["1".into(), "-1/2".into()]);
-                    rows.push_texts(false, "1/2".into(), ["0".into(), format!("-{round}/3")]);
+                    rows.push_exact(true, fraction(1, 2), vec![fraction(1, 1), fraction(-1, 2)]);
+                    rows.push_exact(false, fraction(1, 2), vec![fraction(0, 1), fraction(-round, 3)]);
                 }
                 false => {
                     rows.push(true, 0.5, &[1e-17, -0.0]);
@@ -298,7 +303,7 @@ mod tests {
         for name in ["s.csv", "s.parquet"] {
             let mut columns = ScoreColumns { kept: kept.clone(), ..ScoreColumns::of_scores(&["a".into()], false) };
             let mut file = ScoreFile::create(&folder.path().join(name), &columns).unwrap();
-            let mut rows = ScoreRows::of_floats(1);
+            let mut rows = Scores::empty(1, false);
             rows.push(true, 0.5, &[0.5]);
             file.learn(&rows);
             let texts = StringArray::from_iter_values(["x"].iter().cycle().take(100_000));
@@ -329,7 +334,7 @@ mod tests {
         for name in ["out.csv", "out.parquet"] {
             let path = folder.path().join(name);
             let mut file = ScoreFile::create(&path, &columns).unwrap();
-            let mut rows = ScoreRows::of_floats(1);
+            let mut rows = Scores::empty(1, false);
             rows.push(true, 0.5, &[0.5]);
             file.learn(&rows);
             for chunk in table.chunks_keeping(&[], &[0]).unwrap() {

@@ -3,18 +3,16 @@
 //! Rows are written by number, so it is enough to count how often each number was written; the counts become sums when
 //! the learned rows are forgotten, and at the end. Fractions stay fractions.
 
-use super::score_rows::Numbers;
-use super::{DataError, KeptCells, ScoreRows, ScoreSink};
+use super::{DataError, KeptCells, Numbers, ScoreSink, Scores};
+use dashu::base::Abs;
 use dashu::rational::RBig;
 
 /// A sink that passes everything on, and keeps the sums.
 pub struct ScoreMeans<'s> {
     inner: &'s mut dyn ScoreSink,
     exact: bool,
-    learned: ScoreRows,
+    learned: Scores,
     counts: Vec<u64>,
-    /// The bytes of the learned texts.
-    text_bytes: usize,
     floats: Vec<f64>,
     fractions: Vec<RBig>,
     rows: u64,
@@ -23,23 +21,21 @@ pub struct ScoreMeans<'s> {
 impl<'s> ScoreMeans<'s> {
     /// In front of a sink, for rows of so many numbers, which are exact or not.
     pub fn new(inner: &'s mut dyn ScoreSink, numbers: usize, exact: bool) -> Self {
-        let learned = if exact { ScoreRows::of_texts(numbers - 1) } else { ScoreRows::of_floats(numbers - 1) };
+        let learned = Scores::empty(numbers - 1, exact);
         let (floats, fractions) = (vec![0.0; numbers], vec![RBig::ZERO; if exact { numbers } else { 0 }]);
-        ScoreMeans { inner, exact, learned, counts: Vec::new(), text_bytes: 0, floats, fractions, rows: 0 }
+        ScoreMeans { inner, exact, learned, counts: Vec::new(), floats, fractions, rows: 0 }
     }
 
     fn sum_up(&mut self) {
-        let width = self.learned.width();
         for (row, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let cells = row * width..(row + 1) * width;
+            let cells = self.learned.cells(row);
             match &self.learned.numbers {
                 Numbers::Floats(numbers) => {
                     self.floats.iter_mut().zip(&numbers[cells]).for_each(|(sum, x)| *sum += count as f64 * x.abs());
                 }
-                Numbers::Texts(texts) => {
-                    for (sum, text) in self.fractions.iter_mut().zip(&texts[cells]) {
-                        let number: RBig = text.trim_start_matches('-').parse().expect("a fraction that was written");
-                        *sum += number * RBig::from(count);
+                Numbers::Exact(numbers) => {
+                    for (sum, number) in self.fractions.iter_mut().zip(&numbers[cells]) {
+                        *sum += Abs::abs(number.clone()) * RBig::from(count);
                     }
                 }
             }
@@ -47,7 +43,7 @@ impl<'s> ScoreMeans<'s> {
         self.counts.clear();
     }
 
-    /// The means of all numbers of a row, base value first, as texts if they are exact; nothing if there were no rows.
+    /// The means of all numbers of a row, base value first, in fractions if they are exact; nothing if there were no rows.
     pub fn finish(mut self) -> Option<Means> {
         self.sum_up();
         if self.rows == 0 {
@@ -70,10 +66,7 @@ pub enum Means {
 }
 
 impl ScoreSink for ScoreMeans<'_> {
-    fn learn(&mut self, rows: &ScoreRows) {
-        if let Numbers::Texts(texts) = &rows.numbers {
-            self.text_bytes += texts.iter().map(String::len).sum::<usize>();
-        }
+    fn learn(&mut self, rows: &Scores) {
         self.learned.append(rows.clone());
         self.counts.resize(self.learned.len(), 0);
         self.inner.learn(rows);
@@ -86,17 +79,12 @@ impl ScoreSink for ScoreMeans<'_> {
     }
 
     fn learned_bytes(&self) -> usize {
-        let numbers = match &self.learned.numbers {
-            Numbers::Floats(numbers) => numbers.len() * size_of::<f64>(),
-            Numbers::Texts(texts) => texts.len() * size_of::<String>() + self.text_bytes,
-        };
-        numbers + self.counts.len() * size_of::<u64>() + self.inner.learned_bytes()
+        self.learned.numbers.bytes() + self.counts.len() * size_of::<u64>() + self.inner.learned_bytes()
     }
 
     fn forget(&mut self) {
         self.sum_up();
         self.learned.clear();
-        self.text_bytes = 0;
         self.inner.forget();
     }
 }
@@ -108,7 +96,7 @@ mod tests {
     struct Nowhere(usize);
 
     impl ScoreSink for Nowhere {
-        fn learn(&mut self, rows: &ScoreRows) {
+        fn learn(&mut self, rows: &Scores) {
             self.0 += rows.len();
         }
 
@@ -129,24 +117,24 @@ mod tests {
     fn every_written_row_counts_also_after_forgetting() {
         let mut nowhere = Nowhere(0);
         let mut means = ScoreMeans::new(&mut nowhere, 2, false);
-        let mut rows = ScoreRows::of_floats(1);
+        let mut rows = Scores::empty(1, false);
         rows.push(true, 0.5, &[-0.25]);
         rows.push(false, 0.5, &[0.75]);
         means.learn(&rows);
         assert!(means.learned_bytes() > 7);
         means.write(&[0, 0, 1], &[]).unwrap();
         means.forget();
-        means.learn(&rows.select(&[1]));
+        means.learn(&rows.clone().select(&[1]));
         means.write(&[0], &[]).unwrap();
         assert_eq!(means.finish(), Some(Means::Floats(vec![0.5, 0.5])));
         assert_eq!(nowhere.0, 1);
+        let fraction = |a: u8, b: u8| RBig::from_parts(a.into(), b.into());
         let mut means = ScoreMeans::new(&mut nowhere, 2, true);
-        let mut rows = ScoreRows::of_texts(1);
-        rows.push_texts(true, "1".into(), ["-1/3".to_string()]);
-        rows.push_texts(true, "0".into(), ["1/2".to_string()]);
+        let mut rows = Scores::empty(1, true);
+        rows.push_exact(true, RBig::ONE, vec![-fraction(1, 3)]);
+        rows.push_exact(true, RBig::ZERO, vec![fraction(1, 2)]);
         means.learn(&rows);
         means.write(&[0, 1], &[]).unwrap();
-        let fraction = |a: u8, b: u8| RBig::from_parts(a.into(), b.into());
         assert_eq!(means.finish(), Some(Means::Exact(vec![fraction(1, 2), fraction(5, 12)])));
         assert_eq!(ScoreMeans::new(&mut nowhere, 1, false).finish(), None);
     }

@@ -4,8 +4,7 @@
 //! Columns are compressed with Zstandard; the same few numbers over and over take next to nothing, as Parquet keeps a
 //! dictionary of them.
 
-use super::score_rows::Numbers;
-use super::{DataError, KeptCells, ScoreColumns, ScoreRows, WholeFile};
+use super::{DataError, KeptCells, Numbers, ScoreColumns, Scores, WholeFile};
 use arrow_array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -23,9 +22,7 @@ const ROW_GROUP_BYTES: usize = 64 << 20;
 pub(super) struct ParquetScores {
     writer: ArrowWriter<WholeFile>,
     schema: SchemaRef,
-    learned: ScoreRows,
-    /// The bytes of the learned texts.
-    text_bytes: usize,
+    learned: Scores,
 }
 
 impl ParquetScores {
@@ -44,14 +41,10 @@ impl ParquetScores {
         let properties = WriterProperties::builder().set_compression(zstd).build();
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|e| wrong(path, e))?;
         let scores = columns.numbers.len() - 1;
-        let learned = if columns.exact { ScoreRows::of_texts(scores) } else { ScoreRows::of_floats(scores) };
-        Ok(ParquetScores { writer, schema, learned, text_bytes: 0 })
+        Ok(ParquetScores { writer, schema, learned: Scores::empty(scores, columns.exact) })
     }
 
-    pub(super) fn learn(&mut self, rows: &ScoreRows) {
-        if let Numbers::Texts(texts) = &rows.numbers {
-            self.text_bytes += texts.iter().map(String::len).sum::<usize>();
-        }
+    pub(super) fn learn(&mut self, rows: &Scores) {
         self.learned.append(rows.clone());
     }
 
@@ -65,11 +58,12 @@ impl ParquetScores {
             columns.push(match &self.learned.numbers {
                 Numbers::Floats(floats) => {
                     // A score of nothing has no sign: adding zero takes it away.
-                    let cells = rows().map(|row| floats[row * width + column] + 0.0);
+                    let cells = rows().map(|row| floats[self.learned.cells(row).start + column] + 0.0);
                     Arc::new(Float64Array::from_iter_values(cells))
                 }
-                Numbers::Texts(texts) => {
-                    Arc::new(StringArray::from_iter_values(rows().map(|row| &texts[row * width + column])))
+                Numbers::Exact(numbers) => {
+                    let cells = rows().map(|row| numbers[self.learned.cells(row).start + column].to_string());
+                    Arc::new(StringArray::from_iter_values(cells))
                 }
             });
         }
@@ -82,16 +76,11 @@ impl ParquetScores {
     }
 
     pub(super) fn learned_bytes(&self) -> usize {
-        let cell = match &self.learned.numbers {
-            Numbers::Floats(_) => size_of::<f64>(),
-            Numbers::Texts(_) => size_of::<String>(),
-        };
-        self.learned.len() * self.learned.width() * cell + self.text_bytes
+        self.learned.numbers.bytes()
     }
 
     pub(super) fn forget(&mut self) {
         self.learned.clear();
-        self.text_bytes = 0;
     }
 
     pub(super) fn finish(self, path: &Path) -> Result<(), DataError> {

@@ -1,6 +1,6 @@
 //! All engines against each other, against the definition, and against the authors' own scores.
 
-use super::{BruteForce, Distribution, ExplainError, Explanation, Labels, OpenBox};
+use super::{BruteForce, ExplainError, Explanation, Labels, OpenBox, Probabilities};
 use crate::circuit::samples::{assignment, from_table, random_circuit, shaped, table_bit};
 use crate::circuit::{Circuit, CircuitBuilder, check, fan_in_two, paper_form, smooth};
 use crate::lit::{Var, Watch};
@@ -67,7 +67,7 @@ fn assert_close(floats: &Explanation<f64>, exact: &Explanation<RBig>) {
 }
 
 /// Build, fan-in 2, smooth, count, and all engines on all entities, against the truth table.
-fn through_every_step(circuit: &Circuit, table: &[u64], distributions: &[Distribution]) {
+fn through_every_step(circuit: &Circuit, table: &[u64], distributions: &[Probabilities]) {
     let n = circuit.variables();
     let models: u32 = table.iter().map(|word| word.count_ones()).sum();
     let smooth_then_narrow = fan_in_two(&smooth(circuit).unwrap()).unwrap();
@@ -102,10 +102,10 @@ fn through_every_step(circuit: &Circuit, table: &[u64], distributions: &[Distrib
 }
 
 /// The uniform distribution, and one with certain, unlikely and odd probabilities.
-fn distributions(features: usize) -> [Distribution; 2] {
+fn distributions(features: usize) -> [Probabilities; 2] {
     let odd = [fraction(1, 3), fraction(0, 1), fraction(9, 10), fraction(1, 1), fraction(2, 7)];
     let product = (0..features).map(|v| odd[v % odd.len()].clone()).collect();
-    [Distribution::uniform(features), Distribution::product(product).unwrap()]
+    [Probabilities::uniform(features), Probabilities::product(product).unwrap()]
 }
 
 #[test]
@@ -135,9 +135,9 @@ proptest! {
         // Their denominators make numbers of up to 19, 99 and some 480 bits: every kind of integer is used.
         let thousandths = floats[..n].iter().map(|p| fraction((p * 1000.0) as i64, 1000)).collect();
         let distributions = [
-            Distribution::uniform(n),
-            Distribution::product(thousandths).unwrap(),
-            Distribution::from_floats(&floats[..n]).unwrap(),
+            Probabilities::uniform(n),
+            Probabilities::product(thousandths).unwrap(),
+            Probabilities::from_floats(&floats[..n]).unwrap(),
         ];
         let entities: Vec<Vec<bool>> =
             (0..9).map(|row| assignment(n, (seed >> (7 * row)) as usize & ((1 << n) - 1))).collect();
@@ -164,7 +164,7 @@ fn what_does_not_fit_is_refused() {
     let (open_box, labels) = (OpenBox::new(&paper).unwrap(), Labels::of_circuit(&paper).unwrap());
     let black_box = BruteForce::new(&labels);
     let (good, short) = (vec![true; 3], vec![true; 2]);
-    let uniform = Distribution::uniform(3);
+    let uniform = Probabilities::uniform(3);
     for error in [
         open_box.explain(&[&good, &short], &uniform, watch).unwrap_err(),
         open_box.explain_exact(&[&good, &short], &uniform, watch).unwrap_err(),
@@ -173,7 +173,7 @@ fn what_does_not_fit_is_refused() {
     ] {
         assert_eq!(error.to_string(), "entity 1 has 2 values, but there are 3 features");
     }
-    let four = Distribution::uniform(4);
+    let four = Probabilities::uniform(4);
     assert!(matches!(open_box.explain(&[&good], &four, watch), Err(ExplainError::DistributionLength { .. })));
     assert!(matches!(black_box.explain(&[&good], &four, watch), Err(ExplainError::DistributionLength { .. })));
     let late = &Watch::unlimited().timeout(std::time::Duration::ZERO);
@@ -183,7 +183,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(Labels::from_fn(31, |_| true), Err(ExplainError::TooManyFeatures { .. })));
     assert!(matches!(Labels::from_words(7, vec![0]), Err(ExplainError::LabelsLength { expected: 2, .. })));
     let many = Labels::from_words(21, vec![0; 1 << 15]).unwrap();
-    let error = BruteForce::new(&many).explain_exact::<Vec<bool>>(&[], &Distribution::uniform(21), watch);
+    let error = BruteForce::new(&many).explain_exact::<Vec<bool>>(&[], &Probabilities::uniform(21), watch);
     assert_eq!(error.unwrap_err().to_string(), "21 features are too many for exact brute force: the limit is 20");
 }
 
@@ -195,7 +195,7 @@ fn a_circuit_that_is_not_deterministic_does_not_pass() {
     let root = builder.or(&[x, y]).unwrap();
     let broken = paper_form(&builder.finish(root).unwrap()).unwrap();
     let open_box = OpenBox::new(&broken).unwrap();
-    let (uniform, watch) = (Distribution::uniform(2), &Watch::unlimited());
+    let (uniform, watch) = (Probabilities::uniform(2), &Watch::unlimited());
     assert!(open_box.explain(&[[false, true]], &uniform, watch).is_ok());
     let error = open_box.explain(&[[false, true], [true, true]], &uniform, watch).unwrap_err();
     assert!(matches!(error, ExplainError::Entity { entity: 1, .. }));
@@ -214,7 +214,7 @@ fn hundreds_of_features() {
     let open_box = OpenBox::new(&all).unwrap();
     assert!(open_box.live_vectors() < 2 * (n + 1) + 5);
     let p = 0.995;
-    let distribution = Distribution::from_floats(&vec![p; n + 1]).unwrap();
+    let distribution = Probabilities::from_floats(&vec![p; n + 1]).unwrap();
     let rows = open_box.explain(&[vec![true; n + 1]], &distribution, &Watch::unlimited()).unwrap();
     let base = p.powi(n as i32);
     assert!((rows[0].base_value - base).abs() < 1e-12);
@@ -257,7 +257,7 @@ fn the_authors_scores_on_the_authors_network() {
     let entities = rows(&entities, |bit| bit == "1");
     let expected = rows(&scores, |score| score.parse::<f64>().unwrap());
     assert_eq!((entities.len(), expected.len()), (100, 100));
-    let (uniform, watch) = (Distribution::uniform(13), &Watch::unlimited());
+    let (uniform, watch) = (Probabilities::uniform(13), &Watch::unlimited());
     let (open_box, labels) = (OpenBox::new(&circuit).unwrap(), Labels::of_circuit(&circuit).unwrap());
     let black_box = BruteForce::new(&labels);
     let exact = open_box.explain_exact(&entities, &uniform, watch).unwrap();

@@ -12,7 +12,7 @@
 //! The exact version runs on integers: with p = a/b, both new entries are multiplied by b, so all entries of the table
 //! have the product of all b as their denominator.
 
-use super::{Distribution, ExplainError, Explanation, Labels};
+use super::{ExplainError, Explanation, Labels, Probabilities};
 use crate::lit::Watch;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
@@ -20,10 +20,10 @@ use dashu::rational::RBig;
 /// SHAP scores from a table of labels (engine `brute-force`).
 ///
 /// ```
-/// use boolshap::explain::{BruteForce, Distribution, Labels};
+/// use boolshap::explain::{BruteForce, Probabilities, Labels};
 /// use boolshap::lit::Watch;
 /// let both = Labels::from_fn(2, |entity| entity[0] && entity[1])?;
-/// let uniform = Distribution::uniform(2);
+/// let uniform = Probabilities::uniform(2);
 /// let rows = BruteForce::new(&both).explain_exact(&[[true, false]], &uniform, &Watch::unlimited())?;
 /// let scores: Vec<String> = rows[0].scores.iter().map(ToString::to_string).collect();
 /// assert_eq!((rows[0].base_value.to_string(), scores), ("1/4".into(), vec!["1/8".into(), "-3/8".into()]));
@@ -49,7 +49,7 @@ impl<'l> BruteForce<'l> {
     pub fn explain<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
-        distribution: &Distribution,
+        distribution: &Probabilities,
         watch: &Watch<'_>,
     ) -> Result<Vec<Explanation<f64>>, ExplainError> {
         self.check(distribution, "brute force", Self::MAX_FEATURES)?;
@@ -85,7 +85,7 @@ impl<'l> BruteForce<'l> {
     pub fn explain_exact<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
-        distribution: &Distribution,
+        distribution: &Probabilities,
         watch: &Watch<'_>,
     ) -> Result<Vec<Explanation<RBig>>, ExplainError> {
         self.check(distribution, "exact brute force", Self::MAX_FEATURES_EXACT)?;
@@ -127,7 +127,7 @@ impl<'l> BruteForce<'l> {
         })
     }
 
-    fn check(&self, distribution: &Distribution, engine: &'static str, limit: usize) -> Result<(), ExplainError> {
+    fn check(&self, distribution: &Probabilities, engine: &'static str, limit: usize) -> Result<(), ExplainError> {
         let features = self.labels.features();
         if features > limit {
             return Err(ExplainError::TooManyFeatures { features, engine, limit });

@@ -4,7 +4,7 @@
 //! entities that agree with e on S, or through all rows; an index by going through all sets. In fractions throughout.
 //! Cost: 3^N for an entity of N features.
 
-use super::{EntityProblem, ExplainError, Explanation, Index, Labels, Players, Population};
+use super::{Distribution, EntityProblem, ExplainError, Explanation, Index, Labels, Players};
 use crate::data::Bits;
 use crate::lit::Watch;
 use dashu::integer::UBig;
@@ -13,11 +13,11 @@ use dashu::rational::RBig;
 /// Scores by the definition (engine `brute-force`).
 ///
 /// ```
-/// use boolshap::explain::{Definition, Distribution, Index, Labels, Players, Population};
+/// use boolshap::explain::{Definition, Probabilities, Index, Labels, Players, Distribution};
 /// use boolshap::lit::Watch;
 /// let both = Labels::from_fn(2, |entity| entity[0] && entity[1])?;
 /// let players = Players::features(&["x".into(), "y".into()]);
-/// let population = Population::Product(Distribution::uniform(2));
+/// let population = Distribution::Product(Probabilities::uniform(2));
 /// let judge = Definition::new(both, players, population)?;
 /// let rows = judge.explain(&[[true, true]], Index::Banzhaf, &Watch::unlimited())?;
 /// assert_eq!(rows[0].scores[0].to_string(), "3/8");
@@ -26,7 +26,7 @@ use dashu::rational::RBig;
 pub struct Definition {
     labels: Labels,
     players: Players,
-    population: Population,
+    population: Distribution,
     /// The chances of a feature to be 0 and 1, as whole numbers whose scale is the same for all values of its player.
     chances: Vec<[UBig; 2]>,
 }
@@ -36,23 +36,23 @@ impl Definition {
     pub const MAX_FEATURES: usize = 14;
 
     /// The game of these labels.
-    pub fn new(labels: Labels, players: Players, population: Population) -> Result<Self, ExplainError> {
+    pub fn new(labels: Labels, players: Players, population: Distribution) -> Result<Self, ExplainError> {
         let features = labels.features();
         if features > Self::MAX_FEATURES {
             return Err(ExplainError::TooManyFeatures { features, engine: "brute force", limit: Self::MAX_FEATURES });
         }
         match &population {
-            Population::Product(distribution) | Population::Constrained(distribution, _) => {
+            Distribution::Product(distribution) | Distribution::Constrained(distribution, _) => {
                 distribution.check(features)?
             }
-            Population::Background(rows) if rows.rows() == 0 => {
+            Distribution::Background(rows) if rows.rows() == 0 => {
                 return Err(ExplainError::NoRows { what: "background" });
             }
-            Population::Sample(rows) if rows.rows() == 0 => return Err(ExplainError::NoRows { what: "sample" }),
-            Population::Background(rows) | Population::Sample(rows) => players.check_rows(rows)?,
+            Distribution::Empirical(rows) if rows.rows() == 0 => return Err(ExplainError::NoRows { what: "sample" }),
+            Distribution::Background(rows) | Distribution::Empirical(rows) => players.check_rows(rows)?,
         }
         let chances = match &population {
-            Population::Product(distribution) | Population::Constrained(distribution, _) => {
+            Distribution::Product(distribution) | Distribution::Constrained(distribution, _) => {
                 let exact = distribution.exact();
                 let chance = |v: usize| {
                     let members = players.members(players.of(v)).map(|member| exact[member].denominator().clone());
@@ -62,9 +62,14 @@ impl Definition {
                 };
                 (0..features).map(chance).collect()
             }
-            Population::Background(_) | Population::Sample(_) => Vec::new(),
+            Distribution::Background(_) | Distribution::Empirical(_) => Vec::new(),
         };
         Ok(Definition { labels, players, population, chances })
+    }
+
+    /// The players.
+    pub fn players(&self) -> &Players {
+        &self.players
     }
 
     /// The values of these entities.
@@ -84,7 +89,7 @@ impl Definition {
             let mut alone = Bits::new(expected);
             alone.push(entity);
             self.players.check_rows(&alone).map_err(|error| error.with_entity(|_| number))?;
-            if let Population::Constrained(_, formula) = &self.population
+            if let Distribution::Constrained(_, formula) = &self.population
                 && !formula.holds(entity)
             {
                 return Err(wrong(EntityProblem::BreaksConstraint));
@@ -126,12 +131,12 @@ impl Definition {
             (0..features).map(|v| if present[v] { entity[v] } else { other(v) }).collect()
         };
         match &self.population {
-            Population::Background(rows) => {
+            Distribution::Background(rows) => {
                 let ones = (0..rows.rows()).filter(|&row| self.label(&mixed(&|v| rows.get(row, v)))).count();
                 Some(RBig::from_parts(ones.into(), rows.rows().into()))
             }
-            Population::Sample(_) if is_all => Some(u8::from(self.label(entity)).into()),
-            Population::Sample(rows) => {
+            Distribution::Empirical(_) if is_all => Some(u8::from(self.label(entity)).into()),
+            Distribution::Empirical(rows) => {
                 let mean = |agreeing: &mut dyn Iterator<Item = usize>| {
                     let (mut ones, mut all) = (0usize, 0usize);
                     for row in agreeing {
@@ -143,7 +148,7 @@ impl Definition {
                 let agrees = |row: &usize| (0..features).all(|v| !present[v] || rows.get(*row, v) == entity[v]);
                 mean(&mut (0..rows.rows()).filter(agrees)).or_else(|| mean(&mut (0..rows.rows())))
             }
-            Population::Product(_) | Population::Constrained(..) => {
+            Distribution::Product(_) | Distribution::Constrained(..) => {
                 let absent: Vec<usize> = (0..features).filter(|&v| !present[v]).collect();
                 let (mut ones, mut all) = (UBig::ZERO, UBig::ZERO);
                 for choice in 0..1usize << absent.len() {
@@ -162,7 +167,7 @@ impl Definition {
 
     /// The probability of an entity, up to a factor, by its absent players alone.
     fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> UBig {
-        if let Population::Constrained(_, formula) = &self.population
+        if let Distribution::Constrained(_, formula) = &self.population
             && !formula.holds(entity)
         {
             return UBig::ZERO;

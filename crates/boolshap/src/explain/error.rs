@@ -3,7 +3,7 @@
 use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
 use crate::data::DataError;
-use crate::lit::Stopped;
+use crate::lit::{Remedy, Stopped};
 use std::path::PathBuf;
 
 /// An error of the explain stage.
@@ -103,7 +103,7 @@ pub enum ExplainError {
         /// The player.
         player: String,
     },
-    /// A background or a sample without rows.
+    /// A background or an empirical distribution without rows.
     #[error("the {what} has no rows")]
     NoRows {
         /// Which of the two.
@@ -123,7 +123,7 @@ pub enum ExplainError {
     /// More players than can be looked at in all their combinations.
     #[error(
         "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \
-         the limit is {limit} players. {instead}"
+         the limit is {limit} players"
     )]
     TooManyPlayers {
         /// How many there are.
@@ -132,8 +132,8 @@ pub enum ExplainError {
         why: &'static str,
         /// How many are taken.
         limit: usize,
-        /// What can be done instead.
-        instead: &'static str,
+        /// What can be done.
+        remedy: Remedy,
     },
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]

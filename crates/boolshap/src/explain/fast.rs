@@ -21,9 +21,9 @@ use super::lanes::LANES;
 use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
 use super::tape::Tape;
-use super::{Distribution, ExplainError, ScoreTable};
+use super::{ExplainError, Explanation, Probabilities};
 use crate::circuit::{Circuit, Evaluator, check};
-use crate::data::Bits;
+use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Var, Watch};
 use pulp::Arch;
 use rayon::prelude::*;
@@ -36,15 +36,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 /// use boolshap::circuit::read_nnf;
 /// use boolshap::data::Bits;
-/// use boolshap::explain::{Distribution, FastEngine};
+/// use boolshap::explain::{FastEngine, Probabilities};
 /// use boolshap::lit::Watch;
 /// // x1 or (not x1 and x2)
 /// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
 /// let engine = FastEngine::new(&circuit)?;
 /// let mut entities = Bits::new(2);
 /// entities.push(&[true, false]);
-/// let table = engine.explain(&entities, &Distribution::uniform(2), &Watch::unlimited())?;
-/// assert!((table.base_value(0) - 0.75).abs() < 1e-15 && table.prediction(0));
+/// let table = engine.explain(&entities, &Probabilities::uniform(2), &Watch::unlimited())?;
+/// assert!((table.base_value(0) - 0.75).abs() < 1e-15 && table.prediction(0) == 1);
 /// assert!((table.scores(0)[0] - 0.375).abs() < 1e-15 && (table.scores(0)[1] + 0.125).abs() < 1e-15);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -88,8 +88,7 @@ impl FastEngine {
         }
     }
 
-    /// Whether rows that are the same are computed only once, as they are unless this says no. The scores are the same
-    /// to the last bit.
+    /// Merges equal rows (default: true). The scores are the same to the last bit.
     pub fn merge_rows(self, merge: bool) -> Self {
         FastEngine { merge_rows: merge, ..self }
     }
@@ -115,9 +114,9 @@ impl FastEngine {
     pub fn explain(
         &self,
         entities: &Bits,
-        distribution: &Distribution,
+        distribution: &Probabilities,
         watch: &Watch<'_>,
-    ) -> Result<ScoreTable, ExplainError> {
+    ) -> Result<Scores, ExplainError> {
         let features = self.circuit.variables();
         if entities.features() != features {
             return Err(ExplainError::EntityLength { entity: 0, expected: features, found: entities.features() });
@@ -132,10 +131,10 @@ impl FastEngine {
         weights: &[f64],
         entities: &Bits,
         watch: &Watch<'_>,
-    ) -> Result<ScoreTable, ExplainError> {
+    ) -> Result<Scores, ExplainError> {
         let points = self.moved_players(entities, weights).div_ceil(2);
         let table = self.explain_at(&self.rule(points.max(1)), weights, entities, watch)?;
-        table.check_sums()?;
+        check_sums(&table)?;
         Ok(table)
     }
 
@@ -146,19 +145,22 @@ impl FastEngine {
         weights: &[f64],
         entities: &Bits,
         watch: &Watch<'_>,
-    ) -> Result<ScoreTable, ExplainError> {
+    ) -> Result<Scores, ExplainError> {
         watch.check()?;
         let rows = match self.merge_rows {
             true => DistinctRows::of(entities, &self.tape.players),
             false => DistinctRows::all(entities.rows()),
         };
-        let mut scores = vec![0.0; rows.first.len() * self.width];
+        // A base value in front of the scores of each row.
+        let width = self.width + 1;
+        let mut numbers = vec![0.0; rows.first.len() * width];
         let base_value = match self.tape.constant() {
             Some(value) => f64::from(u8::from(value)),
-            None => self.integrate(entities, weights, points, &rows.first, &mut scores, watch)?,
+            None => self.integrate(entities, weights, points, &rows.first, &mut numbers, watch)?,
         };
-        let predictions = self.predictions(entities, &rows.first)?;
-        Ok(ScoreTable::new(self.width, base_value, rows, predictions, scores))
+        numbers.iter_mut().step_by(width).for_each(|base| *base = base_value);
+        let predictions = self.predictions(entities, &rows.first)?.into_iter().map(u32::from).collect();
+        Ok(Scores::new(width, rows.kinds, predictions, Numbers::Floats(numbers)))
     }
 
     /// How many players differ from their probability in some entity: a bound on how many do so in one entity.
@@ -181,7 +183,7 @@ impl FastEngine {
         rules.entry(count).or_insert_with(|| gauss_legendre(count).into()).clone()
     }
 
-    /// Fills in the scores of these rows and returns the base value.
+    /// Fills in the scores of these rows, each behind a place for the base value, and returns the base value.
     fn integrate(
         &self,
         entities: &Bits,
@@ -196,7 +198,7 @@ impl FastEngine {
         with_base.push(Point { at: 0.0, weight: 0.0 });
         let base = AtomicU64::new(0);
         let done = AtomicU64::new(0);
-        let (width, total, silent) = (self.width, rows.len() as u64, watch.silent());
+        let (width, total, silent) = (self.width + 1, rows.len() as u64, watch.silent());
         let block = |workspace: &mut Workspace, index: usize, rows: &[usize], scores: &mut [f64]| {
             watch.step(done.load(Ordering::Relaxed), total)?;
             let points = if index == 0 { &with_base } else { points };
@@ -212,7 +214,7 @@ impl FastEngine {
             for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
                 for (var, &player) in self.player_of.iter().enumerate() {
                     // Adding to zero makes minus zero plain.
-                    scores[player] += path(row, var).1 * workspace.integral(row, var);
+                    scores[1 + player] += path(row, var).1 * workspace.integral(row, var);
                 }
             }
             done.fetch_add(rows.len() as u64, Ordering::Relaxed);
@@ -264,6 +266,14 @@ impl FastEngine {
         });
         Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
     }
+}
+
+/// Fails unless base value and scores of every row add up to the prediction (the efficiency axiom).
+pub(super) fn check_sums(table: &Scores) -> Result<(), ExplainError> {
+    table.each_distinct(|row| {
+        let sum: f64 = table.scores(row).iter().sum();
+        Explanation::check_sum_of(row, table.base_value(row), sum, table.prediction(row) == 1)
+    })
 }
 
 /// How many different numbers below a bound there are.

@@ -1,10 +1,11 @@
 //! The fast engine against exact fractions, and against itself on other lanes, threads and rows.
 
+use super::fast::check_sums;
 use super::tape::Tape;
-use super::{BruteForce, Distribution, ExplainError, Explanation, FastEngine, Labels, OpenBox, ScoreTable};
+use super::{BruteForce, ExplainError, Explanation, FastEngine, Labels, OpenBox, Probabilities};
 use crate::circuit::samples::{assignment, from_table, random_circuit, shaped, widened};
 use crate::circuit::{Circuit, CircuitBuilder, Node, NodeId, expand_decisions, fan_in_two, paper_form, smooth};
-use crate::data::Bits;
+use crate::data::{Bits, Scores};
 use crate::lit::{Var, Watch};
 #[cfg(feature = "hdf5")]
 use crate::shared_data::shared_data;
@@ -23,16 +24,16 @@ fn table_of<E: AsRef<[bool]>>(features: usize, entities: &[E]) -> Bits {
     bits
 }
 
-fn explain<E: AsRef<[bool]>>(circuit: &Circuit, entities: &[E], distribution: &Distribution) -> ScoreTable {
+fn explain<E: AsRef<[bool]>>(circuit: &Circuit, entities: &[E], distribution: &Probabilities) -> Scores {
     let bits = table_of(circuit.variables(), entities);
     FastEngine::new(circuit).unwrap().explain(&bits, distribution, &Watch::unlimited()).unwrap()
 }
 
-fn assert_close(table: &ScoreTable, exact: &[Explanation<RBig>], tolerance: f64) {
-    assert_eq!(table.rows(), exact.len());
+fn assert_close(table: &Scores, exact: &[Explanation<RBig>], tolerance: f64) {
+    assert_eq!(table.len(), exact.len());
     for (row, exact) in exact.iter().enumerate() {
         let expected = exact.to_floats();
-        assert_eq!(table.prediction(row), expected.prediction);
+        assert_eq!(table.prediction(row), u32::from(expected.prediction));
         assert!((table.base_value(row) - expected.base_value).abs() < tolerance);
         assert_eq!(table.scores(row).len(), expected.scores.len());
         for (score, expected) in table.scores(row).iter().zip(&expected.scores) {
@@ -41,22 +42,26 @@ fn assert_close(table: &ScoreTable, exact: &[Explanation<RBig>], tolerance: f64)
     }
 }
 
-fn assert_same_bits(a: &ScoreTable, b: &ScoreTable) {
-    assert_eq!(a.rows(), b.rows());
-    for row in 0..a.rows() {
+fn assert_same_bits(a: &Scores, b: &Scores) {
+    assert_eq!(a.len(), b.len());
+    for row in 0..a.len() {
         assert_eq!(a.base_value(row).to_bits(), b.base_value(row).to_bits());
         assert_eq!(a.prediction(row), b.prediction(row));
-        let bits = |table: &ScoreTable| -> Vec<u64> { table.scores(row).iter().map(|score| score.to_bits()).collect() };
+        let bits = |table: &Scores| -> Vec<u64> { table.scores(row).iter().map(|score| score.to_bits()).collect() };
         assert_eq!(bits(a), bits(b), "row {row}");
     }
 }
 
 /// Uniform; with certain, unlikely and odd probabilities; and without any chance.
-fn distributions(features: usize) -> [Distribution; 3] {
+fn distributions(features: usize) -> [Probabilities; 3] {
     let odd = [fraction(1, 3), fraction(0, 1), fraction(9, 10), fraction(1, 1), fraction(2, 7)];
     let product = (0..features).map(|v| odd[v % odd.len()].clone()).collect();
     let certain = (0..features).map(|v| fraction(v as u64 % 2, 1)).collect();
-    [Distribution::uniform(features), Distribution::product(product).unwrap(), Distribution::product(certain).unwrap()]
+    [
+        Probabilities::uniform(features),
+        Probabilities::product(product).unwrap(),
+        Probabilities::product(certain).unwrap(),
+    ]
 }
 
 /// All entities, on the circuit and on every other form of it, each on every tape that can hold it.
@@ -107,7 +112,7 @@ proptest! {
         rows in proptest::collection::vec(any::<u16>(), 0..20),
     ) {
         let n = circuit.variables();
-        let distribution = Distribution::from_floats(&floats[..n]).unwrap();
+        let distribution = Probabilities::from_floats(&floats[..n]).unwrap();
         let entities: Vec<Vec<bool>> = rows.iter().map(|&row| assignment(n, usize::from(row))).collect();
         let labels = Labels::of_circuit(&circuit).unwrap();
         let exact = BruteForce::new(&labels).explain_exact(&entities, &distribution, &Watch::unlimited()).unwrap();
@@ -122,7 +127,7 @@ proptest! {
         floats in proptest::collection::vec(0.0..=1.0f64, 9),
     ) {
         let n = circuit.variables();
-        let distribution = Distribution::from_floats(&floats[..n]).unwrap();
+        let distribution = Probabilities::from_floats(&floats[..n]).unwrap();
         let entities: Vec<Vec<bool>> = rows.iter().map(|&row| assignment(n, 5 * usize::from(row))).collect();
         let (bits, watch) = (table_of(n, &entities), &Watch::unlimited());
         let all = explain(&circuit, &entities, &distribution);
@@ -155,7 +160,7 @@ fn one_float_at_a_time_agrees_with_vectors() {
     for (circuit, seed) in [(walk(30, 6), 3), (threshold(20, 7), 5)] {
         let n = circuit.variables();
         let entities: Vec<Vec<bool>> = (0..13).map(|row| assignment(n, row * 0x2_3457 + seed)).collect();
-        let (bits, uniform, watch) = (table_of(n, &entities), Distribution::uniform(n), &Watch::unlimited());
+        let (bits, uniform, watch) = (table_of(n, &entities), Probabilities::uniform(n), &Watch::unlimited());
         for tape in Tape::every_form(&circuit, |_| false) {
             let engine = FastEngine::with_tape(&circuit, tape);
             let vectors = engine.explain(&bits, &uniform, watch).unwrap();
@@ -184,7 +189,7 @@ pub(super) fn parity(n: usize) -> Circuit {
 fn half_as_many_points_as_features_are_needed_and_enough() {
     for n in [3, 4, 12, 13] {
         let entities = table_of(n, &[vec![true; n]]);
-        let (uniform, watch) = (Distribution::uniform(n), &Watch::unlimited());
+        let (uniform, watch) = (Probabilities::uniform(n), &Watch::unlimited());
         for tape in Tape::every_form(&parity(n), |_| false) {
             let engine = FastEngine::with_tape(&parity(n), tape);
             assert_eq!(engine.points(), n.div_ceil(2));
@@ -193,7 +198,7 @@ fn half_as_many_points_as_features_are_needed_and_enough() {
             assert!((score - (f64::from(n as u32 % 2) - 0.5) / n as f64).abs() < 1e-15);
             let error = {
                 let few = engine.rule(n.div_ceil(2) - 1);
-                engine.explain_at(&few, uniform.floats(), &entities, watch).unwrap().check_sums().unwrap_err()
+                check_sums(&engine.explain_at(&few, uniform.floats(), &entities, watch).unwrap()).unwrap_err()
             };
             assert!(matches!(error, ExplainError::Entity { entity: 0, .. }), "{error}");
         }
@@ -260,7 +265,7 @@ fn hundreds_of_features() {
         assert_eq!(entity.iter().filter(|&&bit| bit).count(), ones);
         let mut rows = vec![entity; 9];
         rows[..8].fill(vec![true; n]);
-        let table = explain(&threshold(n, k), &rows, &Distribution::uniform(n));
+        let table = explain(&threshold(n, k), &rows, &Probabilities::uniform(n));
         for (score, &bit) in table.scores(8).iter().zip(&rows[8]) {
             let expected = expected[usize::from(bit)];
             assert!((score - expected).abs() < 1e-14, "{score} is not {expected}");
@@ -314,7 +319,7 @@ fn a_hundred_features_with_odd_probabilities_against_fractions() {
     let n = 100;
     let circuit = walk(n, 6);
     let probabilities = (0..n).map(|v| fraction(1 + v as u64 % 7, 8)).collect();
-    let distribution = Distribution::product(probabilities).unwrap();
+    let distribution = Probabilities::product(probabilities).unwrap();
     let entity: Vec<bool> = (0..n).map(|v| v % 3 == 0).collect();
     let paper = paper_form(&circuit).unwrap();
     let exact = OpenBox::new(&paper).unwrap().explain_exact(&[&entity], &distribution, &Watch::unlimited()).unwrap();
@@ -343,7 +348,7 @@ fn more_nodes_than_sixteen_bits_name() {
     let engine = FastEngine::new(&circuit).unwrap();
     assert!(engine.nodes() > 1 << 16);
     let labels = Labels::of_circuit(&circuit).unwrap();
-    for distribution in [Distribution::uniform(n), Distribution::from_floats(&[0.3; 22]).unwrap()] {
+    for distribution in [Probabilities::uniform(n), Probabilities::from_floats(&[0.3; 22]).unwrap()] {
         let expected = BruteForce::new(&labels).explain(&entities[..2], &distribution, &Watch::unlimited()).unwrap();
         for tape in Tape::every_form(&circuit, |_| false) {
             let engine = FastEngine::with_tape(&circuit, tape);
@@ -384,7 +389,7 @@ fn a_feature_without_influence_scores_nothing() {
     let both = builder.and(&[x, y, z]).unwrap();
     let root = builder.push(Node::Decision { var: Var::new(1), lo: both, hi: both }).unwrap();
     let circuit = builder.finish(root).unwrap();
-    let distribution = Distribution::from_floats(&[1.0, 0.3, 0.5, 0.5, 0.7]).unwrap();
+    let distribution = Probabilities::from_floats(&[1.0, 0.3, 0.5, 0.5, 0.7]).unwrap();
     let table = explain(&circuit, &[[true, true, false, true, true], [true; 5]], &distribution);
     for row in 0..2 {
         for feature in [0, 1, 4] {
@@ -402,27 +407,30 @@ fn constants_no_features_and_no_rows() {
             let root = builder.constant(value).unwrap();
             let circuit = builder.finish(root).unwrap();
             for rows in [0, 1, 20] {
-                let table = explain(&circuit, &vec![vec![true; features]; rows], &Distribution::uniform(features));
-                assert_eq!((table.rows(), table.width()), (rows, features));
+                let table = explain(&circuit, &vec![vec![true; features]; rows], &Probabilities::uniform(features));
+                assert_eq!((table.len(), table.width()), (rows, features + 1));
                 for row in 0..rows {
                     assert_eq!(table.base_value(row), f64::from(u8::from(value)));
-                    assert_eq!((table.prediction(row), table.scores(row)), (value, &vec![0.0; features][..]));
+                    assert_eq!(
+                        (table.prediction(row), table.scores(row)),
+                        (u32::from(value), &vec![0.0; features][..])
+                    );
                 }
             }
         }
     }
     let none: [[bool; 3]; 0] = [];
-    assert_eq!(explain(&parity(3), &none, &Distribution::uniform(3)).rows(), 0);
-    assert_eq!(explain(&widened(&parity(3), 4), &[[true; 4]], &Distribution::uniform(4)).scores(0)[3], 0.0);
+    assert_eq!(explain(&parity(3), &none, &Probabilities::uniform(3)).len(), 0);
+    assert_eq!(explain(&widened(&parity(3), 4), &[[true; 4]], &Probabilities::uniform(4)).scores(0)[3], 0.0);
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     let watch = &Watch::unlimited();
     let engine = FastEngine::new(&parity(3)).unwrap();
-    let error = engine.explain(&Bits::zeros(2, 1), &Distribution::uniform(3), watch).err().unwrap();
+    let error = engine.explain(&Bits::zeros(2, 1), &Probabilities::uniform(3), watch).err().unwrap();
     assert_eq!(error.to_string(), "entity 0 has 2 values, but there are 3 features");
-    let error = engine.explain(&Bits::zeros(3, 1), &Distribution::uniform(4), watch).err().unwrap();
+    let error = engine.explain(&Bits::zeros(3, 1), &Probabilities::uniform(4), watch).err().unwrap();
     assert_eq!(error.to_string(), "the distribution has 4 probabilities, but there are 3 features");
 
     let mut builder = CircuitBuilder::new(2).unwrap();
@@ -436,8 +444,8 @@ fn what_does_not_fit_is_refused() {
     // Both children of the or-gate are true at (1, 1), and only there do the scores not add up.
     let engine = FastEngine::new(&builder.finish(or).unwrap()).unwrap();
     let rows = [[false, false], [false, true], [true, true], [true, true]];
-    assert!(engine.explain(&table_of(2, &rows[..2]), &Distribution::uniform(2), watch).is_ok());
-    let error = engine.explain(&table_of(2, &rows), &Distribution::uniform(2), watch).err().unwrap();
+    assert!(engine.explain(&table_of(2, &rows[..2]), &Probabilities::uniform(2), watch).is_ok());
+    let error = engine.explain(&table_of(2, &rows), &Probabilities::uniform(2), watch).err().unwrap();
     assert!(matches!(error, ExplainError::Entity { entity: 2, .. }), "{error}");
 }
 
@@ -445,7 +453,7 @@ fn what_does_not_fit_is_refused() {
 fn it_can_be_watched_and_stopped() {
     let engine = FastEngine::new(&parity(9)).unwrap();
     let bits = table_of(9, &(0..100).map(|index| assignment(9, index)).collect::<Vec<_>>());
-    let uniform = Distribution::uniform(9);
+    let uniform = Probabilities::uniform(9);
     let late = &Watch::unlimited().timeout(std::time::Duration::ZERO);
     assert!(matches!(engine.explain(&bits, &uniform, late), Err(ExplainError::Stopped(_))));
 

@@ -12,31 +12,31 @@
 //!   no smoothing is needed, since a bit missing from a satisfiable branch could be flipped, which "exactly one" forbids.
 //! - **Vertices.** v(S) is a quotient of two circuits' expected values, or players are blocks of several independent
 //!   features, so that per-feature weights would tell the sum of the features' scores instead. All sets are looked at.
-//! - **Sample.** v(S) is the mean label of the sample's rows that agree with the entity on S; numerator and denominator are
+//! - **Empirical.** v(S) is the mean label of the sample's rows that agree with the entity on S; numerator and denominator are
 //!   sums over the rows whose set of agreements contains S: a superset-sum transform each.
 //!
 //! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
 //! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
 
 use super::starts::{Sample, Starts};
-use super::{Distribution, EntityProblem, ExplainError, Players};
+use super::{EntityProblem, ExplainError, Players, Probabilities};
 use crate::circuit::{Circuit, check, conjoin, exactly_one};
 use crate::data::Bits;
 use crate::formula::Cnf;
-use crate::lit::{Var, Watch};
+use crate::lit::{Remedy, Var, Watch};
 use std::sync::Arc;
 
 /// What absent features are.
 #[derive(Clone, Debug)]
-pub enum Population {
+pub enum Distribution {
     /// Independent of each other, with these probabilities.
-    Product(Distribution),
+    Product(Probabilities),
     /// As in these rows, whatever the present features are (interventional).
     Background(Bits),
     /// As in those of these rows that agree with the present features (conditional).
-    Sample(Bits),
+    Empirical(Bits),
     /// Independent, but among the models of a formula over the features only.
-    Constrained(Distribution, Cnf),
+    Constrained(Probabilities, Cnf),
 }
 
 /// How large the circuit may grow when "exactly one" or a constraint is joined to it.
@@ -46,12 +46,12 @@ const MAX_JOINED_NODES: usize = 1 << 24;
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;
-/// use boolshap::explain::{ExactGame, Game, Index, Players, Population, Distribution};
+/// use boolshap::explain::{ExactGame, Game, Index, Players, Distribution, Probabilities};
 /// use boolshap::lit::Watch;
 /// // x1 or (not x1 and x2), as the two values of one column: always true.
 /// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
 /// let players = Players::columns(&["c=a".into(), "c=b".into()], None);
-/// let uniform = Population::Product(Distribution::uniform(2));
+/// let uniform = Distribution::Product(Probabilities::uniform(2));
 /// let game = Game::new(&circuit, players, uniform, &Watch::unlimited())?;
 /// let rows = ExactGame::new(&game)?.explain(&[[true, false]], Index::Shapley, &Watch::unlimited())?;
 /// assert_eq!((rows[0].base_value.to_string(), rows[0].scores[0].to_string()), ("1".into(), "0".into()));
@@ -70,7 +70,7 @@ pub struct Game {
 pub(super) enum Form {
     Paths { circuit: Weighted, starts: Arc<Starts> },
     Vertices { above: Weighted, below: Option<Weighted>, starts: Arc<Starts> },
-    Sample { sample: Arc<Sample>, labels: Arc<[bool]> },
+    Empirical { sample: Arc<Sample>, labels: Arc<[bool]> },
 }
 
 /// A circuit some of whose variables are one-hot bits.
@@ -86,51 +86,49 @@ impl Game {
 
     /// The game of a circuit's label. An error if the circuit is not decomposable; that it is deterministic is believed.
     pub fn new(
-        circuit: &Circuit,
+        circuit: impl Into<Arc<Circuit>>,
         players: Players,
-        population: Population,
+        distribution: Distribution,
         watch: &Watch<'_>,
     ) -> Result<Self, ExplainError> {
+        let circuit = &circuit.into();
         check::decomposability(circuit).map_err(ExplainError::NotDecomposable)?;
-        let circuit = &Arc::new(circuit.clone());
         let features = circuit.variables();
         if players.feature_count() != features {
             return Err(ExplainError::PlayersLength { expected: features, found: players.feature_count() });
         }
         let mut constraint = None;
-        let form = match population {
-            Population::Product(distribution) => {
-                distribution.check(features)?;
-                let starts = Arc::new(Starts::product(&distribution, &players)?);
+        let form = match distribution {
+            Distribution::Product(probabilities) => {
+                probabilities.check(features)?;
+                let starts = Arc::new(Starts::product(&probabilities, &players)?);
                 unconditional(circuit, &players, starts, watch)?
             }
-            Population::Background(rows) => {
+            Distribution::Background(rows) => {
                 check_width(&rows, features)?;
                 players.check_rows(&rows)?;
                 let starts = Arc::new(Starts::Rows(Sample::new(&rows, "background")?));
                 unconditional(circuit, &players, starts, watch)?
             }
-            Population::Sample(rows) => {
+            Distribution::Empirical(rows) => {
                 check_width(&rows, features)?;
                 players.check_rows(&rows)?;
                 let why = "an expectation given what is known has no shorter way";
-                let instead = "Name larger players in a file, use --players columns, or --distribution background";
-                check_players(players.len(), why, instead)?;
-                let sample = Sample::new(&rows, "sample")?;
+                check_players(players.len(), why, Remedy::FewerPlayersOrBackground)?;
+                let sample = Sample::new(&rows, "empirical distribution")?;
                 let label = |row| circuit.evaluate(&sample.rows.row(row));
                 let labels = (0..sample.counts.len()).map(label).collect::<Result<_, _>>()?;
-                Form::Sample { sample: Arc::new(sample), labels }
+                Form::Empirical { sample: Arc::new(sample), labels }
             }
-            Population::Constrained(distribution, formula) => {
-                distribution.check(features)?;
+            Distribution::Constrained(probabilities, formula) => {
+                probabilities.check(features)?;
                 if formula.variables() > features {
                     return Err(ExplainError::ConstraintVariables { expected: features, found: formula.variables() });
                 }
-                let starts = Starts::product(&distribution, &players)?;
+                let starts = Starts::product(&probabilities, &players)?;
                 let mentioned = [circuit.mentioned(), formula.mentioned()].concat();
                 let why = "an expectation given a constraint has no shorter way";
-                let instead = "Name larger players in a file, or use --players columns";
-                check_players(playing(&players, &mentioned).len(), why, instead)?;
+                check_players(playing(&players, &mentioned).len(), why, Remedy::FewerPlayers)?;
                 let groups = players.one_hot_groups(&mentioned);
                 let mut joined = exactly_one(features, &groups);
                 formula.clauses().for_each(|clause| joined.push(clause.clone()));
@@ -179,7 +177,7 @@ fn unconditional(
     let mentioned = circuit.mentioned();
     if players.has_blocks() {
         let why = "a player of several features has no shorter way";
-        check_players(playing(players, &mentioned).len(), why, "Use fewer players, or --players columns or features")?;
+        check_players(playing(players, &mentioned).len(), why, Remedy::FewerPlayers)?;
         let above = Weighted { circuit: circuit.clone(), one_hot: vec![false; circuit.variables()] };
         return Ok(Form::Vertices { above, below: None, starts });
     }
@@ -204,10 +202,10 @@ pub(super) fn playing(players: &Players, mentioned: &[Var]) -> Vec<usize> {
     playing
 }
 
-fn check_players(players: usize, why: &'static str, instead: &'static str) -> Result<(), ExplainError> {
+fn check_players(players: usize, why: &'static str, remedy: Remedy) -> Result<(), ExplainError> {
     match players <= Game::MAX_PLAYERS {
         true => Ok(()),
-        false => Err(ExplainError::TooManyPlayers { players, why, limit: Game::MAX_PLAYERS, instead }),
+        false => Err(ExplainError::TooManyPlayers { players, why, limit: Game::MAX_PLAYERS, remedy }),
     }
 }
 

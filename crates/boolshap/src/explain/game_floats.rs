@@ -10,8 +10,7 @@
 //! Cost for an entity, with n moving players and s starts: s n / 2 pairs of sweeps for Shapley, s for Banzhaf, s n^2 for
 //! all interactions; 2^n sweeps, eight at a time, for the values at all vertices.
 
-use super::distinct_rows::DistinctRows;
-use super::fast::count_distinct;
+use super::fast::{check_sums, count_distinct};
 use super::game::{Form, Weighted, agreements, playing};
 use super::index::pairs;
 use super::lanes::LANES;
@@ -20,8 +19,8 @@ use super::quadrature::Point;
 use super::starts::Starts;
 use super::subsets::SubsetTable;
 use super::tape::Tape;
-use super::{EntityProblem, ExplainError, Explanation, FastEngine, Game, Index, ScoreTable};
-use crate::data::Bits;
+use super::{Engine, EntityProblem, ExplainError, Explanation, FastEngine, Game, Index};
+use crate::data::{Bits, Scores};
 use crate::lit::{Stopped, Var, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -32,14 +31,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 /// use boolshap::circuit::read_nnf;
 /// use boolshap::data::Bits;
-/// use boolshap::explain::{FloatGame, Game, Index, Players, Population};
+/// use boolshap::explain::{FloatGame, Game, Index, Players, Distribution};
 /// use boolshap::lit::Watch;
 /// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
 /// let (mut background, mut entities) = (Bits::new(2), Bits::new(2));
 /// background.push(&[false, false]);
 /// entities.push(&[true, true]);
 /// let players = Players::features(&["x".into(), "y".into()]);
-/// let game = Game::new(&circuit, players, Population::Background(background), &Watch::unlimited())?;
+/// let game = Game::new(&circuit, players, Distribution::Background(background), &Watch::unlimited())?;
 /// let table = FloatGame::new(&game).explain(&entities, Index::Shapley, &Watch::unlimited())?;
 /// assert_eq!(table.scores(0), [0.5, 0.5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,7 +53,7 @@ pub struct FloatGame {
 enum FloatForm {
     Paths { engine: Box<FastEngine>, starts: Arc<Starts> },
     Vertices { above: Box<FastEngine>, below: Option<Box<FastEngine>>, starts: Arc<Starts>, playing: Vec<usize> },
-    Sample,
+    Empirical,
 }
 
 impl FloatGame {
@@ -79,7 +78,7 @@ impl FloatGame {
                     playing: playing(&game.players, &mentioned),
                 }
             }
-            Form::Sample { .. } => FloatForm::Sample,
+            Form::Empirical { .. } => FloatForm::Empirical,
         };
         let mut prepared = FloatGame { game: game.clone(), form, base_value: 0.0 };
         prepared.base_value = prepared.value_of_nobody();
@@ -91,7 +90,7 @@ impl FloatGame {
         self.base_value
     }
 
-    /// About how many nodes are looked at for the values of one entity.
+    /// About how many nodes are visited for the values of one entity.
     pub fn visits(&self, index: Index) -> u128 {
         let all_sets = |players: usize| 1u128 << players.min(100);
         match &self.form {
@@ -108,7 +107,7 @@ impl FloatGame {
                 let nodes = above.tape.nodes() + below.as_ref().map_or(0, |below| below.tape.nodes());
                 starts.len() as u128 * all_sets(playing.len()) * nodes as u128
             }
-            FloatForm::Sample => all_sets(self.game.players.len()) * self.game.players.len() as u128,
+            FloatForm::Empirical => all_sets(self.game.players.len()) * self.game.players.len() as u128,
         }
     }
 
@@ -129,7 +128,7 @@ impl FloatGame {
                 };
                 value(above) / below.as_ref().map_or(1.0, |below| value(below))
             }
-            (FloatForm::Sample, Form::Sample { sample, labels }) => {
+            (FloatForm::Empirical, Form::Empirical { sample, labels }) => {
                 let positive =
                     sample.counts.iter().zip(labels.iter()).filter(|(_, label)| **label).map(|(count, _)| count);
                 positive.sum::<u64>() as f64 / sample.total as f64
@@ -139,7 +138,7 @@ impl FloatGame {
     }
 
     /// The values of these entities, on all threads of the current pool. Each row has passed the check of its index.
-    pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
+    pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         self.game.check_entities(entities)?;
         if let FloatForm::Paths { engine, starts } = &self.form
             && let Starts::One { floats, .. } = &**starts
@@ -153,7 +152,7 @@ impl FloatGame {
         self.explain_each(entities, index, watch)
     }
 
-    fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<ScoreTable, ExplainError> {
+    fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         let done = AtomicU64::new(0);
         let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
             watch.step(done.load(Ordering::Relaxed), entities.rows() as u64)?;
@@ -178,18 +177,14 @@ impl FloatGame {
             1 => vec![one(0)?],
             rows => (0..rows).into_par_iter().map(one).collect::<Result<_, _>>()?,
         };
-        let rows_of = DistinctRows::all(entities.rows());
-        let predictions = FloatGame::predictions(&self.game, entities)?;
-        let width = index.columns(self.game.players.names()).len();
-        let table = ScoreTable::new(width, self.base_value, rows_of, predictions, rows.concat());
+        let mut table = Scores::empty(index.width(self.game.players.len()), false);
+        for (row, scores) in rows.iter().enumerate() {
+            table.push(self.game.labels.evaluate(&entities.row(row))?, self.base_value, scores);
+        }
         if index == Index::Shapley {
-            table.check_sums()?;
+            check_sums(&table)?;
         }
         Ok(table)
-    }
-
-    fn predictions(game: &Game, entities: &Bits) -> Result<Vec<bool>, ExplainError> {
-        (0..entities.rows()).map(|row| Ok(game.labels.evaluate(&entities.row(row))?)).collect()
     }
 
     /// v of all sets of the players that matter.
@@ -208,7 +203,7 @@ impl FloatGame {
                 }
                 Ok(SubsetTable::new(playing.len(), values))
             }
-            (FloatForm::Sample, Form::Sample { sample, labels }) => {
+            (FloatForm::Empirical, Form::Empirical { sample, labels }) => {
                 let [agreeing, positive] = agreements(&self.game.players, sample, labels, entity);
                 let mean =
                     |(&all, &ones): (&u64, &u64)| if all > 0 { ones as f64 / all as f64 } else { self.base_value };
@@ -227,6 +222,16 @@ impl FloatGame {
             FloatForm::Vertices { playing, .. } => spread(index, playing, self.game.players.len(), scores, 0.0),
             _ => scores,
         }
+    }
+}
+
+impl Engine for FloatGame {
+    fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
+        FloatGame::explain(self, rows, index, watch)
+    }
+
+    fn visits(&self, index: Index) -> u128 {
+        FloatGame::visits(self, index)
     }
 }
 

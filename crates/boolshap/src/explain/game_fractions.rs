@@ -9,6 +9,7 @@
 //! Cost for an entity: n pairs of sweeps for each start and all Shapley values, one for the Banzhaf values, 2 n^2 for all
 //! interactions, 2^n for the values at all vertices.
 
+use super::engine::in_parallel;
 use super::game::{Form, agreements, playing};
 use super::game_floats::{pair_place, spread};
 use super::index::pairs;
@@ -16,8 +17,8 @@ use super::integer_sweeps::{IntegerSweeps, Sweep};
 use super::polynomial::Integer;
 use super::starts::Starts;
 use super::subsets::SubsetTable;
-use super::{EntityProblem, ExplainError, Explanation, Game, Index, Players};
-use crate::data::Bits;
+use super::{Engine, EntityProblem, ExplainError, Explanation, Game, Index, Players};
+use crate::data::{Bits, Scores};
 use crate::lit::{Stopped, Var, Watch};
 use dashu::base::BitTest;
 use dashu::integer::{IBig, UBig};
@@ -36,7 +37,7 @@ pub struct ExactGame {
 enum ExactForm {
     Paths { sweeps: IntegerSweeps, starts: Arc<Starts> },
     Vertices { above: IntegerSweeps, below: Option<IntegerSweeps>, starts: Arc<Starts>, playing: Vec<usize> },
-    Sample,
+    Empirical,
 }
 
 /// What the values at 0, 1, ... count for in the integral from 0 to 1, over a common denominator.
@@ -134,6 +135,17 @@ macro_rules! with_integer {
     };
 }
 
+impl Engine for ExactGame {
+    fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
+        let width = index.width(self.game.players.len());
+        in_parallel(rows, width, watch, |part, watch| ExactGame::explain(self, part, index, watch))
+    }
+
+    fn visits(&self, _: Index) -> u128 {
+        u128::MAX
+    }
+}
+
 impl ExactGame {
     /// Prepares a game.
     pub fn new(game: &Game) -> Result<Self, ExplainError> {
@@ -149,7 +161,7 @@ impl ExactGame {
                 let playing = playing(&game.players, &mentioned);
                 ExactForm::Vertices { above, below, starts: starts.clone(), playing }
             }
-            Form::Sample { .. } => ExactForm::Sample,
+            Form::Empirical { .. } => ExactForm::Empirical,
         };
         let mut prepared = ExactGame { game: game.clone(), form, base_value: RBig::ZERO, rules: Mutex::default() };
         prepared.base_value = prepared.base_value();
@@ -166,7 +178,7 @@ impl ExactGame {
             (ExactForm::Vertices { above, below, starts, .. }, _) => {
                 value(above, starts) / below.as_ref().map_or(RBig::ONE, |below| value(below, starts))
             }
-            (ExactForm::Sample, Form::Sample { sample, labels }) => {
+            (ExactForm::Empirical, Form::Empirical { sample, labels }) => {
                 let positive =
                     sample.counts.iter().zip(labels.iter()).filter(|(_, label)| **label).map(|(count, _)| count);
                 RBig::from_parts(positive.sum::<u64>().into(), sample.total.into())
@@ -205,7 +217,7 @@ impl ExactGame {
                     let scores = table.values_of(index);
                     scores.map(|scores| spread(index, playing, self.game.players.len(), scores, RBig::ZERO))
                 }
-                ExactForm::Sample => self.table(entity, &silent)?.values_of(index),
+                ExactForm::Empirical => self.table(entity, &silent)?.values_of(index),
             };
             let scores = scores.map_err(|problem| ExplainError::Entity { entity: number, problem })?;
             let prediction = self.game.labels.evaluate(entity)?;
@@ -398,7 +410,7 @@ impl ExactGame {
                 }
                 Ok(SubsetTable::new(playing.len(), values))
             }
-            (ExactForm::Sample, Form::Sample { sample, labels }) => {
+            (ExactForm::Empirical, Form::Empirical { sample, labels }) => {
                 let [agreeing, positive] = agreements(&self.game.players, sample, labels, entity);
                 let mean = |(&all, &ones): (&u64, &u64)| match all {
                     0 => self.base_value.clone(),

@@ -23,6 +23,14 @@ impl Index {
         }
     }
 
+    /// How many numbers this many players have.
+    pub fn width(self, players: usize) -> usize {
+        match self {
+            Index::Shapley | Index::Banzhaf => players,
+            Index::Interaction => players * players.saturating_sub(1) / 2,
+        }
+    }
+
     /// What every result is checked by before it leaves: `sum` (base value and scores add up to the prediction),
     /// `interactions` (those of a player add up to what its contribution gains from first to last), or `nothing`, as the
     /// Banzhaf values of a game have no sum that is known.
@@ -43,7 +51,17 @@ impl Index {
     }
 }
 
-/// All pairs of so many players, in order.
+impl std::str::FromStr for Index {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = [Index::Shapley, Index::Banzhaf, Index::Interaction];
+        let found = known.into_iter().find(|index| index.name() == name);
+        found.ok_or_else(|| format!("'{name}' is not one of {}", known.map(Index::name).join(", ")))
+    }
+}
+
+/// All pairs of players, in order.
 pub(super) fn pairs(players: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..players).flat_map(move |i| (i + 1..players).map(move |j| (i, j)))
 }

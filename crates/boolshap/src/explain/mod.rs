@@ -1,19 +1,20 @@
 //! SHAP scores of Boolean classifiers: the fast way, and the paper's two ways to compute them.
 //!
-//! A [`Game`] is a circuit, its [`Players`] and what absent ones are (a [`Population`]); [`FloatGame`] and [`ExactGame`]
+//! A [`Game`] is a circuit, its [`Players`] and what absent ones are (a [`Distribution`]); [`FloatGame`] and [`ExactGame`]
 //! compute each [`Index`] of it, and [`Definition`] is what they mean.
 //! [`FastEngine`] takes any deterministic and decomposable circuit and gives floats: all scores of an entity from a few
 //! sweeps (`quadrature`, `path_integral`) over a tape made once (`fold`, `tape`, `diagram_tape`, `gate_tape`).
 //! [`BruteForce`] is formula (1) of the paper over the labels of all entities, whoever computed them: the black box.
 //! [`OpenBox`] is the algorithm of Arenas, Barceló, Bertossi and Monet on a smooth circuit of fan-in 2. Both give floats
-//! and exact fractions, for the uniform and for any product [`Distribution`], and every [`Explanation`] has passed the
+//! and exact fractions, for the uniform and for any product [`Probabilities`], and every [`Explanation`] has passed the
 //! test that base value and scores add up to the prediction.
 
 mod brute_force;
 mod definition;
 mod diagram_tape;
 mod distinct_rows;
-mod distribution;
+mod engine;
+
 mod error;
 mod explanation;
 mod fast;
@@ -33,8 +34,9 @@ mod open_box_fractions;
 mod path_integral;
 mod players;
 mod polynomial;
+mod probabilities;
 mod quadrature;
-mod score_table;
+mod reference;
 mod starts;
 mod stream;
 mod subsets;
@@ -51,11 +53,12 @@ mod stream_tests;
 
 pub use brute_force::BruteForce;
 pub use definition::Definition;
-pub use distribution::Distribution;
+
+pub use engine::Engine;
 pub use error::{EntityProblem, ExplainError};
 pub use explanation::Explanation;
 pub use fast::FastEngine;
-pub use game::{Game, Population};
+pub use game::{Distribution, Game};
 pub use game_floats::FloatGame;
 pub use game_fractions::ExactGame;
 pub use index::Index;
@@ -64,5 +67,6 @@ pub use labels::Labels;
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
 pub use open_box::OpenBox;
 pub use players::Players;
-pub use score_table::ScoreTable;
-pub use stream::{Scorer, Streamed, explain_stream, score_in_parallel};
+pub use probabilities::Probabilities;
+pub use reference::Reference;
+pub use stream::{Streamed, explain_stream};

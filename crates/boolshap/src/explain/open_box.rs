@@ -26,28 +26,29 @@
 //! Cost: n sweeps of O(|C| n^2) for all scores of an entity.
 
 use super::polynomial::{Coefficient, add, multiply};
-use super::{Distribution, ExplainError};
+use super::{ExplainError, Probabilities};
 use crate::circuit::{Circuit, Node, check};
 use crate::lit::{Lit, Var};
+use std::sync::Arc;
 
 /// SHAP scores by the paper's algorithm on a dDBCSFi(2) (engine `paper`).
 ///
 /// ```
 /// use boolshap::circuit::{paper_form, read_nnf};
-/// use boolshap::explain::{Distribution, OpenBox};
+/// use boolshap::explain::{Probabilities, OpenBox};
 /// use boolshap::lit::Watch;
 /// // x1 or (not x1 and x2)
 /// let circuit = read_nnf("nnf 5 4 2\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
 /// let smooth = paper_form(&circuit)?;
-/// let uniform = Distribution::uniform(2);
+/// let uniform = Probabilities::uniform(2);
 /// let rows = OpenBox::new(&smooth)?.explain_exact(&[[true, false]], &uniform, &Watch::unlimited())?;
 /// let scores: Vec<String> = rows[0].scores.iter().map(ToString::to_string).collect();
 /// assert_eq!(scores, ["3/8", "-1/8"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct OpenBox<'c> {
-    pub(super) circuit: &'c Circuit,
+pub struct OpenBox {
+    pub(super) circuit: Arc<Circuit>,
     steps: Vec<Step>,
     slots: usize,
     /// The slot of the root's vector.
@@ -71,9 +72,9 @@ enum Gate {
     Or,
 }
 
-impl<'c> OpenBox<'c> {
+impl OpenBox {
     /// Prepares a circuit; an error if it is not decomposable, smooth and of fan-in 2, naming the node.
-    pub fn new(circuit: &'c Circuit) -> Result<Self, ExplainError> {
+    pub fn new(circuit: &Circuit) -> Result<Self, ExplainError> {
         for id in circuit.reachable() {
             if let Node::Decision { .. } = circuit.node(id) {
                 return Err(ExplainError::DecisionNode(id));
@@ -87,7 +88,7 @@ impl<'c> OpenBox<'c> {
 
     /// Gives every gate the slot of its vector. Leaves have slots of their own in front: two for each player, then
     /// false and true.
-    fn plan(circuit: &'c Circuit) -> Self {
+    fn plan(circuit: &Circuit) -> Self {
         let players = circuit.mentioned();
         let leaves = 2 * players.len() + 2;
         let mut uses = circuit.uses();
@@ -134,7 +135,7 @@ impl<'c> OpenBox<'c> {
             }
         }
         let root = slot_of[circuit.root().index()] as usize;
-        OpenBox { circuit, steps, slots: slots as usize, root, players }
+        OpenBox { circuit: circuit.into(), steps, slots: slots as usize, root, players }
     }
 
     /// How many vectors are alive at once at most, those of the leaves included.
@@ -145,7 +146,7 @@ impl<'c> OpenBox<'c> {
     pub(super) fn check<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
-        distribution: &Distribution,
+        distribution: &Probabilities,
     ) -> Result<(), ExplainError> {
         let expected = self.circuit.variables();
         distribution.check(expected)?;

@@ -6,11 +6,11 @@
 
 use super::open_box::literal_slot;
 use super::polynomial::{Coefficient, LANES, Lanes};
-use super::{Distribution, ExplainError, Explanation, OpenBox};
+use super::{ExplainError, Explanation, OpenBox, Probabilities};
 use crate::circuit::Evaluator;
 use crate::lit::{Var, Watch};
 
-impl OpenBox<'_> {
+impl OpenBox {
     /// The most mentioned features that [`OpenBox::explain`] takes: beyond, binomial coefficients leave the floats.
     pub const MAX_FEATURES: usize = 1000;
 
@@ -18,7 +18,7 @@ impl OpenBox<'_> {
     pub fn explain<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
-        distribution: &Distribution,
+        distribution: &Probabilities,
         watch: &Watch<'_>,
     ) -> Result<Vec<Explanation<f64>>, ExplainError> {
         self.check(entities, distribution)?;
@@ -82,7 +82,7 @@ impl OpenBox<'_> {
     /// Explanations that have only their predictions yet, by plain evaluation of the circuit.
     fn predictions<E: AsRef<[bool]>>(&self, entities: &[E]) -> Result<Vec<Explanation<f64>>, ExplainError> {
         let features = self.circuit.variables();
-        let mut evaluator = Evaluator::new(self.circuit);
+        let mut evaluator = Evaluator::new(&self.circuit);
         let mut explanations = Vec::with_capacity(entities.len());
         for block in entities.chunks(64) {
             let bit = |row: usize, var: Var| u64::from(block[row].as_ref()[var.index()]) << row;

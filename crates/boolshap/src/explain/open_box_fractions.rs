@@ -7,18 +7,18 @@
 
 use super::open_box::literal_slot;
 use super::polynomial::Integer;
-use super::{Distribution, ExplainError, Explanation, OpenBox};
+use super::{ExplainError, Explanation, OpenBox, Probabilities};
 use crate::lit::{Lit, Var, Watch};
 use dashu::base::BitTest;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-impl OpenBox<'_> {
+impl OpenBox {
     /// The scores of these entities as fractions.
     pub fn explain_exact<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
-        distribution: &Distribution,
+        distribution: &Probabilities,
         watch: &Watch<'_>,
     ) -> Result<Vec<Explanation<RBig>>, ExplainError> {
         self.check(entities, distribution)?;
@@ -47,9 +47,9 @@ impl OpenBox<'_> {
 }
 
 /// A run over entities in fractions.
-struct FractionJob<'j, 'c> {
-    open_box: &'j OpenBox<'c>,
-    distribution: &'j Distribution,
+struct FractionJob<'j> {
+    open_box: &'j OpenBox,
+    distribution: &'j Probabilities,
     /// k! (n-k-1)! for every k below n.
     orders: Vec<IBig>,
     /// n!
@@ -59,9 +59,9 @@ struct FractionJob<'j, 'c> {
     watch: &'j Watch<'j>,
 }
 
-impl FractionJob<'_, '_> {
+impl FractionJob<'_> {
     fn explain<T: Integer, E: AsRef<[bool]>>(&self, entities: &[E]) -> Result<Vec<Explanation<RBig>>, ExplainError> {
-        let OpenBox { circuit, root, ref players, .. } = *self.open_box;
+        let OpenBox { circuit, root, players, .. } = self.open_box;
         let one = T::from_big(&IBig::ONE);
         let minus_one = T::from_big(&IBig::NEG_ONE);
         let mut slots = self.open_box.empty_slots(one.clone());
@@ -70,14 +70,14 @@ impl FractionJob<'_, '_> {
             let literal = |lit: Lit| self.literal(lit, entity).map(|number| T::from_big(&number));
             self.open_box.fill_literals(&mut slots, literal);
             self.open_box.sweep(&mut slots);
-            let base_value = RBig::from_parts(slots[root][0].to_big(), self.denominator.clone());
+            let base_value = RBig::from_parts(slots[*root][0].to_big(), self.denominator.clone());
             let mut scores = vec![RBig::ZERO; circuit.variables()];
             for (player, &var) in players.iter().enumerate() {
                 self.watch.step(index as u64, entities.len() as u64)?;
                 slots[literal_slot(player, true)] = vec![one.clone()];
                 slots[literal_slot(player, false)] = vec![minus_one.clone()];
                 self.open_box.sweep(&mut slots);
-                scores[var.index()] = self.score(var, entity, &slots[root]);
+                scores[var.index()] = self.score(var, entity, &slots[*root]);
                 self.open_box.fill_literals_of(&mut slots, player, literal);
             }
             let explanation = Explanation { base_value, prediction: circuit.evaluate(entity)?, scores };

@@ -4,7 +4,7 @@
 //! to the entity's own value as the player comes in. A population of independent features is one start, its
 //! probabilities; a set of background rows is a start for each distinct row, all weights 0 or 1.
 
-use super::{Distribution, ExplainError, Players};
+use super::{ExplainError, Players, Probabilities};
 use crate::data::{Bits, PackedRows, RowIndex};
 use dashu::rational::RBig;
 
@@ -48,7 +48,7 @@ impl Sample {
 impl Starts {
     /// One start: independent features, those of a one-hot player as the values of a categorical variable. There, uniform
     /// means that all values are alike, and otherwise the probabilities are in proportion to the features'.
-    pub(super) fn product(distribution: &Distribution, players: &Players) -> Result<Self, ExplainError> {
+    pub(super) fn product(distribution: &Probabilities, players: &Players) -> Result<Self, ExplainError> {
         let mut exact = distribution.exact().to_vec();
         for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
             let members: Vec<usize> = players.members(player).collect();

@@ -9,13 +9,10 @@
 //! them up to [`COUNTED_ROWS`] and [`COUNTED_BYTES`], after which the number is not known. Rows are scored in pieces of
 //! at most [`PIECE_CELLS`] scores.
 
-use super::{ExplainError, Explanation, ScoreTable};
-use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreRows, ScoreSink};
+use super::ExplainError;
+use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreSink, Scores};
 use crate::lit::Watch;
-use dashu::rational::RBig;
-use rayon::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,8 +27,8 @@ const PIECE_CELLS: usize = 1 << 19;
 /// How many batches are read ahead.
 const READ_AHEAD: usize = 3;
 
-/// Scores some distinct rows, in order; whole batches at a time, so that it can use all cores.
-pub type Scorer<'a> = dyn Fn(&Bits, &Watch<'_>) -> Result<ScoreRows, ExplainError> + 'a;
+/// Scores distinct rows, in order; whole batches at a time, so that all cores can be used.
+pub(super) type Score<'a> = dyn Fn(&Bits, &Watch<'_>) -> Result<Scores, ExplainError> + 'a;
 
 /// What came by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,19 +39,19 @@ pub struct Streamed {
     pub distinct_rows: Option<u64>,
 }
 
-/// Reads, explains and writes all entities in order. Progress is told in rows.
+/// Reads, explains and writes all entities in order. Progress counts rows.
 pub fn explain_stream(
     entities: Entities,
-    score: &Scorer<'_>,
+    score: impl Fn(&Bits, &Watch<'_>) -> Result<Scores, ExplainError>,
     sink: &mut dyn ScoreSink,
     watch: &Watch<'_>,
 ) -> Result<Streamed, ExplainError> {
-    let limits = Limits { remembered: REMEMBERED_BYTES, counted_rows: COUNTED_ROWS, counted_bytes: COUNTED_BYTES };
-    stream(entities, score, sink, watch, &limits)
+    let memory = Memory { remembered: REMEMBERED_BYTES, counted_rows: COUNTED_ROWS, counted_bytes: COUNTED_BYTES };
+    stream(entities, &score, sink, watch, &memory)
 }
 
 /// What may be remembered.
-pub(super) struct Limits {
+pub(super) struct Memory {
     pub(super) remembered: usize,
     pub(super) counted_rows: usize,
     pub(super) counted_bytes: usize,
@@ -65,10 +62,10 @@ type Packed = (EntityBatch, PackedRows);
 
 pub(super) fn stream(
     entities: Entities,
-    score: &Scorer<'_>,
+    score: &Score<'_>,
     sink: &mut dyn ScoreSink,
     watch: &Watch<'_>,
-    limits: &Limits,
+    memory: &Memory,
 ) -> Result<Streamed, ExplainError> {
     let table = entities.table().clone();
     let reader = Reader::start(entities)?;
@@ -80,7 +77,7 @@ pub(super) fn stream(
         let piece = (PIECE_CELLS / batch.bits.features().max(1)).max(64);
         for first in (0..packed.rows()).step_by(piece) {
             let count = piece.min(packed.rows() - first);
-            if met.bytes() + sink.learned_bytes() > limits.remembered {
+            if met.bytes() + sink.learned_bytes() > memory.remembered {
                 met.forget();
                 sink.forget();
             }
@@ -92,12 +89,12 @@ pub(super) fn stream(
                     // Whether to stop is the engine's to find out, from its own watch.
                     let _ = watch.step(rows + part.min(count as u64), expected);
                 };
-                let scored = score(&met.fresh.to_bits(), &watch.progress(&report));
+                let scored = score(&batch.bits.select(&fresh), &watch.progress(&report));
                 let row_of = |entity: usize| batch.first_row + fresh[entity] as u64;
                 let scored = scored.map_err(|error| error.in_file(table.path(), row_of))?;
                 assert_eq!(scored.len(), fresh.len(), "the engine scores every row");
                 sink.learn(&scored);
-                met.count(limits);
+                met.count(&packed, &fresh, memory);
             }
             let kept: Vec<_> = batch.kept.iter().map(|column| column.slice(first, count)).collect();
             sink.write(&met.numbers, &kept)?;
@@ -165,8 +162,6 @@ struct Met {
     index: RowIndex,
     /// The numbers of the rows looked at last.
     numbers: Vec<u32>,
-    /// Those of them that came for the first time.
-    fresh: PackedRows,
     /// All distinct rows, while they are few enough.
     counted: Option<RowIndex>,
 }
@@ -174,34 +169,30 @@ struct Met {
 impl Met {
     fn new(rows: &PackedRows) -> Self {
         let index = RowIndex::new(rows.row_words());
-        let mut fresh = rows.clone();
-        fresh.clear();
-        Met { counted: Some(index.clone()), index, numbers: Vec::new(), fresh }
+        Met { counted: Some(index.clone()), index, numbers: Vec::new() }
     }
 
     /// Numbers some rows; returns those that came for the first time.
     fn look(&mut self, rows: &PackedRows, range: std::ops::Range<usize>) -> Vec<usize> {
         self.numbers.clear();
-        self.fresh.clear();
         let mut fresh = Vec::new();
         for row in range {
             let (number, is_new) = self.index.insert(rows.row(row));
             self.numbers.push(number);
             if is_new {
-                self.fresh.push(rows.row(row));
                 fresh.push(row);
             }
         }
         fresh
     }
 
-    /// Counts the fresh rows: a row is fresh again after all were forgotten.
-    fn count(&mut self, limits: &Limits) {
+    /// Counts fresh rows; a row is fresh again after all were forgotten.
+    fn count(&mut self, rows: &PackedRows, fresh: &[usize], memory: &Memory) {
         if let Some(counted) = &mut self.counted {
-            for row in 0..self.fresh.rows() {
-                counted.insert(self.fresh.row(row));
+            for &row in fresh {
+                counted.insert(rows.row(row));
             }
-            if counted.len() > limits.counted_rows || counted.bytes() > limits.counted_bytes {
+            if counted.len() > memory.counted_rows || counted.bytes() > memory.counted_bytes {
                 self.counted = None;
             }
         }
@@ -213,62 +204,5 @@ impl Met {
 
     fn forget(&mut self) {
         self.index.clear();
-    }
-}
-
-/// Scores rows a few at a time on all cores, by an engine that takes rows one by one.
-pub fn score_in_parallel<T: Send>(
-    rows: &Bits,
-    watch: &Watch<'_>,
-    explain: impl Fn(&[Vec<bool>], &Watch<'_>) -> Result<Vec<Explanation<T>>, ExplainError> + Sync,
-) -> Result<ScoreRows, ExplainError>
-where
-    ScoreRows: From<Vec<Explanation<T>>>,
-{
-    /// Few rows keep an engine's vectors in cache and all cores busy.
-    const TOGETHER: usize = 16;
-    let entities: Vec<Vec<bool>> = (0..rows.rows()).map(|row| rows.row(row)).collect();
-    let done = Mutex::new(0);
-    let part = |(number, part): (usize, &[Vec<bool>])| {
-        let explanations =
-            explain(part, &watch.silent()).map_err(|error| error.with_entity(|entity| number * TOGETHER + entity))?;
-        // Locked while it is told, so that progress never goes back.
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += part.len();
-        watch.step(*done as u64, entities.len() as u64)?;
-        Ok(explanations)
-    };
-    let parts: Vec<Result<Vec<Explanation<T>>, ExplainError>> =
-        entities.par_chunks(TOGETHER).enumerate().map(part).collect();
-    // Of several errors the one of the first row is told, whichever thread came first.
-    let explanations = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(explanations.into_iter().flatten().collect::<Vec<_>>().into())
-}
-
-impl From<ScoreTable> for ScoreRows {
-    fn from(table: ScoreTable) -> Self {
-        let mut rows = ScoreRows::of_floats(table.width());
-        for row in 0..table.rows() {
-            rows.push(table.prediction(row), table.base_value(row), table.scores(row));
-        }
-        rows
-    }
-}
-
-impl From<Vec<Explanation<f64>>> for ScoreRows {
-    fn from(explanations: Vec<Explanation<f64>>) -> Self {
-        let mut rows = ScoreRows::of_floats(explanations.first().map_or(0, |first| first.scores.len()));
-        explanations.iter().for_each(|e| rows.push(e.prediction, e.base_value, &e.scores));
-        rows
-    }
-}
-
-impl From<Vec<Explanation<RBig>>> for ScoreRows {
-    fn from(explanations: Vec<Explanation<RBig>>) -> Self {
-        let mut rows = ScoreRows::of_texts(explanations.first().map_or(0, |first| first.scores.len()));
-        for e in &explanations {
-            rows.push_texts(e.prediction, e.base_value.to_string(), e.scores.iter().map(RBig::to_string));
-        }
-        rows
     }
 }

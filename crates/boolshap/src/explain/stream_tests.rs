@@ -1,14 +1,15 @@
 //! Streams of rows: their order, what is forgotten, what is counted, and which row an error names.
 
-use super::stream::{Limits, stream};
-use super::{ExplainError, Explanation, Streamed, explain_stream, score_in_parallel};
-use crate::data::{Bits, DataError, Entities, KeptCells, Reading, ScoreRows, ScoreSink, Seeded, kept_text};
+use super::engine::in_parallel;
+use super::stream::{Memory, stream};
+use super::{ExplainError, Explanation, Streamed, explain_stream};
+use crate::data::{Bits, DataError, Entities, KeptCells, Reading, ScoreSink, Scores, Seeded, kept_text};
 use crate::lit::{Stopped, Watch};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const LIMITS: Limits = Limits { remembered: usize::MAX, counted_rows: usize::MAX, counted_bytes: usize::MAX };
+const MEMORY: Memory = Memory { remembered: usize::MAX, counted_rows: usize::MAX, counted_bytes: usize::MAX };
 
 /// A file of bits with a name for each row, and the same in memory.
 struct Sample {
@@ -46,8 +47,8 @@ fn scores(row: &[bool]) -> Vec<f64> {
     (0..row.len()).map(|end| row[..=end].iter().fold(1.0, |sum, &bit| sum * 1.5 + f64::from(u8::from(bit)))).collect()
 }
 
-fn score(rows: &Bits, _: &Watch<'_>) -> Result<ScoreRows, ExplainError> {
-    let mut scored = ScoreRows::of_floats(rows.features());
+fn score(rows: &Bits, _: &Watch<'_>) -> Result<Scores, ExplainError> {
+    let mut scored = Scores::empty(rows.features(), false);
     for row in (0..rows.rows()).map(|row| rows.row(row)) {
         scored.push(row[0], 0.25, &scores(&row));
     }
@@ -62,7 +63,7 @@ struct Collected {
 }
 
 impl ScoreSink for Collected {
-    fn learn(&mut self, rows: &ScoreRows) {
+    fn learn(&mut self, rows: &Scores) {
         self.learned.extend((0..rows.len()).map(|row| rows.texts(row)));
     }
 
@@ -95,7 +96,7 @@ fn rows_come_out_in_order_whatever_is_forgotten() {
     ] {
         let sample = Sample::new(features, rows, ones);
         let mut sink = Collected::default();
-        let limits = Limits { remembered, ..LIMITS };
+        let limits = Memory { remembered, ..MEMORY };
         let streamed = stream(sample.entities(), &score, &mut sink, &Watch::unlimited(), &limits).unwrap();
         let distinct: HashSet<&Vec<bool>> = sample.rows.iter().collect();
         assert_eq!(streamed, Streamed { rows: rows as u64, distinct_rows: Some(distinct.len() as u64) });
@@ -117,7 +118,7 @@ fn each_distinct_row_is_scored_once_while_it_is_remembered() {
         scored.borrow_mut().extend((0..rows.rows()).map(|row| rows.row(row)));
         score(rows, watch)
     };
-    explain_stream(sample.entities(), &counting, &mut Collected::default(), &Watch::unlimited()).unwrap();
+    explain_stream(sample.entities(), counting, &mut Collected::default(), &Watch::unlimited()).unwrap();
     let scored = scored.into_inner();
     let distinct: HashSet<&Vec<bool>> = scored.iter().collect();
     assert_eq!((scored.len(), distinct.len()), (1024, 1024));
@@ -129,7 +130,7 @@ fn more_distinct_rows_than_are_counted_have_no_number() {
     for (counted_rows, counted_bytes, expected) in
         [(1024, usize::MAX, Some(1024)), (1023, usize::MAX, None), (1024, 8_192, None)]
     {
-        let limits = Limits { counted_rows, counted_bytes, ..LIMITS };
+        let limits = Memory { counted_rows, counted_bytes, ..MEMORY };
         let sink = &mut Collected::default();
         let streamed = stream(sample.entities(), &score, sink, &Watch::unlimited(), &limits).unwrap();
         assert_eq!(streamed.distinct_rows, expected);
@@ -153,8 +154,8 @@ fn a_sum_that_is_wrong_names_the_row_of_the_file() {
         };
         rows.iter().enumerate().map(explanation).collect()
     };
-    let engine = |rows: &Bits, watch: &Watch<'_>| score_in_parallel(rows, watch, explain);
-    let error = explain_stream(sample.entities(), &engine, &mut Collected::default(), &Watch::unlimited());
+    let engine = |rows: &Bits, watch: &Watch<'_>| in_parallel(rows, 12, watch, explain);
+    let error = explain_stream(sample.entities(), engine, &mut Collected::default(), &Watch::unlimited());
     let text = error.unwrap_err().to_string();
     let expected = "rows.csv, row 10000: the base value 0.5 and the scores, ";
     assert!(text.contains(expected) && text.ends_with("do not add up to the prediction 0"), "{text}");
@@ -171,13 +172,13 @@ fn a_bad_cell_names_its_row_and_a_stop_stops() {
         score(rows, watch)
     };
     let watch = Watch::unlimited().stop_flag(&stop);
-    let error = explain_stream(sample.entities(), &stopping, &mut Collected::default(), &watch).unwrap_err();
+    let error = explain_stream(sample.entities(), stopping, &mut Collected::default(), &watch).unwrap_err();
     assert!(matches!(error, ExplainError::Stopped(Stopped::Interrupted)), "{error}");
     assert_eq!(calls.get(), 1);
     let path = sample.folder.path().join("rows.csv");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text + "bad,1,0,2\n").unwrap();
-    let error = explain_stream(sample.entities(), &score, &mut Collected::default(), &Watch::unlimited());
+    let error = explain_stream(sample.entities(), score, &mut Collected::default(), &Watch::unlimited());
     let text = error.unwrap_err().to_string();
     assert!(text.ends_with("rows.csv, row 10001, column 'f2': '2' is neither 0 nor 1"), "{text}");
 }
@@ -192,7 +193,7 @@ fn progress_rises_in_rows_to_the_end() {
         score(rows, watch)
     };
     let watch = Watch::unlimited().progress(&report);
-    explain_stream(sample.entities(), &telling, &mut Collected::default(), &watch).unwrap();
+    explain_stream(sample.entities(), telling, &mut Collected::default(), &watch).unwrap();
     let told = told.into_inner().unwrap();
     assert!(told.is_sorted_by_key(|(done, _)| done), "{told:?}");
     assert_eq!((told[0].0, told.last().unwrap().0), (4_096, 20_000));

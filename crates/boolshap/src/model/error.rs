@@ -112,7 +112,7 @@ pub enum Problem {
     /// A latent weight without a sign.
     #[error(
         "the weight of neuron {neuron} for input {input} is 0, whose sign is ambiguous (+1 for Larq's ste_sign, -1 where \
-         only weights > 0 count as +1): say which with --zero-weight"
+         only weights > 0 count as +1)"
     )]
     ZeroWeight {
         /// The neuron.
@@ -122,8 +122,8 @@ pub enum Problem {
     },
     /// Batch normalisation whose epsilon nobody told.
     #[error(
-        "batch normalisation needs the epsilon it was trained with, which this file does not hold: pass --bn-epsilon \
-         (0.001 is Keras' default, 0.00001 PyTorch's)"
+        "batch normalisation needs the epsilon it was trained with, which this file does not hold (0.001 is Keras' \
+         default, 0.00001 PyTorch's)"
     )]
     EpsilonUnknown,
 }

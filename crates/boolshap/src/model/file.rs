@@ -49,6 +49,12 @@ impl Model {
         model.flaw().map_or(Ok(model), |flaw| Err(ModelError::Inconsistent(flaw)))
     }
 
+    /// The names of the classes, or their numbers.
+    pub fn class_names(&self) -> Vec<String> {
+        let numbers = || (0..self.network.classes()).map(|class| class.to_string()).collect();
+        self.classes.clone().unwrap_or_else(numbers)
+    }
+
     /// The names `x1` to `xN`, for a network that came without any.
     pub fn default_features(inputs: usize) -> Vec<String> {
         (1..=inputs).map(|number| format!("x{number}")).collect()

@@ -131,12 +131,14 @@ pub(crate) fn weights_of_kernel(
         Kernels::Auto => usually_latent || binary_but_for_zeros,
     };
     if !sign {
-        notes.push(format!("{layer}: the weights are not +-1 and are taken as they are (--kernels sign takes signs)"));
+        notes.push(format!(
+            "{layer}: the weights are not +-1 and are taken as they are; kernels can also be read by their signs"
+        ));
         return Ok(kernel);
     }
     if !binary_but_for_zeros {
         notes.push(format!(
-            "{layer}: the weights are latent numbers and count by their signs (--kernels real takes them as they are)"
+            "{layer}: the weights are latent numbers and count by their signs; kernels can also be taken as they are"
         ));
     }
     let mut signs = kernel;

@@ -6,11 +6,11 @@
 //! for each word. The network is evaluated by [`Evaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
 //! network and the edges of the circuit's part above, shared among threads.
 
-use super::verify::{Counterexample, in_order};
-use super::{QueryError, VerifyOptions};
+use super::QueryError;
+use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId, VariableSets};
-use crate::lit::{LOW_VARIABLES, Var, Watch};
-use crate::model::{Evaluator, Network, Output};
+use crate::lit::{LOW_VARIABLES, Var};
+use crate::model::{Evaluator, Output};
 use rayon::prelude::*;
 
 /// The most inputs.
@@ -21,13 +21,8 @@ const TASK: usize = 1 << 10;
 const LOOK_AFTER: usize = 1 << 22;
 
 /// An entity on which they part, if there is one.
-pub(super) fn compare(
-    network: &Network,
-    class: usize,
-    circuit: &Circuit,
-    options: &VerifyOptions,
-    watch: &Watch<'_>,
-) -> Result<Option<Counterexample>, QueryError> {
+pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
+    let &Comparison { network, class, circuit, options, watch } = question;
     let inputs = network.inputs();
     if inputs > MAX_INPUTS {
         return Err(QueryError::TooManyInputs { inputs, limit: MAX_INPUTS });

@@ -4,8 +4,8 @@
 //! goes through it: what is then believed is the clauses and that small checker, not the solver.
 
 use super::clauses::Clauses;
-use super::verify::Counterexample;
-use super::{QueryError, VerifyOptions, check_lrat};
+use super::verify::{Comparison, Counterexample};
+use super::{QueryError, check_lrat};
 use crate::circuit::Circuit;
 use crate::lit::Watch;
 use crate::model::Network;
@@ -18,13 +18,8 @@ use std::path::{Path, PathBuf};
 const SLICE: i32 = 200;
 
 /// An entity on which they part, if there is one. If there is none and a file is given, it holds a checked proof.
-pub(super) fn compare(
-    network: &Network,
-    class: usize,
-    circuit: &Circuit,
-    options: &VerifyOptions,
-    watch: &Watch<'_>,
-) -> Result<Option<Counterexample>, QueryError> {
+pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
+    let &Comparison { network, class, circuit, options, watch } = question;
     let clauses = differ(network, class, circuit, options.max_clauses, watch)?;
     let mut solver = CaDiCal::new();
     match &options.proof {

@@ -24,4 +24,4 @@ mod tests;
 pub use error::QueryError;
 pub use lrat::check_lrat;
 pub use switches::deciding_switches;
-pub use verify::{Counterexample, Method, Verdict, VerifyOptions, verify};
+pub use verify::{Counterexample, Method, Verdict, VerifyOptions, check_determinism, verify};

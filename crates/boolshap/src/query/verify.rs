@@ -20,6 +20,16 @@ pub enum Method {
     Walk,
 }
 
+impl std::str::FromStr for Method {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = [Method::Exhaustive, Method::Sat, Method::Walk];
+        let found = known.into_iter().find(|method| method.name() == name);
+        found.ok_or_else(|| format!("'{name}' is not one of {}", known.map(Method::name).join(", ")))
+    }
+}
+
 impl Method {
     /// Its name: `exhaustive`, `sat` or `walk`.
     pub fn name(self) -> &'static str {
@@ -29,6 +39,15 @@ impl Method {
             Method::Walk => "walk",
         }
     }
+}
+
+/// "Is this circuit the label of this class?", as the three methods are asked.
+pub(super) struct Comparison<'a> {
+    pub(super) network: &'a Network,
+    pub(super) class: usize,
+    pub(super) circuit: &'a Circuit,
+    pub(super) options: &'a VerifyOptions,
+    pub(super) watch: &'a Watch<'a>,
 }
 
 /// How to verify.
@@ -123,7 +142,8 @@ pub fn verify(
     if options.smooth {
         check::smoothness(circuit)?;
     }
-    deterministic(circuit, options, watch)?;
+    deterministic(circuit, options.max_clauses, watch)?;
+    let question = Comparison { network, class, circuit, options, watch };
     let methods = match (options.method, &options.proof) {
         (_, Some(_)) => vec![Method::Sat],
         (Some(method), None) => vec![method],
@@ -132,9 +152,9 @@ pub fn verify(
     let mut passed_over = Vec::new();
     for method in methods {
         let found = match method {
-            Method::Exhaustive => exhaustive::compare(network, class, circuit, options, watch),
-            Method::Walk => walk::compare(network, class, circuit, options, watch),
-            Method::Sat => by_solver(network, class, circuit, options, watch),
+            Method::Exhaustive => exhaustive::compare(&question),
+            Method::Walk => walk::compare(&question),
+            Method::Sat => by_solver(&question),
         };
         match found {
             Ok(counterexample) => return Ok(Verdict { method, counterexample, passed_over }),
@@ -156,37 +176,30 @@ pub fn verify(
 }
 
 #[cfg(feature = "sat")]
-fn by_solver(
-    network: &Network,
-    class: usize,
-    circuit: &Circuit,
-    options: &VerifyOptions,
-    watch: &Watch<'_>,
-) -> Result<Option<Counterexample>, QueryError> {
-    super::miter::compare(network, class, circuit, options, watch)
+fn by_solver(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
+    super::miter::compare(question)
 }
 
 #[cfg(not(feature = "sat"))]
-fn by_solver(
-    _: &Network,
-    _: usize,
-    _: &Circuit,
-    _: &VerifyOptions,
-    _: &Watch<'_>,
-) -> Result<Option<Counterexample>, QueryError> {
+fn by_solver(_: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     Err(QueryError::NoSolver)
 }
 
+/// Proves that no two children of an or-gate are ever true together, or fails with an input that shows it.
+pub fn check_determinism(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), QueryError> {
+    deterministic(circuit, VerifyOptions::default().max_clauses, watch)
+}
+
 /// By structure or small tables where that is enough, else by the solver.
-fn deterministic(circuit: &Circuit, options: &VerifyOptions, watch: &Watch<'_>) -> Result<(), QueryError> {
+fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Result<(), QueryError> {
     match check::determinism(circuit, Effort::default(), watch)? {
         Determinism::Holds => Ok(()),
         Determinism::Fails(violation) => Err(violation.into()),
         #[cfg(feature = "sat")]
-        Determinism::Undecided { .. } => super::at_most_one::check(circuit, options.max_clauses, watch),
+        Determinism::Undecided { .. } => super::at_most_one::check(circuit, max_clauses, watch),
         #[cfg(not(feature = "sat"))]
         Determinism::Undecided { .. } => {
-            let _ = options;
+            let _ = max_clauses;
             Err(QueryError::NoSolver)
         }
     }

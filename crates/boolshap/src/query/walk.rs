@@ -7,10 +7,10 @@
 //! Cost: two steps for each distinct pair of node and needs, of which there is a limit, lower for many gates. Memory: the
 //! pairs of two levels, and eight bytes for each pair of those before, to tell the way back to a difference.
 
-use super::verify::{Counterexample, in_order};
-use super::{QueryError, VerifyOptions};
+use super::QueryError;
+use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId};
-use crate::lit::{Var, Watch};
+use crate::lit::Var;
 use crate::model::{Network, Output};
 use std::collections::HashSet;
 
@@ -20,13 +20,8 @@ const NEVER: i64 = i64::MAX;
 const MAX_LEVEL: usize = 1 << 30;
 
 /// An entity on which they part, if there is one.
-pub(super) fn compare(
-    network: &Network,
-    class: usize,
-    circuit: &Circuit,
-    options: &VerifyOptions,
-    watch: &Watch<'_>,
-) -> Result<Option<Counterexample>, QueryError> {
+pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
+    let &Comparison { network, class, circuit, options, watch } = question;
     let order = in_order(circuit);
     let mut place = vec![0; circuit.variables()];
     order.iter().enumerate().for_each(|(depth, var)| place[var.index()] = depth);

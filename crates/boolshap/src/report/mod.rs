@@ -27,6 +27,7 @@ mod timing_figure;
 mod waterfall_figure;
 mod words;
 
+pub use crate::lit::thousands;
 pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure};
 pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};
 pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
@@ -40,4 +41,4 @@ pub use rows::{RawColumn, RawValue, RowTable, Rows};
 pub use survey::Survey;
 pub use timing_figure::{Series, timing_figure};
 pub use waterfall_figure::{Waterfall, WaterfallStep, waterfall_figure};
-pub use words::{ColumnWords, FeatureWords, Subject, game_words, short_number, thousands};
+pub use words::{ColumnWords, FeatureWords, Subject, game_words, short_number};

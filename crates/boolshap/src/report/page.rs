@@ -6,8 +6,8 @@
 
 use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
 use super::{figure_text::escape, thousands};
-use crate::circuit::Circuit;
-use crate::explain::{Players, Population};
+use crate::explain::Players;
+use crate::workflow::Explainer;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -31,16 +31,10 @@ pub const PAGE_SCRIPT: &str = concat!(
 pub struct Page<'a> {
     /// What it is about.
     pub subject: &'a Subject,
-    /// The circuit of the label.
-    pub circuit: &'a Circuit,
+    /// What gave the scores.
+    pub explainer: &'a Explainer,
     /// The rows, if there are any.
     pub rows: &'a Rows,
-    /// Who plays.
-    pub players: &'a Players,
-    /// What absent features are.
-    pub population: &'a Population,
-    /// What that is called.
-    pub distribution: &'a str,
     /// Which class of several.
     pub class: Option<usize>,
     /// The scores.
@@ -54,9 +48,15 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Who plays.
+    pub fn players(&self) -> &Players {
+        self.explainer.players()
+    }
+
     /// What the script draws the page from.
     pub fn json(&self) -> Value {
-        let Page { subject, rows, survey, players, .. } = self;
+        let Page { subject, rows, survey, explainer, .. } = self;
+        let players = self.players();
         let live = self.choices.is_some();
         let total = rows.total();
         let mut facts = subject.facts.clone();
@@ -79,10 +79,10 @@ impl Page<'_> {
             "columns": subject.columns,
             "labels": subject.labels,
             "game": {
-                "distribution": self.distribution,
+                "distribution": explainer.request().distribution.name(),
                 "players": players.kind(),
                 "class": self.class,
-                "words": game_words(players, self.population),
+                "words": game_words(players, explainer.distribution()),
             },
             "choices": self.choices.clone().unwrap_or(none),
             "players": players.names(),
@@ -99,7 +99,8 @@ impl Page<'_> {
     }
 
     fn figures(&self) -> Value {
-        let Page { subject, rows, survey, players, .. } = self;
+        let Page { subject, rows, survey, .. } = self;
+        let players = self.players();
         let has_rows = !survey.importance.is_empty();
         let named = || players.names().iter().cloned().zip(survey.importance.iter().copied()).collect::<Vec<_>>();
         let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
@@ -108,7 +109,7 @@ impl Page<'_> {
             "beeswarm": has_rows.then(|| beeswarm_figure(&survey.swarm(subject, players, rows))),
             "interactions":
                 (!survey.interactions.is_empty()).then(|| heat_map_figure(players.names(), &survey.interactions, None)),
-            "circuit": circuit_figure(self.circuit, &names),
+            "circuit": circuit_figure(self.explainer.label(self.class), &names),
             "timing": self.timing,
         })
     }
@@ -222,8 +223,8 @@ mod tests {
     use super::*;
     use crate::circuit::{CircuitBuilder, NamedCircuit};
     use crate::data::Tally;
-    use crate::explain::{Distribution, FloatGame, Game};
     use crate::lit::{Var, Watch};
+    use crate::workflow::{Request, Scope};
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
 
@@ -231,23 +232,18 @@ mod tests {
         let mut builder = CircuitBuilder::new(2).unwrap();
         let root = builder.literal(Var::new(0).positive()).unwrap();
         let circuit = builder.finish(root).unwrap();
-        let named = NamedCircuit::new(circuit.clone(), vec![feature.into(), "y".into()]).unwrap();
+        let named = NamedCircuit::new(circuit, vec![feature.into(), "y".into()]).unwrap();
         let subject = Subject::new(&named, None).unwrap();
         let counted = [(vec![true, false], vec![0, 3]), (vec![false, false], vec![1, 1])];
         let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "rows");
-        let players = Players::features(&named.features);
-        let population = Population::Product(Distribution::uniform(2));
         let watch = Watch::unlimited();
-        let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
-        let survey = Survey::new(&game, &rows, &watch).unwrap();
-        let survey = survey.with_interactions(&game, &rows, &watch).unwrap();
+        let explainer = Explainer::new(&named, &Request::default()).unwrap();
+        let survey = Survey::new(&explainer, Scope::Label, &rows, &watch).unwrap();
+        let survey = survey.with_interactions(&explainer, Scope::Label, &rows, &watch).unwrap();
         make(&Page {
             subject: &subject,
-            circuit: &circuit,
+            explainer: &explainer,
             rows: &rows,
-            players: &players,
-            population: &population,
-            distribution: "uniform",
             class: None,
             survey: &survey,
             facts: Vec::new(),

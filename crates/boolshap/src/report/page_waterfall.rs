@@ -6,7 +6,8 @@ use crate::explain::Players;
 impl Page<'_> {
     /// The steps from the base value to the decision of a kind of rows, with the raw values of a row.
     pub fn waterfall(&self, kind: usize, row: Option<usize>, title: String) -> Waterfall {
-        let Page { subject, rows, players, survey, .. } = self;
+        let Page { subject, rows, survey, .. } = self;
+        let players = self.players();
         let bits = rows.kinds.row(kind);
         let raw = |column: &str| {
             let column = rows.table.columns.iter().find(|raw| raw.name == column)?;

@@ -6,9 +6,9 @@
 //! looked at, as many as a fixed number of operations allows, and [`Survey::interaction_kinds`] tells how many.
 
 use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue};
-use crate::data::Bits;
-use crate::explain::{ExplainError, FloatGame, Index, Players};
+use crate::explain::{Index, Players};
 use crate::lit::Watch;
+use crate::workflow::{Ask, Error, Explainer, Scope};
 use std::collections::HashMap;
 
 /// Node visits that the interactions may take.
@@ -36,14 +36,15 @@ pub struct Survey {
 
 impl Survey {
     /// Explains every kind.
-    pub fn new(game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
-        let table = game.explain(&rows.kinds, Index::Shapley, watch)?;
+    pub fn new(explainer: &Explainer, scope: Scope, rows: &Rows, watch: &Watch<'_>) -> Result<Self, Error> {
+        let base_value = explainer.base_values(scope, watch)?[0];
+        let table = explainer.explain_as(&rows.kinds, ask(scope, Index::Shapley), watch)?;
         let kinds = rows.kinds.rows();
         let scores: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
-        let importance = weighted_means(&scores, table.width(), &rows.counts);
+        let importance = weighted_means(&scores, table.width() - 1, &rows.counts);
         Ok(Survey {
-            base_value: game.base_value(),
-            predictions: (0..kinds).map(|kind| table.prediction(kind)).collect(),
+            base_value,
+            predictions: (0..kinds).map(|kind| table.prediction(kind) == 1).collect(),
             scores,
             importance,
             interactions: Vec::new(),
@@ -52,32 +53,39 @@ impl Survey {
     }
 
     /// Adds the interactions, of as many kinds as there is work allowed for.
-    pub fn with_interactions(self, game: &FloatGame, rows: &Rows, watch: &Watch<'_>) -> Result<Self, ExplainError> {
-        let allowed = INTERACTION_VISITS / game.visits(Index::Interaction).max(1);
-        self.with_interactions_of(usize::try_from(allowed).unwrap_or(usize::MAX), game, rows, watch)
+    pub fn with_interactions(
+        self,
+        explainer: &Explainer,
+        scope: Scope,
+        rows: &Rows,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        let visits = explainer.visits(ask(scope, Index::Interaction)).unwrap_or(u128::MAX);
+        let allowed = INTERACTION_VISITS / visits.max(1);
+        self.with_interactions_of(usize::try_from(allowed).unwrap_or(usize::MAX), explainer, scope, rows, watch)
     }
 
     /// Those of so many kinds at most.
     fn with_interactions_of(
         mut self,
         most: usize,
-        game: &FloatGame,
+        explainer: &Explainer,
+        scope: Scope,
         rows: &Rows,
         watch: &Watch<'_>,
-    ) -> Result<Self, ExplainError> {
-        let players = game.game().players().len();
+    ) -> Result<Self, Error> {
+        let players = explainer.players().len();
         let kinds = most.min(rows.kinds.rows());
         if !(2..=INTERACTION_PLAYERS).contains(&players) || kinds == 0 {
             return Ok(self);
         }
         let mut order: Vec<usize> = (0..rows.kinds.rows()).collect();
         order.sort_by_key(|&kind| std::cmp::Reverse(rows.counts[kind]));
-        let mut chosen = Bits::new(rows.kinds.features());
-        order[..kinds].iter().for_each(|&kind| chosen.push(&rows.kinds.row(kind)));
-        let table = game.explain(&chosen, Index::Interaction, watch)?;
+        let chosen = rows.kinds.select(&order[..kinds]);
+        let table = explainer.explain_as(&chosen, ask(scope, Index::Interaction), watch)?;
         let flat: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
         let counts: Vec<u64> = order[..kinds].iter().map(|&kind| rows.counts[kind]).collect();
-        let means = weighted_means(&flat, table.width(), &counts);
+        let means = weighted_means(&flat, table.width() - 1, &counts);
         self.interactions = vec![0.0; players * players];
         let pairs = (0..players).flat_map(|i| (i + 1..players).map(move |j| (i, j)));
         for ((i, j), mean) in pairs.zip(means) {
@@ -114,6 +122,11 @@ impl Survey {
     }
 }
 
+/// Floats of one label.
+fn ask(scope: Scope, index: Index) -> Ask {
+    Ask { scope, index, exact: false }
+}
+
 /// What the bits of a player say: the value of the only one, or which of a column's is 1.
 fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(usize) -> bool) -> SwarmValue {
     let mut members = players.members(player);
@@ -147,7 +160,8 @@ mod tests {
     use crate::circuit::NamedCircuit;
     use crate::circuit::samples::random;
     use crate::data::{Seeded, Tally};
-    use crate::explain::{Definition, Distribution, Game, Labels, Population};
+    use crate::explain::{Definition, Distribution, Labels, Probabilities};
+    use crate::workflow::Request;
 
     #[test]
     fn a_survey_sums_up_the_definition_of_every_row() {
@@ -157,13 +171,14 @@ mod tests {
             let (circuit, _) = random(features, features as u64, 0);
             let names: Vec<String> = (0..features).map(|feature| format!("x{feature}")).collect();
             let players = Players::features(&names);
-            let population = Population::Product(Distribution::uniform(features));
+            let population = Distribution::Product(Probabilities::uniform(features));
             let rows: Vec<Vec<bool>> = (0..40).map(|_| (0..features).map(|_| chance.below(2) == 1).collect()).collect();
             let counted = rows.iter().map(|row| (row.clone(), vec![1]));
             let mut kinds = Rows::of_tally(&Tally::from_counts(features, counted), "rows");
-            let game = FloatGame::new(&Game::new(&circuit, players.clone(), population.clone(), &watch).unwrap());
-            let survey = Survey::new(&game, &kinds, &watch).unwrap();
-            let survey = survey.with_interactions(&game, &kinds, &watch).unwrap();
+            let named = NamedCircuit::new(&circuit, names).unwrap();
+            let game = Explainer::new(&named, &Request::default()).unwrap();
+            let survey = Survey::new(&game, Scope::Label, &kinds, &watch).unwrap();
+            let survey = survey.with_interactions(&game, Scope::Label, &kinds, &watch).unwrap();
             assert_eq!(survey.interaction_kinds, kinds.kinds.rows());
             let judge = Definition::new(Labels::of_circuit(&circuit).unwrap(), players.clone(), population).unwrap();
             let mean = |index: Index, place: usize| {
@@ -181,7 +196,7 @@ mod tests {
                     place += 1;
                 }
             }
-            let subject = Subject::new(&NamedCircuit::new(circuit, names).unwrap(), None).unwrap();
+            let subject = Subject::new(&named, None).unwrap();
             let swarm = survey.swarm(&subject, &players, &kinds);
             for (player, row) in swarm.iter().enumerate() {
                 assert_eq!(row.dots.iter().map(|dot| dot.count).sum::<u64>(), 40);
@@ -190,7 +205,7 @@ mod tests {
             }
             // Where only one kind is looked at, it is the most frequent one, wherever it stands.
             kinds.counts = (1..=kinds.counts.len() as u64).collect();
-            let one = survey.with_interactions_of(1, &game, &kinds, &watch).unwrap();
+            let one = survey.with_interactions_of(1, &game, Scope::Label, &kinds, &watch).unwrap();
             let last = kinds.kinds.row(kinds.kinds.rows() - 1);
             let expected = judge.explain(&[last], Index::Interaction, &watch).unwrap()[0].to_floats().scores[0].abs();
             assert!(one.interaction_kinds == 1 && (one.interactions[1] - expected).abs() < 1e-12);

@@ -2,7 +2,8 @@
 
 use crate::circuit::{CircuitError, NamedCircuit};
 use crate::data::{Code, CodedColumn};
-use crate::explain::{Players, Population};
+use crate::explain::{Distribution, Players};
+use crate::lit::thousands;
 use dashu::integer::UBig;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,17 +52,13 @@ pub struct Subject {
 impl Subject {
     /// The label "the answer is this class" of a circuit of several classes, or the label of a circuit.
     pub fn new(named: &NamedCircuit, class: Option<usize>) -> Result<Self, CircuitError> {
-        let circuit = match class {
-            Some(class) => named.class(class)?,
-            None => named.circuit.clone(),
-        };
+        let circuit = named.label(class)?;
         let target: Option<CodedColumn> =
             named.provenance.get("target").and_then(|target| serde_json::from_value(target.clone()).ok());
-        let told = named.provenance.get("class").and_then(Value::as_u64);
-        let number = class.map(|class| class as u64).or(told);
+        let number = class.or(named.facts.class);
         let name = match (class, number, &target) {
             (Some(class), ..) => named.classes.get(class).map(|(name, _)| name.clone()),
-            (None, Some(number), Some(target)) => target.classes().get(number as usize).cloned(),
+            (None, Some(number), Some(target)) => target.classes().get(number).cloned(),
             (None, Some(number), None) => Some(number.to_string()),
             (None, None, _) => None,
         };
@@ -86,18 +83,18 @@ impl Subject {
             fact("Model", words);
         }
         let (nodes, edges, _) = circuit.graph_size();
-        let route = text_of(named, "route").map_or(String::new(), |route| format!(", compiled by way of {route}"));
+        let route = named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
         fact("Circuit", format!("{} nodes and {} edges{route}", thousands(nodes as u64), thousands(edges as u64)));
         fact("Inputs", format!("{} binary features from {} columns", named.features.len(), columns(named).len()));
         let inputs = UBig::ONE << named.features.len();
         fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
         fact(
             "Verified",
-            match text_of(named, "verified") {
+            match &named.facts.verified {
                 Some(method) => {
                     format!("yes: proved equal to the network on all inputs when it was compiled ({method})")
                 }
-                None => "no: boolshap verify, or compile --verify, proves that the circuit equals its network".into(),
+                None => "no: nobody has proved that the circuit equals its network".into(),
             },
         );
         Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })
@@ -194,27 +191,27 @@ fn columns(named: &NamedCircuit) -> Vec<ColumnWords> {
 }
 
 /// What the scores of a game mean, a sentence each.
-pub fn game_words(players: &Players, population: &Population) -> Vec<String> {
+pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String> {
     let count = players.len();
-    let absent = match population {
-        Population::Product(distribution) if is_uniform(distribution.floats()) => {
+    let absent = match distribution {
+        Distribution::Product(given) if is_uniform(given.floats()) => {
             "Absent features take every value equally often: the uniform distribution, as in the paper.".to_string()
         }
-        Population::Product(_) => {
+        Distribution::Product(_) => {
             "Absent features are drawn independently, each as often 1 as in the probabilities given (product distribution).".into()
         }
-        Population::Background(rows) => format!(
+        Distribution::Background(rows) => format!(
             "Absent features are taken from each of {} background rows in turn, whatever the present ones are (interventional).",
             thousands(rows.rows() as u64)
         ),
-        Population::Sample(rows) => format!(
+        Distribution::Empirical(rows) => format!(
             "Absent features are as in those of {} rows that agree with the present ones (conditional).",
             thousands(rows.rows() as u64)
         ),
-        Population::Constrained(distribution, _) if is_uniform(distribution.floats()) => {
+        Distribution::Constrained(given, _) if is_uniform(given.floats()) => {
             "Absent features take every value that the constraint allows, equally often.".into()
         }
-        Population::Constrained(..) => {
+        Distribution::Constrained(..) => {
             "Absent features are drawn independently, among the entities that the constraint allows.".into()
         }
     };
@@ -233,23 +230,6 @@ pub fn game_words(players: &Players, population: &Population) -> Vec<String> {
 
 fn is_uniform(probabilities: &[f64]) -> bool {
     probabilities.iter().all(|probability| *probability == 0.5)
-}
-
-/// A whole number with its digits in threes.
-///
-/// ```
-/// assert_eq!([0, 999, 1000, 1234567].map(boolshap::report::thousands), ["0", "999", "1,000", "1,234,567"]);
-/// ```
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A number with at most six significant digits, or more where they stand before the point.
@@ -303,7 +283,7 @@ mod tests {
         assert_eq!(subject.columns[1].features, [1, 2]);
         assert!(subject.facts.contains(&("True on".into(), "32 of 64 inputs".into())));
         assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("no")));
-        named.provenance.insert("verified".into(), "sat".into());
+        named.facts.verified = Some("sat".into());
         let subject = Subject::new(&named, None).unwrap();
         assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("yes")));
     }
@@ -316,7 +296,7 @@ mod tests {
         assert_eq!((subject.meaning(0, false), subject.labels.clone()), ("0", ["0".to_string(), "1".to_string()]));
         // A name COLUMN=VALUE among others of its column says which value it is.
         assert_eq!((subject.meaning(1, true), subject.meaning(2, false)), ("FAR", "not NEAR"));
-        named.provenance.insert("class".into(), 3.into());
+        named.facts.class = Some(3);
         let subject = Subject::new(&named, None).unwrap();
         assert_eq!((subject.labels[0].as_str(), subject.class), ("not 3", 3));
     }

@@ -140,9 +140,7 @@ pub(crate) fn circuit(bytes: &[u8]) {
             let again = NamedCircuit::read(&written[..]).unwrap();
             assert_eq!(again.features, named.features);
             use_circuit(&again.circuit);
-            for class in 0..named.classes.len() {
-                use_circuit(&named.class(class).unwrap());
-            }
+            named.labels().unwrap().iter().for_each(|circuit| use_circuit(circuit));
         }
     }
 }

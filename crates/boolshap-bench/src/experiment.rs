@@ -3,15 +3,13 @@
 //!
 //! Black boxes have all labels computed before, as in the paper. All three must give the same scores, which is checked.
 
-use crate::compile::compile_cnf;
-use crate::encode::{MAX_CLAUSES, encode_model};
-use anyhow::ensure;
-use boolshap::circuit::{Circuit, Lowering, lower_sdd, paper_form};
+use anyhow::{Context, ensure};
 use boolshap::data::Tally;
-use boolshap::explain::{BruteForce, Distribution, Explanation, Labels, OpenBox};
+use boolshap::explain::{BruteForce, Explanation, Labels, OpenBox, Probabilities};
 use boolshap::lit::Watch;
 use boolshap::model::{Evaluator, Model};
 use boolshap::report::{Series, timing_figure};
+use boolshap::workflow::{Compilation, CompileRequest, Shape, Via, compile_watched};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -21,13 +19,13 @@ const METHODS: [&str; 3] = ["black-box network", "black-box circuit", "open-box 
 const TOLERANCE: f64 = 1e-12;
 
 /// What was measured, and what came out.
-pub(crate) struct Experiment {
+pub struct Experiment {
     /// The paper's dDBCSFi(2).
-    pub(crate) circuit: Circuit,
+    pub compiled: Compilation,
     /// The entities: the most frequent distinct rows.
-    pub(crate) entities: Vec<Vec<bool>>,
+    pub entities: Vec<Vec<bool>>,
     /// Their scores.
-    pub(crate) explanations: Vec<Explanation<f64>>,
+    pub explanations: Vec<Explanation<f64>>,
     /// (what, its size in words, seconds)
     once: Vec<(&'static str, String, f64)>,
     /// For each method the seconds for each count.
@@ -35,35 +33,24 @@ pub(crate) struct Experiment {
 }
 
 impl Experiment {
-    pub(crate) fn run(model: &Model, rows: &Tally, watch: &Watch<'_>) -> anyhow::Result<Self> {
-        let mut once = Vec::new();
-        let start = Instant::now();
-        let cnf = encode_model(model, None, MAX_CLAUSES, watch)?;
-        once.push(("network to CNF", format!("{} clauses", cnf.len()), start.elapsed().as_secs_f64()));
-        let start = Instant::now();
-        let compiled = compile_cnf(&cnf, None, watch)?;
-        let size = compiled.manager.size(compiled.root);
-        once.push(("CNF to SDD", format!("size {size}"), start.elapsed().as_secs_f64()));
-        let start = Instant::now();
-        let circuit = paper_form(&lower_sdd(&compiled.manager, compiled.root, Lowering::Gates)?)?;
-        let counts = circuit.counts();
-        let nodes = format!("{} nodes, {} as a tree", counts.nodes, counts.tree_nodes);
-        once.push(("SDD to dDBCSFi(2)", nodes, start.elapsed().as_secs_f64()));
+    /// Compiles the network by the paper's path and explains the most frequent rows in all three ways.
+    pub fn run(model: &Model, rows: &Tally, watch: &Watch<'_>) -> anyhow::Result<Self> {
+        let shape = Shape { smooth: true, fan_in_2: true };
+        let request = CompileRequest { via: Via::Cnf, shape, ..CompileRequest::default() };
+        let compiled = compile_watched(model, &request, watch)?;
+        let circuit = &compiled.circuit.circuit;
+        let mut once = one_time_costs(&compiled)?;
         let start = Instant::now();
         let network_labels = network_labels(model)?;
         once.push(("labels of the network", "all inputs".into(), start.elapsed().as_secs_f64()));
         let start = Instant::now();
-        let circuit_labels = Labels::of_circuit(&circuit)?;
+        let circuit_labels = Labels::of_circuit(circuit)?;
         once.push(("labels of the circuit", "all inputs".into(), start.elapsed().as_secs_f64()));
         ensure!(network_labels == circuit_labels, "the circuit is not the network");
 
-        let mut order: Vec<usize> = (0..rows.counts().len()).collect();
-        order.sort_by_key(|&row| std::cmp::Reverse(rows.counts()[row].iter().sum::<u64>()));
-        let most = COUNTS[COUNTS.len() - 1];
-        let entities: Vec<Vec<bool>> = order.iter().take(most).map(|&row| rows.rows().row(row)).collect();
-        ensure!(entities.len() == most, "{} distinct rows are fewer than {most}", entities.len());
-        let uniform = Distribution::uniform(circuit.variables());
-        let open_box = OpenBox::new(&circuit)?;
+        let entities = most_frequent(rows, COUNTS[COUNTS.len() - 1])?;
+        let uniform = Probabilities::uniform(circuit.variables());
+        let open_box = OpenBox::new(circuit)?;
         let (black_network, black_circuit) = (BruteForce::new(&network_labels), BruteForce::new(&circuit_labels));
         let mut times = [const { Vec::new() }; 3];
         let mut explanations = Vec::new();
@@ -75,16 +62,14 @@ impl Experiment {
             times[1].push(seconds);
             let (third, seconds) = timed(|| open_box.explain(part, &uniform, watch))?;
             times[2].push(seconds);
-            for other in [&second, &third] {
-                ensure!(agree(&first, other), "two methods give different scores");
-            }
+            ensure!(agree(&first, &second) && agree(&first, &third), "two methods give different scores");
             explanations = third;
         }
-        Ok(Experiment { circuit, entities, explanations, once, times })
+        Ok(Experiment { compiled, entities, explanations, once, times })
     }
 
     /// The figure of the paper.
-    pub(crate) fn figure(&self) -> String {
+    pub fn figure(&self) -> String {
         let counts = COUNTS.map(|count| count as u64);
         let series = METHODS.iter().zip(&self.times).map(|(name, seconds)| Series {
             name: name.to_string(),
@@ -93,7 +78,8 @@ impl Experiment {
         timing_figure(&series.collect::<Vec<_>>())
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// Both tables for programs.
+    pub fn json(&self) -> Value {
         let once =
             self.once.iter().map(|(what, size, seconds)| json!({"what": what, "size": size, "seconds": seconds}));
         let times = METHODS.iter().zip(&self.times).map(|(name, seconds)| json!({"method": name, "seconds": seconds}));
@@ -101,7 +87,7 @@ impl Experiment {
     }
 
     /// Both tables as text.
-    pub(crate) fn table(&self) -> String {
+    pub fn table(&self) -> String {
         let mut lines = vec!["once:".to_string()];
         for (what, size, seconds) in &self.once {
             lines.push(format!("  {what:<24}{:>12}  {size}", in_units(*seconds)));
@@ -114,6 +100,29 @@ impl Experiment {
         }
         lines.join("\n")
     }
+}
+
+/// What each step of compiling made, and its time.
+fn one_time_costs(compiled: &Compilation) -> anyhow::Result<Vec<(&'static str, String, f64)>> {
+    let stages = compiled.stages.totals();
+    let counts = compiled.circuit.circuit.counts();
+    let steps = [
+        ("network to CNF", "cnf", format!("{} clauses", stages["cnf"]["clauses"])),
+        ("CNF to SDD", "sdd", format!("size {}", stages["sdd"]["size"])),
+        ("SDD to dDBCSFi(2)", "circuit", format!("{} nodes, {} as a tree", counts.nodes, counts.tree_nodes)),
+    ];
+    let cost = |(what, stage, size): (&'static str, &str, String)| {
+        Ok((what, size, stages[stage]["seconds"].as_f64().context("every stage has its time")?))
+    };
+    steps.into_iter().map(cost).collect()
+}
+
+/// The most frequent distinct rows.
+fn most_frequent(rows: &Tally, count: usize) -> anyhow::Result<Vec<Vec<bool>>> {
+    let mut order: Vec<usize> = (0..rows.counts().len()).collect();
+    order.sort_by_key(|&row| std::cmp::Reverse(rows.counts()[row].iter().sum::<u64>()));
+    ensure!(order.len() >= count, "{} distinct rows are fewer than {count}", order.len());
+    Ok(order[..count].iter().map(|&row| rows.rows().row(row)).collect())
 }
 
 fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
@@ -141,7 +150,7 @@ fn agree(one: &[Explanation<f64>], other: &[Explanation<f64>]) -> bool {
 }
 
 /// A time in the unit that people would use.
-pub(crate) fn in_units(seconds: f64) -> String {
+pub fn in_units(seconds: f64) -> String {
     match seconds {
         1.0.. => format!("{seconds:.2} s"),
         1e-3.. => format!("{:.2} ms", seconds * 1e3),

@@ -7,25 +7,25 @@ use dashu::rational::RBig;
 /// kept as a fraction, for the exact engines, and as the float nearest to it.
 ///
 /// ```
-/// use boolshap::explain::Distribution;
-/// let distribution = Distribution::from_floats(&[0.25, 0.1])?;
+/// use boolshap::explain::Probabilities;
+/// let distribution = Probabilities::from_floats(&[0.25, 0.1])?;
 /// assert_eq!(distribution.exact()[0].to_string(), "1/4");
 /// // A float is taken at its word: the fraction that 0.1 stands for in binary.
 /// assert_eq!(distribution.exact()[1].to_string(), "3602879701896397/36028797018963968");
-/// assert!(Distribution::from_floats(&[0.5, 1.5]).is_err());
+/// assert!(Probabilities::from_floats(&[0.5, 1.5]).is_err());
 /// # Ok::<(), boolshap::explain::ExplainError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Distribution {
+pub struct Probabilities {
     exact: Vec<RBig>,
     floats: Vec<f64>,
 }
 
-impl Distribution {
+impl Probabilities {
     /// All entities over this many features alike.
     pub fn uniform(features: usize) -> Self {
         let half = RBig::from_parts(1.into(), 2u8.into());
-        Distribution { exact: vec![half; features], floats: vec![0.5; features] }
+        Probabilities { exact: vec![half; features], floats: vec![0.5; features] }
     }
 
     /// Independent features that are 1 with these probabilities.
@@ -36,7 +36,7 @@ impl Distribution {
             }
         }
         let floats = probabilities.iter().map(|probability| probability.to_f64().value()).collect();
-        Ok(Distribution { exact: probabilities, floats })
+        Ok(Probabilities { exact: probabilities, floats })
     }
 
     /// The same from floats, each standing for exactly the fraction it holds.
@@ -50,7 +50,7 @@ impl Distribution {
         let out_of_range = |probability: &f64| !(0.0..=1.0).contains(probability);
         match probabilities.iter().position(out_of_range) {
             Some(feature) => Err(refuse(feature)),
-            None => Ok(Distribution { exact, floats: probabilities.to_vec() }),
+            None => Ok(Probabilities { exact, floats: probabilities.to_vec() }),
         }
     }
 
@@ -84,14 +84,14 @@ mod tests {
     #[test]
     fn what_is_no_probability_is_refused() {
         for (value, shown) in [(-0.5, "-0.5"), (1.25, "1.25"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
-            let error = Distribution::from_floats(&[0.5, value]).unwrap_err();
+            let error = Probabilities::from_floats(&[0.5, value]).unwrap_err();
             let expected = format!("the probability of feature 1 is {shown}, which is not between 0 and 1");
             assert_eq!(error.to_string(), expected);
         }
         let over = RBig::from_parts(4.into(), 3u8.into());
-        assert!(Distribution::product(vec![over]).unwrap_err().to_string().contains("is 4/3,"));
-        let ends = Distribution::from_floats(&[0.0, -0.0, 1.0]).unwrap();
-        assert_eq!(ends, Distribution::product(vec![RBig::ZERO, RBig::ZERO, RBig::ONE]).unwrap());
-        assert_eq!(Distribution::uniform(2), Distribution::from_floats(&[0.5, 0.5]).unwrap());
+        assert!(Probabilities::product(vec![over]).unwrap_err().to_string().contains("is 4/3,"));
+        let ends = Probabilities::from_floats(&[0.0, -0.0, 1.0]).unwrap();
+        assert_eq!(ends, Probabilities::product(vec![RBig::ZERO, RBig::ZERO, RBig::ONE]).unwrap());
+        assert_eq!(Probabilities::uniform(2), Probabilities::from_floats(&[0.5, 0.5]).unwrap());
     }
 }

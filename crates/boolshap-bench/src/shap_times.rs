@@ -1,16 +1,15 @@
-//! `boolshap bench shap`: what an entity's scores cost, one thread, every row computed: by the fast engine in batches and
+//! What an entity's scores cost, one thread, every row computed: by the fast engine in batches and
 //! alone, by the other engines, and against what the machine's registers could do.
 
-use crate::bench_compile::{compile, dense, random_rows};
-use crate::bench_stream::median;
-use crate::demo::embedded_model;
-use crate::terminal::{thousands, with_progress};
-use anyhow::Context;
-use boolshap::circuit::{Circuit, NamedCircuit, paper_form};
+use crate::compile_times::{compile, dense, random_rows};
+use crate::embedded_model;
+use crate::stream_times::median;
+use boolshap::circuit::{Circuit, paper_form};
 use boolshap::data::Bits;
 use boolshap::diagram::DirectOptions;
-use boolshap::explain::{BruteForce, Distribution, FastEngine, Labels, OpenBox, USEFUL_OPERATIONS, multiply_add_rate};
-use boolshap::lit::Watch;
+use boolshap::explain::{BruteForce, FastEngine, Labels, OpenBox, Probabilities, USEFUL_OPERATIONS, multiply_add_rate};
+use boolshap::lit::{Watch, thousands};
+use boolshap::workflow::load_circuit;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
@@ -42,19 +41,19 @@ pub(crate) struct ShapTimes {
 }
 
 impl ShapTimes {
-    pub(crate) fn measure(circuit: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn measure(circuit: Option<&Path>, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let circuit = match circuit {
-            Some(path) => NamedCircuit::load(path).with_context(|| path.display().to_string())?.circuit,
-            None => compile(&embedded_model()?.network, &DirectOptions::default(), &Watch::unlimited())?.1,
+            Some(path) => load_circuit(path)?.circuit,
+            None => compile(&embedded_model()?.network, &DirectOptions::default(), &watch.silent())?.1.into(),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-        with_progress("measuring", |watch| pool.install(|| Self::measure_one(&circuit, watch)))
+        pool.install(|| Self::measure_one(&circuit, watch))
     }
 
     fn measure_one(circuit: &Circuit, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let features = circuit.variables();
         let entities = if features <= MAX_ALL { all_rows(features) } else { random_rows(features, 1 << 12) };
-        let uniform = Distribution::uniform(features);
+        let uniform = Probabilities::uniform(features);
         let engine = FastEngine::new(circuit)?.merge_rows(false);
         let few: Vec<Vec<bool>> = (0..FEW.min(entities.rows())).map(|row| entities.row(row)).collect();
         let single: Vec<Bits> = few.iter().map(|row| one_row(row)).collect();
@@ -72,9 +71,9 @@ impl ShapTimes {
                 anyhow::ensure!(done == rows, "{done} of {rows} rows were explained");
                 Ok(())
             };
-            measured(0, entities.rows(), &mut || Ok(engine.explain(&entities, &uniform, &quiet)?.rows()))?;
+            measured(0, entities.rows(), &mut || Ok(engine.explain(&entities, &uniform, &quiet)?.len()))?;
             measured(1, FEW.min(single.len()), &mut || {
-                single.iter().try_fold(0, |done, row| Ok(done + engine.explain(row, &uniform, &quiet)?.rows()))
+                single.iter().try_fold(0, |done, row| Ok(done + engine.explain(row, &uniform, &quiet)?.len()))
             })?;
             measured(2, few.len(), &mut || Ok(open_box.explain(&few, &uniform, &quiet)?.len()))?;
             if let Some(labels) = &labels {
@@ -151,7 +150,7 @@ impl ShapTimes {
 fn rate_of(inputs: usize, rows: usize, watch: &Watch<'_>) -> anyhow::Result<(usize, f64, f64)> {
     let (_, circuit) = compile(&dense(inputs, inputs)?, &DirectOptions::default(), watch)?;
     let engine = FastEngine::new(&circuit)?.merge_rows(false);
-    let (rows, uniform) = (random_rows(inputs, rows), Distribution::uniform(inputs));
+    let (rows, uniform) = (random_rows(inputs, rows), Probabilities::uniform(inputs));
     let mut times = Vec::new();
     for _ in 0..3 {
         let start = Instant::now();

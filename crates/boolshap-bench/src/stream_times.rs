@@ -1,18 +1,19 @@
-//! `boolshap bench stream`: explaining a long raw table, CSV to CSV, beside reading it and writing the finished scores
+//! Explaining a long raw table, CSV to CSV, beside reading it and writing the finished scores
 //! with the same reader and the same writer, which nobody can do without.
 //!
 //! The rows are like those of the housing data: each has the bits of one of its rows, drawn as often as they occur there,
 //! and raw values on the right sides of the thresholds.
 
-use crate::demo::{embedded_model, embedded_rows};
-use crate::terminal::{thousands, with_progress};
+use crate::{embedded_model, embedded_rows};
 use anyhow::{Context, ensure};
 use boolshap::circuit::lower_obdd;
-use boolshap::data::{Binariser, CHUNK_ROWS, Code, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile};
-use boolshap::data::{ScoreRows, ScoreSink, Seeded, SpareFolder, Tally, WholeFile, quote_csv};
+use boolshap::data::{
+    Binariser, Bits, CHUNK_ROWS, Code, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile,
+};
+use boolshap::data::{ScoreSink, Scores, Seeded, SpareFolder, Tally, WholeFile, quote_csv};
 use boolshap::diagram::{DirectOptions, compile_direct};
-use boolshap::explain::{Distribution, FastEngine, Scorer, Streamed, explain_stream};
-use boolshap::lit::Watch;
+use boolshap::explain::{FastEngine, Probabilities, Streamed, explain_stream};
+use boolshap::lit::{Watch, thousands};
 use boolshap::model::Label;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -37,9 +38,9 @@ pub(crate) struct StreamTimes {
 }
 
 impl StreamTimes {
-    pub(crate) fn measure(rows: u64) -> anyhow::Result<Self> {
+    pub(crate) fn measure(rows: u64, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let folder = SpareFolder::new()?;
-        with_progress("measuring", |watch| Self::measure_in(folder.path(), rows, watch))
+        Self::measure_in(folder.path(), rows, watch)
     }
 
     fn measure_in(folder: &Path, rows: u64, watch: &Watch<'_>) -> anyhow::Result<Self> {
@@ -48,11 +49,11 @@ impl StreamTimes {
         let label = Label::of_class(&model.network, 1)?;
         let circuit = lower_obdd(&compile_direct(&label, &DirectOptions::default(), &watch.silent())?.diagram)?;
         let engine = FastEngine::new(&circuit)?;
-        let uniform = Distribution::uniform(circuit.variables());
-        let score: &Scorer<'_> = &|rows, watch| Ok(engine.explain(rows, &uniform, watch)?.into());
+        let uniform = Probabilities::uniform(circuit.variables());
+        let score = |rows: &Bits, watch: &Watch<'_>| engine.explain(rows, &uniform, watch);
 
         let (input, output) = (folder.join("rows.csv"), folder.join("scores.csv"));
-        let (training, testing) = embedded_rows(&model.features)?;
+        let (training, testing) = embedded_rows(model.features.len())?;
         write_rows(&input, binariser, &[training, testing], rows, watch)?;
         let open = || Entities::open(&input, &model.features, Some(binariser), Reading::Raw);
         let columns = ScoreColumns::of_scores(&model.features, false);
@@ -74,7 +75,7 @@ impl StreamTimes {
         measured(0, to_file)?;
         // Before anything else takes memory.
         let peak_bytes = peak_memory();
-        let mut finished = Finished { learned: ScoreRows::of_floats(columns.numbers.len() - 1), numbers: Vec::new() };
+        let mut finished = Finished { learned: Scores::empty(columns.numbers.len() - 1, false), numbers: Vec::new() };
         explain(&mut finished)?;
         for round in 0..ROUNDS as u64 {
             watch.step(round, ROUNDS as u64)?;
@@ -149,7 +150,7 @@ impl StreamTimes {
 
 /// A table of scores in memory: the distinct rows, and the number of each row.
 struct Finished {
-    learned: ScoreRows,
+    learned: Scores,
     numbers: Vec<u32>,
 }
 
@@ -163,7 +164,7 @@ impl Finished {
         for numbers in self.numbers.chunks(CHUNK_ROWS) {
             if anew {
                 file.forget();
-                file.learn(&self.learned.select(numbers));
+                file.learn(&self.learned.clone().select(numbers));
                 file.write(&count[..numbers.len()], &[])?;
             } else {
                 file.write(numbers, &[])?;
@@ -174,7 +175,7 @@ impl Finished {
 }
 
 impl ScoreSink for Finished {
-    fn learn(&mut self, rows: &ScoreRows) {
+    fn learn(&mut self, rows: &Scores) {
         self.learned.append(rows.clone());
     }
 
@@ -285,7 +286,7 @@ fn raw_value(code: &Code, bits: &[bool], chance: &mut Seeded) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use boolshap::data::{Bits, CodedColumn};
+    use boolshap::data::CodedColumn;
 
     #[test]
     fn raw_values_become_the_bits_that_they_were_made_from() {

@@ -1,14 +1,13 @@
-//! `boolshap bench compile`: how compiling grows with the inputs and with the hidden layer, from a network in memory to a
+//! How compiling grows with the inputs and with the hidden layer, from a network in memory to a
 //! circuit in memory, beside evaluating the network on all its inputs.
 
-use crate::bench_stream::{median, peak_memory};
-use crate::terminal::{thousands, with_progress};
+use crate::stream_times::{median, peak_memory};
 use anyhow::ensure;
 use boolshap::circuit::{Circuit, lower_obdd};
 use boolshap::data::{Bits, Seeded};
 use boolshap::diagram::{Direct, DirectOptions, Route, compile_direct};
-use boolshap::explain::{Distribution, FastEngine};
-use boolshap::lit::{Var, Watch};
+use boolshap::explain::{FastEngine, Probabilities};
+use boolshap::lit::{Var, Watch, thousands};
 use boolshap::model::{AllInputs, Gate, Label, Network, Output};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -91,24 +90,22 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 }
 
 impl CompileTimes {
-    pub(crate) fn measure(max_inputs: usize) -> anyhow::Result<Self> {
-        with_progress("measuring", |watch| {
-            let sizes: Vec<usize> = INPUTS.into_iter().filter(|&inputs| inputs <= max_inputs).collect();
-            let wide: Vec<usize> = WIDE.into_iter().filter(|_| max_inputs >= WIDE[0]).collect();
-            let steps = (sizes.len() + wide.len() * WIDTHS.len()) as u64;
-            let mut times = CompileTimes { square: Vec::new(), wide: Vec::new() };
-            for inputs in sizes {
-                watch.step(times.square.len() as u64, steps)?;
-                times.square.push(Square::measure(inputs, &watch.silent())?);
+    pub(crate) fn measure(max_inputs: usize, watch: &Watch<'_>) -> anyhow::Result<Self> {
+        let sizes: Vec<usize> = INPUTS.into_iter().filter(|&inputs| inputs <= max_inputs).collect();
+        let wide: Vec<usize> = WIDE.into_iter().filter(|_| max_inputs >= WIDE[0]).collect();
+        let steps = (sizes.len() + wide.len() * WIDTHS.len()) as u64;
+        let mut times = CompileTimes { square: Vec::new(), wide: Vec::new() };
+        for inputs in sizes {
+            watch.step(times.square.len() as u64, steps)?;
+            times.square.push(Square::measure(inputs, &watch.silent())?);
+        }
+        for inputs in wide {
+            for hidden in WIDTHS {
+                watch.step((times.square.len() + times.wide.len()) as u64, steps)?;
+                times.wide.push(Wide::measure(inputs, hidden, &watch.silent())?);
             }
-            for inputs in wide {
-                for hidden in WIDTHS {
-                    watch.step((times.square.len() + times.wide.len()) as u64, steps)?;
-                    times.wide.push(Wide::measure(inputs, hidden, &watch.silent())?);
-                }
-            }
-            Ok(times)
-        })
+        }
+        Ok(times)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -232,9 +229,9 @@ impl Wide {
                 let engine = FastEngine::new(&circuit)?.merge_rows(false);
                 // As many rows as take about a second, in whole blocks of lanes.
                 let rows = random_rows(inputs, (WORK / engine.nodes().max(1)).clamp(8, 256));
-                let uniform = Distribution::uniform(inputs);
+                let uniform = Probabilities::uniform(inputs);
                 let (table, explained) = timed(|| engine.explain(&rows, &uniform, watch));
-                Ok((route, seconds, circuit.stored_nodes(), (table?.rows() * inputs) as f64 / explained))
+                Ok((route, seconds, circuit.stored_nodes(), (table?.len() * inputs) as f64 / explained))
             }
         };
         Ok(Wide { inputs, hidden, outcome })

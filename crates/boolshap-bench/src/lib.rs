@@ -1,0 +1,63 @@
+//! The measurements of the README, by name, and the paper's experiment on what the program carries with it.
+//!
+//! Each measurement is a table to read and a JSON object, and compares with a peer or a physical limit in the same run.
+
+mod compile_times;
+mod embedded;
+mod experiment;
+mod mode_times;
+mod shap_times;
+mod stream_times;
+
+pub use embedded::{embedded_model, embedded_rows};
+pub use experiment::{Experiment, in_units};
+
+use boolshap::lit::Watch;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub enum Bench {
+    /// From networks to circuits: growth with the inputs and the hidden layer, beside evaluating all inputs.
+    Compile {
+        /// The most inputs of a network.
+        inputs: usize,
+    },
+    /// What an entity's scores cost, by engine, and against the machine's multiply-add rate.
+    Shap {
+        /// A circuit file to measure on instead of the embedded network's.
+        circuit: Option<PathBuf>,
+    },
+    /// What each meaning of a score costs: columns as players, background rows, interactions, fractions.
+    Modes,
+    /// Explaining a table of raw rows against reading it and writing the scores.
+    Stream {
+        /// How many rows to explain.
+        rows: u64,
+    },
+}
+
+impl Bench {
+    /// Measures; the result for programs and for people.
+    pub fn run(&self, watch: &Watch<'_>) -> anyhow::Result<(Value, String)> {
+        Ok(match self {
+            Bench::Compile { inputs } => {
+                let times = compile_times::CompileTimes::measure(*inputs, watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Shap { circuit } => {
+                let times = shap_times::ShapTimes::measure(circuit.as_deref(), watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Modes => {
+                let times = mode_times::ModeTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Stream { rows } => {
+                let times = stream_times::StreamTimes::measure(*rows, watch)?;
+                (times.json(), times.table())
+            }
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! What can be done about an error, as data: a command line says it with its flags, a Python package with its arguments.
+
+/// A way out of an error, named by what has to be given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// The sign of a latent weight of 0.
+    ZeroWeight,
+    /// The epsilon of batch normalisation.
+    BnEpsilon,
+    /// One class of the network, or all of them.
+    Class,
+    /// The number of variables.
+    Variables,
+    /// A higher limit of nodes.
+    Nodes,
+    /// Larger players: columns, or players of several features.
+    FewerPlayers,
+    /// The same, or a background instead of an empirical distribution.
+    FewerPlayersOrBackground,
+    /// Probabilities, where the circuit holds no marginals of training.
+    Probabilities,
+    /// That a column holds categories, or is to be ignored.
+    ColumnKind {
+        /// The column.
+        column: String,
+    },
+    /// An engine that computes in fractions.
+    ExactEngine,
+}

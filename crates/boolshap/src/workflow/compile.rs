@@ -1,0 +1,494 @@
+//! From a source to a circuit that can be used alone: a network, a formula, another compiler's circuit, a table or trees.
+//!
+//! Every decision of compiling is made here: which class or classes, which route, what is proved of somebody else's file,
+//! what the result says of itself. Settings that cannot work for a source are refused before work begins.
+
+use super::stages::Stages;
+use super::{ClassChoice, Error, prove, read_source::Loaded};
+use crate::circuit::{Circuit, Lowering, NamedCircuit, fan_in_two, lower_forest, lower_obdd, lower_sdd};
+use crate::circuit::{paper_form_within, smooth_within};
+use crate::data::Table;
+use crate::diagram::reduce_table;
+use crate::diagram::{CompileOptions, Compiled, Direct, DirectOptions, Route, compile_clauses, compile_direct};
+use crate::formula::Cnf;
+use crate::lit::{Lit, Remedy, Watch};
+use crate::model::{Forest, Label, Model};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Instant;
+
+/// The clauses of a network's formula at which encoding ends by default.
+pub const MAX_CLAUSES: usize = 1_000_000;
+/// The nodes at which smoothing ends by default.
+pub const MAX_SMOOTH_NODES: usize = 100_000_000;
+/// The nodes at which a forest ends by default.
+const MAX_FOREST_NODES: usize = 50_000_000;
+
+/// What to compile.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// A model file, a `.cnf`, a `.sdd` with its `.vtree` beside it, a `.nnf` or a `.ddnnf`.
+    File(&'a Path),
+    /// A network.
+    Model(&'a Model),
+    /// The class of every input: entry k is the input whose bit j is feature j.
+    Table {
+        /// The classes, 2^n of them.
+        values: &'a [u8],
+        /// The names of the n features.
+        features: &'a [String],
+        /// The names of the classes.
+        classes: &'a [String],
+    },
+    /// A tree or a forest.
+    Forest {
+        /// The trees.
+        forest: &'a Forest,
+        /// The names of the features.
+        features: &'a [String],
+        /// The names of the classes.
+        classes: &'a [String],
+    },
+}
+
+impl<'a> From<&'a Path> for Source<'a> {
+    fn from(path: &'a Path) -> Self {
+        Source::File(path)
+    }
+}
+
+impl<'a> From<&'a str> for Source<'a> {
+    fn from(path: &'a str) -> Self {
+        Source::File(Path::new(path))
+    }
+}
+
+impl<'a> From<&'a Model> for Source<'a> {
+    fn from(model: &'a Model) -> Self {
+        Source::Model(model)
+    }
+}
+
+/// How to get from a network to a circuit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Via {
+    /// The direct route that fits the network's shape, and the next one when it meets a limit.
+    #[default]
+    Auto,
+    /// The paper's path: CNF, SDD, circuit.
+    Cnf,
+    /// One direct route.
+    Direct(Route),
+}
+
+impl Via {
+    /// All of them by name.
+    pub const NAMES: [&'static str; 5] = ["auto", "cnf", "truth-table", "partial-sums", "apply"];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Via::Auto => "auto",
+            Via::Cnf => "cnf",
+            Via::Direct(route) => route.name(),
+        }
+    }
+
+    fn route(self) -> Option<Route> {
+        match self {
+            Via::Direct(route) => Some(route),
+            Via::Auto | Via::Cnf => None,
+        }
+    }
+}
+
+impl FromStr for Via {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let direct = [Route::TruthTable, Route::PartialSums, Route::Apply].map(Via::Direct);
+        let known = [Via::Auto, Via::Cnf].into_iter().chain(direct);
+        known
+            .into_iter()
+            .find(|via| via.name() == name)
+            .ok_or_else(|| Error::setting("via", format!("'{name}' is not one of {}", Via::NAMES.join(", "))))
+    }
+}
+
+/// The form of a circuit; both together are the paper's dDBCSFi(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Every or-gate's children mention the same variables.
+    pub smooth: bool,
+    /// Every gate has two children at most.
+    pub fan_in_2: bool,
+}
+
+impl Shape {
+    /// The paper counts elements as gates, so a circuit on its way there is not lowered into decisions first.
+    pub(super) fn lowering(self) -> Lowering {
+        if self.smooth && self.fan_in_2 { Lowering::Gates } else { Lowering::Decisions }
+    }
+
+    /// The circuit in this form; smoothing ends at the limit of nodes.
+    pub fn apply(self, circuit: &Circuit, max_nodes: Option<usize>, watch: &Watch<'_>) -> Result<Circuit, Error> {
+        let max_nodes = max_nodes.unwrap_or(MAX_SMOOTH_NODES);
+        Ok(match (self.smooth, self.fan_in_2) {
+            (true, true) => paper_form_within(circuit, max_nodes, watch)?,
+            (true, false) => smooth_within(circuit, max_nodes, watch)?,
+            (false, true) => fan_in_two(circuit)?,
+            (false, false) => circuit.compacted()?,
+        })
+    }
+}
+
+/// What to make of a source. The default makes the best circuit there is: of the second of two classes, or of each of
+/// several.
+#[derive(Debug, Clone, Default)]
+pub struct CompileRequest {
+    /// How to get from a network to a circuit.
+    pub via: Via,
+    /// "The answer is this class", or a circuit for each.
+    pub class: Option<ClassChoice>,
+    /// Names for the features, instead of the source's own or x1, x2, ...
+    pub features: Option<Vec<String>>,
+    /// The number of variables, where a file does not say it.
+    pub variables: Option<usize>,
+    /// The form of the circuit.
+    pub shape: Shape,
+    /// The clauses of a network's formula at which to stop.
+    pub max_clauses: Option<usize>,
+    /// The nodes at which to stop.
+    pub max_nodes: Option<usize>,
+    /// Whether to prove that the circuit is sound and equal to the source.
+    pub verify: bool,
+}
+
+/// A circuit, and how it came to be.
+#[derive(Debug, Clone)]
+pub struct Compilation {
+    /// The circuit with its names, ready to be explained or saved.
+    pub circuit: NamedCircuit,
+    /// The route, or the format that was read.
+    pub route: &'static str,
+    /// What each stage did.
+    pub stages: Stages,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Compilation {
+    /// Writes the circuit file, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.circuit.save(path.as_ref()).map_err(Error::file(path.as_ref()))
+    }
+
+    /// The same as one JSON object.
+    pub fn json(&self) -> Value {
+        let (nodes, edges, _) = self.circuit.circuit.graph_size();
+        let mut summary = json!({
+            "route": self.route, "nodes": nodes, "edges": edges, "seconds": self.seconds,
+            "stages": self.stages.totals(), "notes": self.notes,
+        });
+        self.stages.of_classes().into_iter().for_each(|classes| summary["classes"] = classes);
+        summary
+    }
+}
+
+/// Compiles a source.
+pub fn compile<'a>(source: impl Into<Source<'a>>, request: &CompileRequest) -> Result<Compilation, Error> {
+    compile_watched(source, request, &Watch::unlimited())
+}
+
+/// The same with limits of time and memory, a stop request, and progress.
+pub fn compile_watched<'a>(
+    source: impl Into<Source<'a>>,
+    request: &CompileRequest,
+    watch: &Watch<'_>,
+) -> Result<Compilation, Error> {
+    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), begin: Instant::now() };
+    let (route, circuit) = match source.into() {
+        Source::File(path) => work.of_file(path)?,
+        Source::Model(model) => work.of_model(model)?,
+        Source::Table { values, features, classes } => work.of_table(values, features, classes)?,
+        Source::Forest { forest, features, classes } => work.of_forest(forest, features, classes)?,
+    };
+    Ok(work.finish(route, circuit))
+}
+
+/// A compilation under way.
+pub(super) struct Work<'w> {
+    pub(super) request: &'w CompileRequest,
+    pub(super) watch: &'w Watch<'w>,
+    pub(super) stages: Stages,
+    notes: Vec<String>,
+    begin: Instant,
+}
+
+impl Work<'_> {
+    fn finish(self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
+        circuit.facts.route = Some(route.into());
+        circuit.facts.smooth = self.request.shape.smooth;
+        let seconds = self.begin.elapsed().as_secs_f64();
+        Compilation { circuit, route, stages: self.stages, notes: self.notes, seconds }
+    }
+
+    fn of_file(&mut self, path: &Path) -> Result<(&'static str, NamedCircuit), Error> {
+        let (route, circuit) = match Loaded::read(path, self)? {
+            Loaded::Model(model) => return self.of_model(&model),
+            Loaded::Formula(cnf) => ("cnf", self.of_cnf(&cnf)?),
+            Loaded::Circuit { format, circuit } => {
+                let begin = Instant::now();
+                (format, self.shaped(&circuit, begin)?)
+            }
+        };
+        let variables = circuit.variables();
+        let features = match &self.request.features {
+            None => Model::default_features(variables),
+            Some(names) => checked_names(names, variables)?,
+        };
+        let mut named = NamedCircuit::new(circuit, features)?;
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        named.provenance.insert("source".into(), json!(file));
+        Ok((route, named))
+    }
+
+    fn of_model(&mut self, model: &Model) -> Result<(&'static str, NamedCircuit), Error> {
+        let (request, classes) = (self.request, model.network.classes());
+        if request.max_clauses.is_some() && request.via != Via::Cnf {
+            return Err(Error::setting(
+                "max_clauses",
+                "is for networks by way of the CNF: no other route has a formula",
+            ));
+        }
+        let inputs = model.network.inputs();
+        if let Some(asked) = request.variables.filter(|&asked| asked != inputs) {
+            return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
+        }
+        let chosen = chosen_class(request.class.as_ref(), classes, &model.class_names())?;
+        let renamed = self.renamed(model)?;
+        let model = renamed.as_ref().unwrap_or(model);
+        match chosen {
+            Some(class) => {
+                let (route, circuit, verified) = self.of_class(model, class)?;
+                let mut named = NamedCircuit::of_model(circuit, model)?;
+                named.facts.class = request.class.is_some().then_some(class);
+                named.facts.verified = verified;
+                Ok((route, named))
+            }
+            None => {
+                let (mut circuits, mut route, mut verified) = (Vec::new(), "", None);
+                for class in 0..classes {
+                    self.stages.class = class;
+                    let circuit;
+                    (route, circuit, verified) = self.of_class(model, class)?;
+                    circuits.push(circuit);
+                }
+                let mut named = NamedCircuit::of_classes(&circuits, model)?;
+                named.facts.verified = verified;
+                Ok((route, named))
+            }
+        }
+    }
+
+    /// The model under the names asked for; how raw columns become bits is lost with the names of the bits.
+    fn renamed(&mut self, model: &Model) -> Result<Option<Model>, Error> {
+        let Some(names) = self.request.features.as_ref().filter(|names| **names != model.features) else {
+            return Ok(None);
+        };
+        let features = checked_names(names, model.network.inputs())?;
+        if model.binariser.is_some() {
+            self.notes.push("with other names for the features, raw values cannot be read any more".into());
+        }
+        Ok(Some(Model { features, binariser: None, ..model.clone() }))
+    }
+
+    /// The circuit of one class, by which route, and by which method it was proved.
+    fn of_class(&mut self, model: &Model, class: usize) -> Result<(&'static str, Circuit, Option<String>), Error> {
+        let (route, circuit) = match self.request.via {
+            Via::Cnf => ("cnf", self.by_formula(model, class)?),
+            via => self.directly(model, class, via)?,
+        };
+        if !self.request.verify {
+            return Ok((route, circuit, None));
+        }
+        let begin = Instant::now();
+        let method = prove(model, class, &circuit, self.request.shape.smooth, self.watch)?.name();
+        self.stages.add("verify", begin, json!({"method": method}));
+        Ok((route, circuit, Some(method.into())))
+    }
+
+    #[cfg(feature = "sat")]
+    fn by_formula(&mut self, model: &Model, class: usize) -> Result<Circuit, Error> {
+        let begin = Instant::now();
+        let max_clauses = self.request.max_clauses.unwrap_or(MAX_CLAUSES);
+        let cnf = crate::formula::encode_network(&model.network, class, max_clauses, self.watch)?;
+        self.stages.add("cnf", begin, json!({"clauses": cnf.len(), "literals": cnf.literals()}));
+        self.of_cnf(&cnf)
+    }
+
+    #[cfg(not(feature = "sat"))]
+    fn by_formula(&mut self, _: &Model, _: usize) -> Result<Circuit, Error> {
+        Err(crate::query::QueryError::NoSolver.into())
+    }
+
+    /// A network without a formula on the way.
+    fn directly(&mut self, model: &Model, class: usize, via: Via) -> Result<(&'static str, Circuit), Error> {
+        let begin = Instant::now();
+        let label = Label::of_class(&model.network, class)?;
+        let mut options = DirectOptions { route: via.route(), ..DirectOptions::default() };
+        options.max_nodes = self.request.max_nodes.unwrap_or(options.max_nodes);
+        let Direct { diagram, route, reason, orders, abandoned } = compile_direct(&label, &options, self.watch)?;
+        let abandoned: Vec<String> = abandoned.iter().map(|(route, error)| format!("{route}: {error}")).collect();
+        self.notes.extend(abandoned.iter().map(|why| format!("a route was given up: {why}")));
+        if via == Via::Auto {
+            self.notes.push(format!("route {route}: {reason}"));
+        }
+        let facts = json!({"nodes": diagram.len(), "orders": orders, "reason": reason, "abandoned": abandoned});
+        self.stages.add("diagram", begin, facts);
+        let begin = Instant::now();
+        let circuit = lower_obdd(&diagram)?;
+        drop(diagram);
+        Ok((route.name(), self.shaped(&circuit, begin)?))
+    }
+
+    /// Steps (b) and (c) of the paper.
+    pub(super) fn of_cnf(&mut self, cnf: &Cnf) -> Result<Circuit, Error> {
+        let begin = Instant::now();
+        let compiled = compile_cnf(cnf, self.request.max_nodes, self.watch)?;
+        let (manager, root) = (&compiled.manager, compiled.root);
+        let facts = json!({"size": manager.size(root), "decision_nodes": manager.decision_nodes(root)});
+        self.stages.add("sdd", begin, facts);
+        let begin = Instant::now();
+        let circuit = lower_sdd(manager, root, self.request.shape.lowering())?;
+        self.shaped(&circuit, begin)
+    }
+
+    /// The form asked for, within the limit of nodes.
+    fn shaped(&mut self, circuit: &Circuit, begin: Instant) -> Result<Circuit, Error> {
+        let max_nodes = self.request.max_nodes;
+        let circuit = self.request.shape.apply(circuit, max_nodes, self.watch)?;
+        self.stages.add("circuit", begin, json!({"nodes": circuit.graph_size().0}));
+        match (circuit.stored_nodes(), max_nodes) {
+            (nodes, Some(limit)) if nodes > limit => {
+                Err(Error::Limit { message: format!("the circuit has {nodes} nodes, more than the limit of {limit}") })
+            }
+            _ => Ok(circuit),
+        }
+    }
+
+    fn of_table(
+        &mut self,
+        values: &[u8],
+        features: &[String],
+        classes: &[String],
+    ) -> Result<(&'static str, NamedCircuit), Error> {
+        let variables = features.len();
+        if variables > 32 || values.len() != 1 << variables {
+            let found = values.len();
+            return Err(Error::input(format!("a table of {variables} features has 2^{variables} values, not {found}")));
+        }
+        if let Some(value) = values.iter().find(|&&value| usize::from(value) >= classes.len()) {
+            return Err(Error::input(format!("the value {value} is not one of the {} classes", classes.len())));
+        }
+        let of_class = |work: &mut Self, class: usize| -> Result<Circuit, Error> {
+            let begin = Instant::now();
+            let bit = |(bit, &value): (usize, &u8)| u64::from(usize::from(value) == class) << bit;
+            let word = |chunk: &[u8]| chunk.iter().enumerate().map(bit).fold(0, |word, bit| word | bit);
+            let words = values.chunks(64).map(word).collect();
+            let diagram = reduce_table(variables, words, usize::MAX, work.watch)?;
+            work.shaped(&lower_obdd(&diagram)?, begin)
+        };
+        let chosen = chosen_class(self.request.class.as_ref(), classes.len(), classes)?;
+        let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
+        let circuits = asked.iter().map(|&class| of_class(self, class)).collect::<Result<Vec<_>, _>>()?;
+        Ok(("truth-table", self.of_arrays(chosen, circuits, features, classes)?))
+    }
+
+    fn of_forest(
+        &mut self,
+        forest: &Forest,
+        features: &[String],
+        classes: &[String],
+    ) -> Result<(&'static str, NamedCircuit), Error> {
+        let chosen = chosen_class(self.request.class.as_ref(), classes.len(), classes)?;
+        let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
+        let max_nodes = self.request.max_nodes.unwrap_or(MAX_FOREST_NODES);
+        let circuits = lower_forest(forest, &asked, max_nodes, self.watch)?;
+        Ok(("trees", self.of_arrays(chosen, circuits, features, classes)?))
+    }
+
+    /// A circuit of arrays, whose classes have names.
+    fn of_arrays(
+        &self,
+        chosen: Option<usize>,
+        circuits: Vec<Circuit>,
+        features: &[String],
+        classes: &[String],
+    ) -> Result<NamedCircuit, Error> {
+        match (chosen, &circuits[..]) {
+            (Some(class), [only]) => {
+                let mut named = NamedCircuit::new(only, features.to_vec())?;
+                named.provenance.insert("classes".into(), json!(classes));
+                named.facts.class = self.request.class.is_some().then_some(class);
+                Ok(named)
+            }
+            _ => Ok(NamedCircuit::join(&circuits, features.to_vec(), classes.to_vec())?),
+        }
+    }
+}
+
+/// The class meant: the one asked for, the second of two, or nothing for each of several.
+pub(super) fn chosen_class(
+    asked: Option<&ClassChoice>,
+    classes: usize,
+    names: &[String],
+) -> Result<Option<usize>, Error> {
+    match asked {
+        None if classes == 2 => Ok(Some(1)),
+        None => Ok(None),
+        Some(ClassChoice::Each) => Ok(None),
+        Some(ClassChoice::Predicted) => {
+            Err(Error::setting("class", "'predicted' is for explaining, not for compiling"))
+        }
+        Some(one) => one.number(classes, names).map(Some),
+    }
+}
+
+/// One class of a network, where only one can be used.
+pub(super) fn one_class(asked: Option<&ClassChoice>, model: &Model) -> Result<usize, Error> {
+    let classes = model.network.classes();
+    chosen_class(asked, classes, &model.class_names())?.ok_or_else(|| {
+        let message = format!("must name one class here: the network has {classes}");
+        Error::setting("class", message).with_remedy(Remedy::Class)
+    })
+}
+
+/// A formula as an SDD.
+pub(super) fn compile_cnf(cnf: &Cnf, max_nodes: Option<usize>, watch: &Watch<'_>) -> Result<Compiled, Error> {
+    let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
+    let mut options = CompileOptions::default();
+    options.max_nodes = max_nodes.unwrap_or(options.max_nodes);
+    Ok(compile_clauses(cnf.variables(), clauses.iter().map(Vec::as_slice), &options, watch)?)
+}
+
+/// Names for this many features, no two the same.
+fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error> {
+    if names.len() != features {
+        return Err(Error::setting("features", format!("gives {} names for {features} features", names.len())));
+    }
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::setting("features", format!("gives the name '{}' twice", pair[0]))),
+        None => Ok(names.to_vec()),
+    }
+}
+
+/// The names in a table's header.
+pub fn names_in_header(path: &Path) -> Result<Vec<String>, Error> {
+    Ok(Table::open(path)?.columns().to_vec())
+}

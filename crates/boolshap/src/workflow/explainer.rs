@@ -1,0 +1,399 @@
+//! A circuit and a request, made ready for any number of rows.
+//!
+//! An explainer holds one game for each class and builds the engines of a game when they are first asked for, so that one
+//! explainer serves a file of a million rows, a server's requests and an array alike. What is asked of it can be another
+//! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
+
+use super::{ClassChoice, EngineName, Error, MAX_SMOOTH_NODES, Predictor, Request};
+use crate::circuit::{Circuit, NamedCircuit};
+use crate::data::{Bits, Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores};
+use crate::explain::explain_stream;
+use crate::explain::{
+    Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
+};
+use crate::lit::Watch;
+use arrow_schema::FieldRef;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// Exact scores of rows.
+///
+/// ```
+/// use boolshap::{CompileRequest, Explainer, Model, Request};
+/// let model = Model::from_json(r#"{"format": "boolshap model", "version": 1, "features": ["rain", "wind", "roof"],
+///     "classes": null, "schema": null, "marginals": null, "hidden": [],
+///     "output": {"step": {"weights": "++-", "need": "2"}}, "provenance": {}}"#)?;
+/// let compiled = boolshap::compile(&model, &CompileRequest::default())?;
+/// let scores = Explainer::new(&compiled.circuit, &Request::default())?.explain_row(&[true, true, false])?;
+/// assert_eq!((scores.prediction(0), scores.base_value(0)), (1, 0.5));
+/// assert!(scores.scores(0).iter().all(|score| (score - 1.0 / 6.0).abs() < 1e-15));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Explainer {
+    circuit: Arc<NamedCircuit>,
+    /// Of each class, or of the only label.
+    labels: Vec<Arc<Circuit>>,
+    outputs: Vec<Output>,
+    players: Players,
+    distribution: Distribution,
+    request: Request,
+    ask: Ask,
+}
+
+/// Which of the classes of a circuit are explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The only label of a circuit without classes.
+    Label,
+    /// One class.
+    Class(usize),
+    /// Each class.
+    Each,
+    /// For each row the class predicted for it.
+    Predicted,
+}
+
+impl Scope {
+    /// Its name, for a circuit of several classes.
+    pub fn name(self) -> Option<String> {
+        match self {
+            Scope::Label => None,
+            Scope::Class(class) => Some(class.to_string()),
+            Scope::Each => Some("each".into()),
+            Scope::Predicted => Some("predicted".into()),
+        }
+    }
+}
+
+/// What is asked of an explainer for some rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// Which classes.
+    pub scope: Scope,
+    /// Which value of the game.
+    pub index: Index,
+    /// Whether in fractions.
+    pub exact: bool,
+}
+
+/// One label's game, and the engines made of it so far.
+#[derive(Default)]
+struct Output {
+    game: OnceLock<Game>,
+    floats: OnceLock<FloatGame>,
+    fractions: OnceLock<ExactGame>,
+    reference: OnceLock<Reference>,
+}
+
+/// A table that was explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many of them are distinct; nothing if there were more than are counted.
+    pub distinct_rows: Option<u64>,
+    /// The mean of the absolute numbers of all rows; nothing without rows.
+    pub means: Option<Means>,
+}
+
+impl Explainer {
+    /// Makes a circuit ready for a request.
+    pub fn new(circuit: &NamedCircuit, request: &Request) -> Result<Self, Error> {
+        Self::prepare(Arc::new(circuit.clone()), request, &Watch::unlimited())
+    }
+
+    /// The same with limits of time and memory and a stop request, for a circuit that is shared.
+    pub fn prepare(circuit: Arc<NamedCircuit>, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
+        request.check()?;
+        let scope = scope_of(request.class.as_ref(), &circuit)?;
+        let players = request.players(&circuit)?;
+        let distribution = request.distribution(&circuit, &players)?;
+        let explainer = Self::of_parts(circuit, players, distribution, request)?;
+        let ask = Ask { scope, ..explainer.ask };
+        explainer.each_output(ask, |output| explainer.engine(output, ask, watch).map(drop))?;
+        Ok(Explainer { ask, ..explainer })
+    }
+
+    /// With players and a distribution that were resolved before.
+    pub(super) fn of_parts(
+        circuit: Arc<NamedCircuit>,
+        players: Players,
+        distribution: Distribution,
+        request: &Request,
+    ) -> Result<Self, Error> {
+        let labels = circuit.labels()?;
+        let outputs = labels.iter().map(|_| Output::default()).collect();
+        let scope = scope_of(None, &circuit)?;
+        let ask = Ask { scope, index: request.index, exact: request.exact };
+        Ok(Explainer { circuit, labels, outputs, players, distribution, request: request.clone(), ask })
+    }
+
+    /// The circuit that is explained.
+    pub fn circuit(&self) -> &Arc<NamedCircuit> {
+        &self.circuit
+    }
+
+    /// The circuit of one label.
+    pub fn label(&self, class: Option<usize>) -> &Arc<Circuit> {
+        &self.labels[class.unwrap_or(0)]
+    }
+
+    /// Who plays.
+    pub fn players(&self) -> &Players {
+        &self.players
+    }
+
+    /// What fills in absent features.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// What was requested.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// What is asked if nothing else is.
+    pub fn ask(&self) -> Ask {
+        self.ask
+    }
+
+    /// The scope of a choice of classes.
+    pub fn scope(&self, class: Option<&ClassChoice>) -> Result<Scope, Error> {
+        scope_of(class, &self.circuit)
+    }
+
+    /// The scores of one row.
+    pub fn explain_row(&self, row: &[bool]) -> Result<Scores, Error> {
+        let expected = self.circuit.features.len();
+        if row.len() != expected {
+            return Err(ExplainError::EntityLength { entity: 0, expected, found: row.len() }.into());
+        }
+        let mut rows = Bits::new(row.len());
+        rows.push(row);
+        self.explain(&rows, &Watch::unlimited())
+    }
+
+    /// The scores of rows, as requested.
+    pub fn explain(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Scores, Error> {
+        self.explain_as(rows, self.ask, watch)
+    }
+
+    /// The scores of rows, as asked now. With [`Scope::Each`] those of the classes are side by side.
+    pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        match ask.scope {
+            Scope::Label => self.one(0, rows, ask, watch),
+            Scope::Class(class) => self.one(class, rows, ask, watch),
+            Scope::Each => {
+                let tables = self.explain_each(rows, ask, &watch.silent())?;
+                Ok(Scores::side_by_side(self.classes_of(rows, watch)?, &tables))
+            }
+            Scope::Predicted => self.predicted(rows, ask, watch),
+        }
+    }
+
+    /// The scores of each class of the scope, a table each.
+    pub fn explain_each(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Vec<Scores>, Error> {
+        let outputs = match ask.scope {
+            Scope::Class(class) => class..class + 1,
+            _ => 0..self.outputs.len(),
+        };
+        outputs.map(|output| self.one(output, rows, ask, watch)).collect()
+    }
+
+    fn one(&self, output: usize, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        Ok(self.engine(output, ask, &watch.silent())?.explain(rows, ask.index, watch)?)
+    }
+
+    /// The numbers of each row's own class.
+    fn predicted(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        let classes = self.classes_of(rows, watch)?;
+        let mut place_of = vec![0; rows.rows()];
+        let mut scored = Scores::empty(ask.index.width(self.players.len()), ask.exact);
+        for class in 0..self.outputs.len() {
+            let mine: Vec<usize> = (0..rows.rows()).filter(|&row| classes[row] as usize == class).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let first = scored.len() as u32;
+            mine.iter().zip(first..).for_each(|(&row, place)| place_of[row] = place);
+            let engine = self.engine(class, ask, &watch.silent())?;
+            let table = engine.explain(&rows.select(&mine), ask.index, &watch.silent());
+            let table = table.map_err(|error| error.with_entity(|entity| mine[entity]))?;
+            scored.append(table.with_prediction(class as u32));
+        }
+        Ok(scored.select(&place_of))
+    }
+
+    fn classes_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
+        Predictor::of_labels(&self.labels, true).classes(rows, watch)
+    }
+
+    /// Calls for each output that a scope needs.
+    fn each_output(&self, ask: Ask, mut prepare: impl FnMut(usize) -> Result<(), Error>) -> Result<(), Error> {
+        match ask.scope {
+            Scope::Label => prepare(0),
+            Scope::Class(class) => prepare(class),
+            Scope::Each | Scope::Predicted => (0..self.outputs.len()).try_for_each(prepare),
+        }
+    }
+
+    fn engine(&self, output: usize, ask: Ask, watch: &Watch<'_>) -> Result<&dyn Engine, Error> {
+        let (circuit, request, place) = (&self.labels[output], &self.request, &self.outputs[output]);
+        let in_rows = |error| request.in_rows(error);
+        match request.engine {
+            Some(EngineName::Paper) => Ok(once(&place.reference, || match &self.distribution {
+                Distribution::Product(given) => {
+                    Reference::paper(circuit, given.clone(), ask.exact, MAX_SMOOTH_NODES, watch).map_err(in_rows)
+                }
+                _ => Err(Error::setting("engine", "paper is for uniform and product distributions")),
+            })?),
+            Some(EngineName::BruteForce) => Ok(once(&place.reference, || {
+                let (players, distribution) = (self.players.clone(), self.distribution.clone());
+                Reference::brute_force(circuit, players, distribution, ask.index, ask.exact).map_err(in_rows)
+            })?),
+            _ if ask.exact => {
+                let game = self.game(output, watch)?;
+                Ok(once(&place.fractions, || Ok(ExactGame::new(game)?))?)
+            }
+            _ => Ok(self.floats(output, watch)?),
+        }
+    }
+
+    fn game(&self, output: usize, watch: &Watch<'_>) -> Result<&Game, Error> {
+        once(&self.outputs[output].game, || {
+            let (players, distribution) = (self.players.clone(), self.distribution.clone());
+            Game::new(self.labels[output].clone(), players, distribution, watch)
+                .map_err(|error| self.request.in_rows(error))
+        })
+    }
+
+    fn floats(&self, output: usize, watch: &Watch<'_>) -> Result<&FloatGame, Error> {
+        let game = self.game(output, watch)?;
+        once(&self.outputs[output].floats, || Ok(FloatGame::new(game)))
+    }
+
+    /// The expected label when nothing is known of a row, for each class of the scope.
+    pub fn base_values(&self, scope: Scope, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
+        let mut values = Vec::new();
+        self.each_output(Ask { scope, ..self.ask }, |output| {
+            values.push(self.floats(output, watch)?.base_value());
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// About how many nodes are visited for one row; nothing while a game is not ready, or where nobody knows.
+    pub fn visits(&self, ask: Ask) -> Option<u128> {
+        let of = |output: &Output| output.floats.get().map(|floats| floats.visits(ask.index));
+        match ask.scope {
+            _ if ask.exact => None,
+            Scope::Label => of(&self.outputs[0]),
+            Scope::Class(class) => of(&self.outputs[class]),
+            Scope::Each | Scope::Predicted => self.outputs.iter().map(of).sum(),
+        }
+    }
+
+    /// The columns of a result, behind these columns of the input.
+    pub fn columns(&self, kept: Vec<FieldRef>) -> Result<ScoreColumns, Error> {
+        let scope = self.ask.scope;
+        let mut columns = ScoreColumns {
+            kept,
+            about: self.request.about(scope.name().as_deref()),
+            ..ScoreColumns::of_scores(&self.ask.index.columns(self.players.names()), self.ask.exact)
+        };
+        if scope == Scope::Each {
+            let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
+            columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();
+        }
+        let reserved = |name: &&String| ["prediction", "base_value"].contains(&name.as_str());
+        if let Some(name) = columns.numbers[1..].iter().find(reserved) {
+            return Err(Error::input(format!("a player is called '{name}', like a column of the result")));
+        }
+        for (index, field) in columns.kept.iter().enumerate() {
+            let name = field.name();
+            if columns.results().any(|result| result == name) {
+                return Err(Error::setting(
+                    "keep",
+                    format!("names '{name}', but the result has such a column of its own"),
+                ));
+            }
+            if columns.kept[..index].iter().any(|other| other.name() == name) {
+                return Err(Error::setting("keep", format!("names the column '{name}' twice")));
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Opens a file of rows for this circuit.
+    pub fn open(&self, path: &Path) -> Result<Entities, Error> {
+        let circuit = &self.circuit;
+        Ok(Entities::open(path, &circuit.features, circuit.binariser.as_ref(), self.request.input)?)
+    }
+
+    /// Reads, explains and writes a table of any length in bounded memory.
+    pub fn explain_table(
+        &self,
+        entities: Entities,
+        sink: &mut dyn ScoreSink,
+        watch: &Watch<'_>,
+    ) -> Result<Explained, Error> {
+        let columns = self.columns(Vec::new())?;
+        let mut means = ScoreMeans::new(sink, columns.numbers.len(), self.ask.exact);
+        // The stream speaks the errors of its stage; what else can fail is kept aside.
+        let failed = OnceLock::new();
+        let score = |rows: &Bits, watch: &Watch<'_>| {
+            self.explain(rows, watch).map_err(|error| match error {
+                Error::Explain(error) => error,
+                Error::Stopped(stopped) => stopped.into(),
+                other => {
+                    let _ = failed.set(other);
+                    crate::lit::Stopped::Interrupted.into()
+                }
+            })
+        };
+        let streamed = explain_stream(entities, score, &mut means, watch);
+        let Streamed { rows, distinct_rows } = match failed.into_inner() {
+            Some(error) => return Err(error),
+            None => streamed?,
+        };
+        Ok(Explained { rows, distinct_rows, means: means.finish() })
+    }
+
+    /// Explains a file into a file, CSV or Parquet by its ending.
+    pub fn explain_file(&self, input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Explained, Error> {
+        let entities = self.open(input.as_ref())?;
+        let mut file = ScoreFile::create(output.as_ref(), &self.columns(Vec::new())?)?;
+        let explained = self.explain_table(entities, &mut file, &Watch::unlimited())?;
+        file.finish()?;
+        Ok(explained)
+    }
+
+    /// What the scores mean, as a line to read.
+    pub fn describe(&self) -> String {
+        self.request.describe(self.ask.scope.name().as_deref())
+    }
+}
+
+/// The scope of a choice for a circuit: the class predicted for each row by default.
+fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope, Error> {
+    let names: Vec<String> = circuit.classes.iter().map(|(name, _)| name.clone()).collect();
+    match class {
+        None if names.is_empty() => Ok(Scope::Label),
+        Some(_) if names.is_empty() => {
+            Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
+        }
+        None | Some(ClassChoice::Predicted) => Ok(Scope::Predicted),
+        Some(ClassChoice::Each) => Ok(Scope::Each),
+        Some(one) => one.number(names.len(), &names).map(Scope::Class),
+    }
+}
+
+/// The value of a cell, made when it is first asked for; of two that are made at once the first is kept.
+fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(made) = cell.get() {
+        return Ok(made);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}

@@ -1,0 +1,147 @@
+//! The games that can be chosen on one circuit: what a server offers, each prepared once, when it is first asked for.
+
+use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom};
+use crate::circuit::NamedCircuit;
+use crate::data::Bits;
+use crate::explain::{Distribution, Players};
+use crate::lit::Watch;
+use std::sync::{Arc, OnceLock};
+
+/// Distributions and players to choose from; the first of each were requested.
+pub struct Menu {
+    circuit: Arc<NamedCircuit>,
+    distributions: Vec<Offer>,
+    players: Vec<Players>,
+    explainers: Vec<OnceLock<Explainer>>,
+}
+
+/// A distribution that can be chosen by its name.
+pub struct Offer {
+    /// Its name in requests.
+    pub name: String,
+    /// What it is, for people.
+    pub words: String,
+    request: Request,
+    distribution: Distribution,
+}
+
+/// One of the games on a menu.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The position of its distribution.
+    pub distribution: usize,
+    /// The position of its players.
+    pub players: usize,
+}
+
+impl Menu {
+    /// The requested game first, then those that the circuit and these rows offer. The first one is prepared.
+    pub fn new(
+        circuit: Arc<NamedCircuit>,
+        request: &Request,
+        rows: Option<&Bits>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        request.check()?;
+        let players = players_of(&circuit, request)?;
+        let offer = |distribution: DistributionFrom, words: &str| -> Result<Offer, Error> {
+            let request = Request { distribution, ..request.clone() };
+            let distribution = request.distribution(&circuit, &players[0])?;
+            Ok(Offer { name: request.distribution.name(), words: words.into(), request, distribution })
+        };
+        let name = request.distribution.name();
+        let (uniform, product) = ("uniform: every value equally often", "product: as often as in training");
+        let words = match name.as_str() {
+            "uniform" => uniform,
+            "product" => product,
+            other => other,
+        };
+        let mut distributions = vec![offer(request.distribution.clone(), words)?];
+        // A constraint cannot be left aside without saying so.
+        if request.constraint.is_none() {
+            if name != "uniform" {
+                distributions.push(offer(DistributionFrom::Uniform, uniform)?);
+            }
+            if name != "product" && circuit.marginals.as_ref().is_some_and(|marginals| marginals.rows > 0) {
+                distributions.push(offer(DistributionFrom::Marginals, product)?);
+            }
+            if let Some(rows) = rows.filter(|rows| rows.rows() > 0) {
+                let rows = || RowsFrom::Bits(rows.clone());
+                let background = "background: the rows, whatever is known";
+                distributions.push(offer(DistributionFrom::Background(rows()), background)?);
+                let empirical = "empirical: the rows that agree with what is known";
+                distributions.push(offer(DistributionFrom::Empirical(rows()), empirical)?);
+            }
+        }
+        let explainers = (0..distributions.len() * players.len()).map(|_| OnceLock::new()).collect();
+        let menu = Menu { circuit, distributions, players, explainers };
+        let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
+        first.base_values(first.ask().scope, watch)?;
+        Ok(menu)
+    }
+
+    /// The circuit.
+    pub fn circuit(&self) -> &Arc<NamedCircuit> {
+        &self.circuit
+    }
+
+    /// The distributions, the first of them by default.
+    pub fn distributions(&self) -> &[Offer] {
+        &self.distributions
+    }
+
+    /// The players, the first of them by default.
+    pub fn players(&self) -> &[Players] {
+        &self.players
+    }
+
+    /// The game of these names; of what is not given, the first.
+    pub fn choose(&self, distribution: Option<&str>, players: Option<&str>) -> Result<Choice, Error> {
+        fn find(setting: &'static str, names: Vec<&str>, wanted: Option<&str>) -> Result<usize, Error> {
+            let Some(wanted) = wanted else { return Ok(0) };
+            let found = names.iter().position(|name| *name == wanted);
+            found.ok_or_else(|| Error::setting(setting, format!("'{wanted}' is not one of {}", names.join(", "))))
+        }
+        let names = self.distributions.iter().map(|offer| offer.name.as_str()).collect();
+        let distribution = find("distribution", names, distribution)?;
+        let players = find("players", self.players.iter().map(Players::kind).collect(), players)?;
+        Ok(Choice { distribution, players })
+    }
+
+    /// The explainer of a game.
+    pub fn explainer(&self, choice: Choice) -> Result<&Explainer, Error> {
+        let place = &self.explainers[choice.distribution * self.players.len() + choice.players];
+        if let Some(explainer) = place.get() {
+            return Ok(explainer);
+        }
+        let offer = &self.distributions[choice.distribution];
+        let (players, distribution) = (self.players[choice.players].clone(), offer.distribution.clone());
+        let made = Explainer::of_parts(self.circuit.clone(), players, distribution, &offer.request)?;
+        Ok(place.get_or_init(|| made))
+    }
+
+    /// One class by number or name; the first by default, nothing for a circuit of one label.
+    pub fn class(&self, class: Option<&ClassChoice>) -> Result<Option<usize>, Error> {
+        let names: Vec<String> = self.circuit.classes.iter().map(|(name, _)| name.clone()).collect();
+        match class {
+            None => Ok((!names.is_empty()).then_some(0)),
+            Some(_) if names.is_empty() => {
+                Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
+            }
+            Some(choice) => choice.number(names.len(), &names).map(Some),
+        }
+    }
+}
+
+/// Those requested, then features and columns, where they differ.
+fn players_of(circuit: &NamedCircuit, request: &Request) -> Result<Vec<Players>, Error> {
+    let mut all = vec![request.players(circuit)?];
+    for from in [PlayersFrom::Features, PlayersFrom::Columns] {
+        let other = Request { players: from, ..Request::default() }.players(circuit)?;
+        let is_new = all.iter().all(|known| known.kind() != other.kind());
+        if is_new && (other.kind() == "features" || other.names() != circuit.features) {
+            all.push(other);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,44 @@
+//! What a person does, from a wish to its result: train, import, compile, explain, predict, verify.
+//!
+//! The front door of the library. Command line, server and Python package parse nothing and decide nothing: they fill in a
+//! request, call one of these functions and show what comes back. Requests are parsed from text and described in words
+//! here, errors say what kind they are and what can be done, and long work takes a [`Watch`](crate::lit::Watch) where a
+//! caller has one.
+
+mod class_choice;
+mod compile;
+#[cfg(feature = "sat")]
+mod encode;
+mod error;
+mod explainer;
+mod import;
+mod menu;
+mod predict;
+mod read_source;
+mod request;
+mod resolve;
+mod stages;
+#[cfg(feature = "train")]
+mod train;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use class_choice::ClassChoice;
+pub use compile::{Compilation, CompileRequest, MAX_CLAUSES, MAX_SMOOTH_NODES, Shape, Source, Via};
+pub use compile::{compile, compile_watched, names_in_header};
+#[cfg(feature = "sat")]
+pub use encode::{Encoding, SddFiles, compile_sdd, encode};
+pub use error::{Error, ErrorKind};
+pub use explainer::{Ask, Explained, Explainer, Scope};
+pub use import::{ImportedModel, import};
+pub use menu::{Choice, Menu, Offer};
+pub use predict::{ModelOrCircuit, Predictor, load_circuit};
+pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
+pub use stages::Stages;
+#[cfg(feature = "train")]
+pub use train::{TrainRequest, Trained, train, train_watched};
+pub use verify::{Difference, Verification, VerifyRequest, verify, verify_watched};
+
+use verify::prove;

@@ -1,0 +1,123 @@
+//! The class of every row, by a model or by a circuit.
+
+use super::Error;
+use crate::circuit::{self, Circuit, NamedCircuit};
+use crate::data::{Binariser, Bits};
+use crate::lit::Watch;
+use crate::model::{self, Model};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model or circuit file, whichever it is.
+#[derive(Debug, Clone)]
+pub enum ModelOrCircuit {
+    /// A network.
+    Model(Box<Model>),
+    /// A circuit.
+    Circuit(Box<NamedCircuit>),
+}
+
+impl ModelOrCircuit {
+    /// Reads a file; its beginning says what it is.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        match NamedCircuit::recognises(path).map_err(Error::file(path))? {
+            true => Ok(ModelOrCircuit::Circuit(Box::new(load_circuit(path)?))),
+            false => Ok(ModelOrCircuit::Model(Box::new(Model::load(path)?))),
+        }
+    }
+
+    /// The names of the features.
+    pub fn features(&self) -> &[String] {
+        match self {
+            ModelOrCircuit::Model(model) => &model.features,
+            ModelOrCircuit::Circuit(named) => &named.features,
+        }
+    }
+
+    /// How raw rows become bits, if that is known.
+    pub fn binariser(&self) -> Option<&Binariser> {
+        match self {
+            ModelOrCircuit::Model(model) => model.binariser.as_ref(),
+            ModelOrCircuit::Circuit(named) => named.binariser.as_ref(),
+        }
+    }
+
+    /// What predicts.
+    pub fn predictor(&self) -> Result<Predictor<'_>, Error> {
+        match self {
+            ModelOrCircuit::Model(model) => Ok(Predictor::of_model(model)),
+            ModelOrCircuit::Circuit(named) => Predictor::of_circuit(named),
+        }
+    }
+}
+
+/// Reads a circuit file.
+pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
+    NamedCircuit::load(path).map_err(|error| Error::from(error).in_file(path))
+}
+
+/// Gives a word for each class, for 64 rows of which each feature has a word.
+type Words<'a> = Box<dyn FnMut(&[u64]) -> Result<Vec<u64>, Error> + 'a>;
+
+/// Predicts rows of bits: 0 or 1, or the number of the class.
+pub struct Predictor<'a>(Way<'a>);
+
+enum Way<'a> {
+    Model(&'a Model),
+    Label(Arc<Circuit>),
+    /// A circuit for each class.
+    Classes(Vec<Arc<Circuit>>),
+}
+
+impl<'a> Predictor<'a> {
+    /// By a network.
+    pub fn of_model(model: &'a Model) -> Self {
+        Predictor(Way::Model(model))
+    }
+
+    /// By a circuit.
+    pub fn of_circuit(circuit: &NamedCircuit) -> Result<Self, Error> {
+        Ok(Self::of_labels(&circuit.labels()?, !circuit.classes.is_empty()))
+    }
+
+    pub(super) fn of_labels(labels: &[Arc<Circuit>], several: bool) -> Self {
+        match (several, labels) {
+            (false, [only]) => Predictor(Way::Label(only.clone())),
+            _ => Predictor(Way::Classes(labels.to_vec())),
+        }
+    }
+
+    /// The class of every row.
+    pub fn classes(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::with_capacity(rows.rows());
+        let mut words = self.words();
+        for block in 0..rows.blocks() {
+            watch.check()?;
+            let answers = words(&rows.block(block))?;
+            for lane in 0..(rows.rows() - block * 64).min(64) {
+                let class = answers.iter().position(|word| word >> lane & 1 == 1);
+                found.push(class.ok_or_else(|| Error::input("some row has no class: the circuit is damaged"))? as u32);
+            }
+        }
+        Ok(found)
+    }
+
+    fn words(&self) -> Words<'_> {
+        match &self.0 {
+            Way::Model(model) => {
+                let mut evaluator = model::Evaluator::new(&model.network);
+                Box::new(move |words| Ok(evaluator.classes(words).to_vec()))
+            }
+            Way::Label(circuit) => {
+                let mut evaluator = circuit::Evaluator::new(circuit);
+                Box::new(move |words| Ok(evaluator.words(words).map(|label| vec![!label, label])?))
+            }
+            Way::Classes(circuits) => {
+                let mut evaluators: Vec<_> = circuits.iter().map(|circuit| circuit::Evaluator::new(circuit)).collect();
+                Box::new(move |words| {
+                    Ok(evaluators.iter_mut().map(|one| one.words(words)).collect::<Result<Vec<_>, _>>()?)
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What scores are asked for: what fills in absent features, who plays, which class, which index, by which engine.
+//!
+//! One type for every front end. Each setting is parsed from its text here ([`Request::set`]), settings that contradict each
+//! other are refused here ([`Request::check`]), and what the scores mean is described here, in keys and in words.
+
+use super::{ClassChoice, Error};
+use crate::data::{Bits, Reading};
+use crate::explain::Index;
+use crate::formula::Cnf;
+use crate::lit::Remedy;
+use dashu::rational::RBig;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// What is asked for. The default: Shapley values, every feature a player, the uniform distribution, as in the paper.
+///
+/// ```
+/// use boolshap::Request;
+/// let mut request = Request::default();
+/// request.set("distribution", "background:rows.csv")?;
+/// request.set("players", "columns")?;
+/// assert_eq!(request.about(None)["distribution"], "background:rows.csv");
+/// assert!(request.set("index", "median").is_err());
+/// # Ok::<(), boolshap::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// What fills in absent features.
+    pub distribution: DistributionFrom,
+    /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1).
+    pub smoothing: u32,
+    /// Only inputs that satisfy this formula occur.
+    pub constraint: Option<ConstraintFrom>,
+    /// Who plays.
+    pub players: PlayersFrom,
+    /// Of a circuit of several classes, which; for each row the one predicted by default.
+    pub class: Option<ClassChoice>,
+    /// Which value of the game.
+    pub index: Index,
+    /// Which engine; the fast one by default, or one in fractions.
+    pub engine: Option<EngineName>,
+    /// Fractions instead of floats.
+    pub exact: bool,
+    /// How rows are read, where their columns fit both ways.
+    pub input: Reading,
+}
+
+/// Where a distribution comes from.
+#[derive(Debug, Clone, Default)]
+pub enum DistributionFrom {
+    /// Every value equally often.
+    #[default]
+    Uniform,
+    /// Independent features, with the marginals of training.
+    Marginals,
+    /// Independent features, with these probabilities of being 1.
+    Probabilities(Vec<RBig>),
+    /// Independent features, with the probabilities in a file, or estimated from its rows.
+    ProductFile(PathBuf),
+    /// As in these rows, whatever the present features are (interventional).
+    Background(RowsFrom),
+    /// As in those of these rows that agree with the present features (conditional).
+    Empirical(RowsFrom),
+}
+
+/// Where rows come from.
+#[derive(Debug, Clone)]
+pub enum RowsFrom {
+    /// A file of raw rows or bits.
+    File(PathBuf),
+    /// Bits in memory.
+    Bits(Bits),
+}
+
+/// Where players come from.
+#[derive(Debug, Clone, Default)]
+pub enum PlayersFrom {
+    /// Every feature plays for itself.
+    #[default]
+    Features,
+    /// A column is a player, its bits come and go together.
+    Columns,
+    /// A file with columns `feature` and `player`.
+    File(PathBuf),
+    /// The player of each feature by name.
+    Named(HashMap<String, String>),
+}
+
+/// Where a constraint comes from.
+#[derive(Debug, Clone)]
+pub enum ConstraintFrom {
+    /// A DIMACS file.
+    File(PathBuf),
+    /// A formula in memory.
+    Formula(Cnf),
+}
+
+/// An engine by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineName {
+    /// All scores of a row from a few sweeps over the circuit, in floats.
+    Fast,
+    /// The open-box algorithm of Arenas et al.
+    Paper,
+    /// The definition, over all subsets of players.
+    BruteForce,
+}
+
+impl EngineName {
+    /// Its name: `fast`, `paper` or `brute-force`.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineName::Fast => "fast",
+            EngineName::Paper => "paper",
+            EngineName::BruteForce => "brute-force",
+        }
+    }
+}
+
+impl FromStr for EngineName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let known = [EngineName::Fast, EngineName::Paper, EngineName::BruteForce];
+        let found = known.into_iter().find(|engine| engine.name() == name);
+        found.ok_or_else(|| Error::setting("engine", one_of(name, &known.map(EngineName::name))))
+    }
+}
+
+fn one_of(text: &str, known: &[&str]) -> String {
+    format!("'{text}' is not one of {}", known.join(", "))
+}
+
+const DISTRIBUTIONS: [&str; 5] = ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE"];
+
+impl FromStr for DistributionFrom {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (kind, file) = text.split_once(':').map_or((text, None), |(kind, file)| (kind, Some(file)));
+        if file == Some("") {
+            return Err(Error::setting("distribution", format!("'{text}' names no file")));
+        }
+        let rows = |file: &str| RowsFrom::File(file.into());
+        match (kind, file) {
+            ("uniform", None) => Ok(DistributionFrom::Uniform),
+            ("product", None) => Ok(DistributionFrom::Marginals),
+            ("product", Some(file)) => Ok(DistributionFrom::ProductFile(file.into())),
+            ("background", Some(file)) => Ok(DistributionFrom::Background(rows(file))),
+            ("empirical", Some(file)) => Ok(DistributionFrom::Empirical(rows(file))),
+            ("background" | "empirical", None) => Err(Error::setting("distribution", format!("'{text}' needs rows"))),
+            _ => Err(Error::setting("distribution", one_of(text, &DISTRIBUTIONS))),
+        }
+    }
+}
+
+impl DistributionFrom {
+    /// Its name; a file by its name alone, because where it lies concerns nobody else.
+    pub fn name(&self) -> String {
+        let of_rows = |kind: &str, rows: &RowsFrom| match rows {
+            RowsFrom::File(path) => format!("{kind}:{}", file_name(path)),
+            RowsFrom::Bits(_) => kind.to_string(),
+        };
+        match self {
+            DistributionFrom::Uniform => "uniform".into(),
+            DistributionFrom::Marginals | DistributionFrom::Probabilities(_) => "product".into(),
+            DistributionFrom::ProductFile(path) => format!("product:{}", file_name(path)),
+            DistributionFrom::Background(rows) => of_rows("background", rows),
+            DistributionFrom::Empirical(rows) => of_rows("empirical", rows),
+        }
+    }
+
+    fn is_of_rows(&self) -> bool {
+        matches!(self, DistributionFrom::Background(_) | DistributionFrom::Empirical(_))
+    }
+}
+
+impl FromStr for PlayersFrom {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "features" => Ok(PlayersFrom::Features),
+            "columns" => Ok(PlayersFrom::Columns),
+            "" => Err(Error::setting("players", "names no file")),
+            file => Ok(PlayersFrom::File(file.into())),
+        }
+    }
+}
+
+impl PlayersFrom {
+    /// Its name.
+    pub fn name(&self) -> String {
+        match self {
+            PlayersFrom::Features => "features".into(),
+            PlayersFrom::Columns => "columns".into(),
+            PlayersFrom::File(path) => file_name(path),
+            PlayersFrom::Named(_) => "named".into(),
+        }
+    }
+}
+
+impl Request {
+    /// The settings that have a text.
+    pub const SETTINGS: [&'static str; 9] =
+        ["distribution", "smoothing", "constraint", "players", "class", "index", "engine", "exact", "input"];
+
+    /// Sets one of [`Request::SETTINGS`] from its text.
+    pub fn set(&mut self, setting: &str, text: &str) -> Result<(), Error> {
+        match setting {
+            "distribution" => self.distribution = text.parse()?,
+            "smoothing" => {
+                let wrong = |_| Error::setting("smoothing", format!("'{text}' is not a whole number from 0 on"));
+                self.smoothing = text.parse().map_err(wrong)?;
+            }
+            "constraint" => self.constraint = Some(ConstraintFrom::File(text.into())),
+            "players" => self.players = text.parse()?,
+            "class" => self.class = Some(text.parse()?),
+            "index" => self.index = text.parse().map_err(|message| Error::setting("index", message))?,
+            "engine" => self.engine = Some(text.parse()?),
+            "exact" => {
+                self.exact = match text {
+                    "true" => true,
+                    "false" => false,
+                    _ => return Err(Error::setting("exact", format!("'{text}' is neither true nor false"))),
+                }
+            }
+            "input" => self.input = text.parse().map_err(|message| Error::setting("input", message))?,
+            _ => return Err(Error::input(format!("there is no setting '{setting}'"))),
+        }
+        Ok(())
+    }
+
+    /// Refuses settings that contradict each other, before anything is read.
+    pub fn check(&self) -> Result<(), Error> {
+        let is_product = matches!(self.distribution, DistributionFrom::Marginals | DistributionFrom::ProductFile(_));
+        if self.exact && self.engine == Some(EngineName::Fast) {
+            let why = "needs another engine: fast works in floats";
+            return Err(Error::setting("exact", why).with_remedy(Remedy::ExactEngine));
+        }
+        if self.smoothing > 0 && !is_product {
+            return Err(Error::setting(
+                "smoothing",
+                "is for probabilities that are estimated: product, or product of a file",
+            ));
+        }
+        if self.constraint.is_some() && self.distribution.is_of_rows() {
+            return Err(Error::setting("constraint", "goes with the distributions uniform and product, not with rows"));
+        }
+        let is_simple = matches!(self.players, PlayersFrom::Features)
+            && self.index == Index::Shapley
+            && self.constraint.is_none()
+            && !self.distribution.is_of_rows();
+        if self.engine == Some(EngineName::Paper) && !is_simple {
+            let why = "paper is for features as players, Shapley values, and uniform or product";
+            return Err(Error::setting("engine", why));
+        }
+        Ok(())
+    }
+
+    /// The name of the engine that answers.
+    pub fn engine_name(&self) -> &'static str {
+        match (self.engine, self.exact) {
+            (Some(engine @ (EngineName::Paper | EngineName::BruteForce)), _) => engine.name(),
+            (_, true) => "exact",
+            (_, false) => "fast",
+        }
+    }
+
+    /// What the scores are, by key; `class` only for a circuit of several.
+    pub fn about(&self, class: Option<&str>) -> BTreeMap<String, String> {
+        let mut about: BTreeMap<String, String> = [
+            ("distribution", self.distribution.name()),
+            ("players", self.players.name()),
+            ("index", self.index.name().into()),
+            ("engine", self.engine_name().into()),
+            ("checked", self.index.checked().into()),
+        ]
+        .map(|(key, value)| (key.to_string(), value))
+        .into();
+        let constraint = self.constraint.as_ref().map(|constraint| match constraint {
+            ConstraintFrom::File(path) => file_name(path),
+            ConstraintFrom::Formula(_) => "formula".into(),
+        });
+        let smoothing = (self.smoothing > 0).then(|| self.smoothing.to_string());
+        let more = [("constraint", constraint), ("smoothing", smoothing), ("class", class.map(String::from))];
+        about.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));
+        about
+    }
+
+    /// The same as a line to read.
+    pub fn describe(&self, class: Option<&str>) -> String {
+        let index = match self.index {
+            Index::Shapley => {
+                let sum = match class {
+                    Some("predicted") => "1, the label of the class predicted",
+                    Some(_) => "the label of the class",
+                    None => "the prediction",
+                };
+                format!("Shapley values; base value and scores of each row were found to add up to {sum}")
+            }
+            Index::Banzhaf => "Banzhaf values, which have no sum to check".into(),
+            Index::Interaction => "Shapley interactions, of which those of each player were found to add up".into(),
+        };
+        let about = self.about(class);
+        let [distribution, players, engine] = ["distribution", "players", "engine"].map(|key| &about[key]);
+        format!("distribution {distribution}{}, players {players}, engine {engine}; {index}", self.conditions(class))
+    }
+
+    /// What else holds for the distribution and the class, to be added to a line.
+    pub fn conditions(&self, class: Option<&str>) -> String {
+        let about = self.about(class);
+        let words = [("smoothing", " with smoothing "), ("constraint", " given "), ("class", ", class ")];
+        words.iter().filter_map(|(key, words)| about.get(*key).map(|value| format!("{words}{value}"))).collect()
+    }
+}
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,193 @@
+//! From a request to a game's parts: files of players, probabilities, rows and constraints, read for one circuit.
+
+use super::Error;
+use super::read_source::read_formula;
+use super::request::{ConstraintFrom, DistributionFrom, PlayersFrom, Request, RowsFrom};
+use crate::circuit::NamedCircuit;
+use crate::data::{Bits, Entities, Reading, Table};
+use crate::explain::{Distribution, ExplainError, Players, Probabilities};
+use crate::lit::Remedy;
+use crate::model::parse_decimal;
+use dashu::rational::RBig;
+use std::collections::HashMap;
+use std::path::Path;
+
+impl Request {
+    /// The players of a circuit.
+    pub fn players(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
+        match &self.players {
+            PlayersFrom::Features => Ok(Players::features(&circuit.features)),
+            PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
+            PlayersFrom::File(path) => read_players(path, &circuit.features),
+            PlayersFrom::Named(player_of) => {
+                if let Some(unknown) = player_of.keys().find(|name| !circuit.features.contains(name)) {
+                    return Err(Error::setting("players", format!("names '{unknown}', which is not a feature")));
+                }
+                Ok(Players::named(&circuit.features, player_of)?)
+            }
+        }
+    }
+
+    /// The distribution for a circuit and its players.
+    pub fn distribution(&self, circuit: &NamedCircuit, players: &Players) -> Result<Distribution, Error> {
+        self.check()?;
+        let rows = |rows: &RowsFrom| match rows {
+            RowsFrom::File(path) => read_rows(path, circuit, self.input),
+            RowsFrom::Bits(bits) => Ok(bits.clone()),
+        };
+        let distribution = match &self.distribution {
+            DistributionFrom::Background(from) => Distribution::Background(rows(from)?),
+            DistributionFrom::Empirical(from) => Distribution::Empirical(rows(from)?),
+            _ => Distribution::Product(self.probabilities(circuit, players)?),
+        };
+        Ok(match (&self.constraint, distribution) {
+            (Some(ConstraintFrom::File(path)), Distribution::Product(probabilities)) => {
+                Distribution::Constrained(probabilities, read_formula(path)?)
+            }
+            (Some(ConstraintFrom::Formula(formula)), Distribution::Product(probabilities)) => {
+                Distribution::Constrained(probabilities, formula.clone())
+            }
+            (_, distribution) => distribution,
+        })
+    }
+
+    /// An error about a row of the distribution, with the file it is in.
+    pub(super) fn in_rows(&self, error: ExplainError) -> Error {
+        let path = match &self.distribution {
+            DistributionFrom::ProductFile(path)
+            | DistributionFrom::Background(RowsFrom::File(path))
+            | DistributionFrom::Empirical(RowsFrom::File(path)) => path,
+            DistributionFrom::Background(RowsFrom::Bits(_)) | DistributionFrom::Empirical(RowsFrom::Bits(_)) => {
+                return match error {
+                    ExplainError::Entity { entity, problem } => {
+                        Error::input(format!("row {} of the {}: {problem}", entity + 1, self.distribution.name()))
+                    }
+                    error => error.into(),
+                };
+            }
+            _ => return error.into(),
+        };
+        match error {
+            error @ ExplainError::NoRows { .. } => Error::from(error).in_file(path),
+            error => error.in_file(path, |entity| entity as u64 + 1).into(),
+        }
+    }
+
+    fn probabilities(&self, circuit: &NamedCircuit, players: &Players) -> Result<Probabilities, Error> {
+        let smoothing = u64::from(self.smoothing);
+        let fraction =
+            |ones: u64, rows: u64| RBig::from_parts((ones + smoothing).into(), (rows + 2 * smoothing).into());
+        let given = match &self.distribution {
+            DistributionFrom::Marginals => {
+                let marginals = circuit.marginals.as_ref().filter(|marginals| marginals.rows > 0).ok_or_else(|| {
+                    Error::input("the circuit holds no marginals of training").with_remedy(Remedy::Probabilities)
+                })?;
+                marginals.ones.iter().map(|&ones| fraction(ones, marginals.rows)).collect()
+            }
+            DistributionFrom::Probabilities(given) => {
+                check_columns(players, given)?;
+                given.clone()
+            }
+            DistributionFrom::ProductFile(path) => {
+                let table = Table::open(path)?;
+                if table.position("feature").is_ok() && table.position("probability").is_ok() {
+                    if self.smoothing > 0 {
+                        let holds = format!("is for rows to estimate from: {} holds probabilities", path.display());
+                        return Err(Error::setting("smoothing", holds));
+                    }
+                    let given = read_probabilities(&table, &circuit.features)?;
+                    check_columns(players, &given).map_err(|error| error.in_file(path))?;
+                    given
+                } else {
+                    let bits = read_rows(path, circuit, self.input)?;
+                    if bits.rows() == 0 {
+                        return Err(Error::input("there are no rows to estimate probabilities from").in_file(path));
+                    }
+                    players.check_rows(&bits).map_err(|error| self.in_rows(error))?;
+                    bits.ones().into_iter().map(|ones| fraction(ones, bits.rows() as u64)).collect()
+                }
+            }
+            _ => return Ok(Probabilities::uniform(circuit.features.len())),
+        };
+        Ok(Probabilities::product(given)?)
+    }
+}
+
+/// All rows of a file, as bits: where the header fits both ways, as the rows to explain are read.
+pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -> Result<Bits, Error> {
+    let table = Table::open(path)?;
+    let has = |name: &String| table.columns().contains(name);
+    let reading = match (reading, &circuit.binariser) {
+        (Reading::Bits, Some(_)) if circuit.features.iter().all(has) => Reading::Bits,
+        (Reading::Raw, Some(raw)) if raw.columns().iter().all(|column| has(&column.column)) => Reading::Raw,
+        _ => Reading::Auto,
+    };
+    let mut all = Bits::new(circuit.features.len());
+    for bits in Entities::of_table(table, &circuit.features, circuit.binariser.as_ref(), reading)? {
+        all.append(&bits?);
+    }
+    Ok(all)
+}
+
+/// A table of features and players; every feature must be there once.
+fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
+    let table = Table::open(path)?;
+    let found = read_pairs(&table, "player", features, |player| match player.is_empty() {
+        true => Err("is not the name of a player".into()),
+        false => Ok(player),
+    })?;
+    Players::named(features, &found).map_err(|error| Error::from(error).in_file(path))
+}
+
+/// A table of features and probabilities, decimals read exactly; every feature must be there once.
+fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, Error> {
+    let mut found = read_pairs(table, "probability", features, |text| match parse_decimal(&text) {
+        None => Err("is not a number".into()),
+        Some(value) if value < RBig::ZERO || value > RBig::ONE => Err("is not between 0 and 1".into()),
+        Some(value) => Ok(value),
+    })?;
+    let missing = |name: &String| Error::input(format!("the feature '{name}' is missing")).in_file(table.path());
+    features.iter().map(|name| found.remove(name).ok_or_else(|| missing(name))).collect()
+}
+
+/// The column `what` by the column `feature`, whose values must be features, each once.
+fn read_pairs<T>(
+    table: &Table,
+    what: &str,
+    features: &[String],
+    parse: impl Fn(String) -> Result<T, String>,
+) -> Result<HashMap<String, T>, Error> {
+    let mut found = HashMap::new();
+    for chunk in table.chunks(&[table.position("feature")?, table.position(what)?])? {
+        let chunk = chunk?;
+        for row in 0..chunk.rows {
+            let place = format!("{}, row {}", table.path().display(), chunk.first_row + row as u64);
+            let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
+            let (name, given) = (text(0), text(1));
+            if !features.contains(&name) {
+                return Err(Error::input(format!("the circuit has no feature '{name}'")).at(place));
+            }
+            let value = parse(given.clone())
+                .map_err(|problem| Error::input(format!("the {what} '{given}' of '{name}' {problem}")).at(&place))?;
+            if found.insert(name.clone(), value).is_some() {
+                return Err(Error::input(format!("the feature '{name}' is there twice")).at(place));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The probabilities of a one-hot column's values must be a distribution, up to the rounding of floats.
+fn check_columns(players: &Players, probabilities: &[RBig]) -> Result<(), Error> {
+    let rounding = RBig::from_parts(1.into(), 1_000_000_000_000u64.into());
+    for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
+        let values = players.members(player).filter_map(|feature| probabilities.get(feature));
+        let sum = values.fold(RBig::ZERO, |sum, value| sum + value);
+        let apart = if sum > RBig::ONE { &sum - RBig::ONE } else { RBig::ONE - &sum };
+        if apart > rounding {
+            let (name, sum) = (&players.names()[player], sum.to_f64().value());
+            return Err(Error::input(format!("the probabilities of the values of '{name}' add up to {sum}, not to 1")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
+
+use super::{ClassChoice, Error};
+use crate::circuit::{Circuit, NamedCircuit, Node, NodeId};
+use crate::data::{SpareFolder, WholeFile};
+use crate::lit::{Var, Watch};
+use crate::model::Model;
+use crate::query::{self, Counterexample, Method, Verdict, VerifyOptions};
+use serde_json::{Map, Value, json};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How to verify.
+#[derive(Debug, Clone, Default)]
+pub struct VerifyRequest {
+    /// The only method to use.
+    pub method: Option<Method>,
+    /// The class the circuit is said to be, instead of what the circuit says.
+    pub class: Option<ClassChoice>,
+    /// Where to keep the solver's checked proof, with the clauses that it refutes beside it in `FILE.cnf`.
+    pub proof: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Verification {
+    /// The classes that were looked at; the last of them is the one that differs, if one does.
+    pub classes: Vec<usize>,
+    /// By which method the last class was decided.
+    pub method: Method,
+    /// An input on which circuit and network differ.
+    pub difference: Option<Difference>,
+    /// Methods that had no answer within their limits, and why.
+    pub notes: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// An input on which circuit and network differ.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// The values by feature name.
+    pub entity: Vec<(String, bool)>,
+    /// The class that the circuit stands for.
+    pub class: usize,
+    /// Whether the network answers that class.
+    pub network: bool,
+    /// Whether the circuit says so.
+    pub circuit: bool,
+    /// The same in words.
+    pub words: String,
+}
+
+impl Verification {
+    /// The same as one JSON object.
+    pub fn json(&self) -> Value {
+        let example = self.difference.as_ref().map(|found| {
+            let entity: Map<String, Value> =
+                found.entity.iter().map(|(name, bit)| (name.clone(), u8::from(*bit).into())).collect();
+            let (network, circuit) = (u8::from(found.network), u8::from(found.circuit));
+            json!({"entity": entity, "class": found.class, "network": network, "circuit": circuit})
+        });
+        json!({
+            "equal": self.difference.is_none(), "method": self.method.name(), "counterexample": example,
+            "classes": self.classes, "seconds": self.seconds,
+        })
+    }
+}
+
+/// Proves that a circuit is sound and equal to a model, or finds an input on which they differ.
+pub fn verify(model: &Model, circuit: &NamedCircuit, request: &VerifyRequest) -> Result<Verification, Error> {
+    verify_watched(model, circuit, request, &Watch::unlimited())
+}
+
+/// The same with limits of time and memory, a stop request, and progress.
+pub fn verify_watched(
+    model: &Model,
+    circuit: &NamedCircuit,
+    request: &VerifyRequest,
+    watch: &Watch<'_>,
+) -> Result<Verification, Error> {
+    let begin = Instant::now();
+    check_same(circuit, model)?;
+    let classes = classes_of(circuit, model, request)?;
+    let kept = kept_proof(request, classes.len())?;
+    let options = VerifyOptions {
+        method: request.method,
+        proof: kept.as_ref().map(|kept| kept.folder.path().join("proof")),
+        smooth: circuit.facts.smooth,
+        ..VerifyOptions::default()
+    };
+    let mut found = Verification {
+        classes: Vec::new(),
+        method: Method::Exhaustive,
+        difference: None,
+        notes: Vec::new(),
+        seconds: 0.0,
+    };
+    for (class, label) in &classes {
+        let verdict = query::verify(&model.network, *class, label, &options, watch)?;
+        let Verdict { method, counterexample, passed_over } = verdict;
+        let of = if classes.len() > 1 { format!("class {class}: ") } else { String::new() };
+        let note = |(method, why): (Method, String)| format!("{of}{} has no answer: {why}", method.name());
+        found.notes.extend(passed_over.into_iter().map(note));
+        (found.method, found.difference) =
+            (method, counterexample.map(|example| difference(model, *class, label, example)));
+        found.classes.push(*class);
+        if found.difference.is_some() {
+            break;
+        }
+    }
+    if let (Some(kept), None) = (kept, &found.difference) {
+        kept.finish()?;
+    }
+    found.seconds = begin.elapsed().as_secs_f64();
+    Ok(found)
+}
+
+/// Proves one class, for a compilation that verifies itself.
+pub(super) fn prove(
+    model: &Model,
+    class: usize,
+    circuit: &Circuit,
+    smooth: bool,
+    watch: &Watch<'_>,
+) -> Result<Method, Error> {
+    let options = VerifyOptions { smooth, ..VerifyOptions::default() };
+    let verdict = query::verify(&model.network, class, circuit, &options, watch)?;
+    match verdict.counterexample {
+        None => Ok(verdict.method),
+        Some(Counterexample { entity, .. }) => {
+            let bits: String = entity.iter().map(|&bit| if bit { '1' } else { '0' }).collect();
+            Err(Error::input(format!("the circuit differs from the network on {bits}: please report this defect")))
+        }
+    }
+}
+
+/// That the file is about the same things: scores of raw values rest on the binarisation as much as on the circuit.
+fn check_same(named: &NamedCircuit, model: &Model) -> Result<(), Error> {
+    let (own, classes) = (named.classes.len(), model.network.classes());
+    let other_names = model
+        .classes
+        .as_ref()
+        .is_some_and(|names| own > 0 && !names.iter().eq(named.classes.iter().map(|(name, _)| name)));
+    let problem = if named.features != model.features {
+        "the features are not those of the model, or in another order".to_string()
+    } else if named.binariser.is_some() && named.binariser != model.binariser {
+        "raw values become features in another way than the model's".into()
+    } else if own > 0 && own != classes {
+        format!("there are circuits for {own} classes, but the model has {classes}")
+    } else if other_names {
+        "the classes are not those of the model, or in another order".into()
+    } else {
+        return Ok(());
+    };
+    Err(Error::input(problem))
+}
+
+/// The classes to prove with their circuits.
+fn classes_of(
+    named: &NamedCircuit,
+    model: &Model,
+    request: &VerifyRequest,
+) -> Result<Vec<(usize, Arc<Circuit>)>, Error> {
+    let number = |choice: &ClassChoice| choice.number(model.network.classes(), &model.class_names());
+    let asked = request.class.as_ref().map(number).transpose()?;
+    match (named.classes.is_empty(), asked) {
+        (true, class) => Ok(vec![(class.or(named.facts.class).unwrap_or(1), named.label(None)?)]),
+        (false, Some(class)) => Ok(vec![(class, named.label(Some(class))?)]),
+        (false, None) => Ok(named.labels()?.into_iter().enumerate().collect()),
+    }
+}
+
+fn difference(model: &Model, class: usize, circuit: &Circuit, found: Counterexample) -> Difference {
+    let entity: Vec<(String, bool)> = model.features.iter().cloned().zip(found.entity.iter().copied()).collect();
+    let answers = match (model.network.classes(), class) {
+        (2, 1) => format!("answers {}, the circuit {}", u8::from(found.network), u8::from(found.circuit)),
+        _ => {
+            let answer = model.network.classify(&found.entity);
+            let name = model.classes.as_ref().and_then(|names| names.get(answer));
+            let name = name.map_or(String::new(), |name| format!(" ({name})"));
+            let is = if found.circuit { "is" } else { "is not" };
+            format!("answers class {answer}{name}, and the circuit says that it {is} class {class}")
+        }
+    };
+    let values: Vec<String> = entity.iter().map(|(name, bit)| format!("{name}={}", u8::from(*bit))).collect();
+    let words = format!(
+        "for {} the network {answers}{}",
+        values.join(", "),
+        deciding_path(circuit, &found.entity, &model.features)
+    );
+    Difference { entity, class, network: found.network, circuit: found.circuit, words }
+}
+
+/// Where the circuit decides: the way from the root along the children that alone fix the value.
+fn deciding_path(circuit: &Circuit, entity: &[bool], names: &[String]) -> String {
+    let values = node_values(circuit, entity);
+    let mut asked: Vec<String> = Vec::new();
+    let mut ask = |var: Var| {
+        let said = format!("{}={}", names[var.index()], u8::from(entity[var.index()]));
+        if !asked.contains(&said) {
+            asked.push(said);
+        }
+    };
+    let mut id: NodeId = circuit.root();
+    let at_gate = loop {
+        id = match circuit.node(id) {
+            Node::Constant(_) => break false,
+            Node::Literal(lit) => {
+                ask(lit.var());
+                break false;
+            }
+            Node::Decision { var, lo, hi } => {
+                ask(var);
+                if entity[var.index()] { hi } else { lo }
+            }
+            // A true or-gate has a true child, a false and-gate a false one; else all children take part.
+            Node::Or(children) | Node::And(children) => {
+                let alone = matches!(circuit.node(id), Node::Or(_));
+                match children.iter().find(|child| values[child.index()] == alone) {
+                    Some(child) if values[id.index()] == alone => *child,
+                    _ => break true,
+                }
+            }
+        };
+    };
+    let after = if asked.is_empty() { String::new() } else { format!(" after {}", asked.join(", ")) };
+    match (at_gate, asked.is_empty()) {
+        (true, _) => format!("; the circuit decides at gate {id}{after}"),
+        (false, true) => "; the circuit is constant".into(),
+        (false, false) => format!("; the circuit has decided{after}"),
+    }
+}
+
+fn node_values(circuit: &Circuit, entity: &[bool]) -> Vec<bool> {
+    let mut values: Vec<bool> = Vec::with_capacity(circuit.stored_nodes());
+    for (_, node) in circuit.nodes() {
+        values.push(match node {
+            Node::Constant(value) => value,
+            Node::Literal(lit) => lit.holds(entity[lit.var().index()]),
+            Node::Decision { var, lo, hi } => values[if entity[var.index()] { hi } else { lo }.index()],
+            Node::And(children) => children.iter().all(|child| values[child.index()]),
+            Node::Or(children) => children.iter().any(|child| values[child.index()]),
+        });
+    }
+    values
+}
+
+/// The solver writes elsewhere, and what is checked is copied to its place.
+fn kept_proof(request: &VerifyRequest, classes: usize) -> Result<Option<KeptProof>, Error> {
+    let Some(path) = &request.proof else { return Ok(None) };
+    if !matches!(request.method, None | Some(Method::Sat)) {
+        return Err(Error::setting("proof", "is written by the method sat"));
+    }
+    if path == Path::new("-") {
+        return Err(Error::setting("proof", "needs the name of a file: its clauses are written beside it"));
+    }
+    if classes > 1 {
+        return Err(Error::setting("proof", "is for one class: choose one").with_remedy(crate::lit::Remedy::Class));
+    }
+    KeptProof::begin(path).map(Some)
+}
+
+/// A proof and its clauses on their way to where they are kept, both or neither.
+struct KeptProof {
+    folder: SpareFolder,
+    /// What the solver calls them, and the files they become.
+    files: [(&'static str, PathBuf, WholeFile); 2],
+}
+
+impl KeptProof {
+    fn begin(proof: &Path) -> Result<Self, Error> {
+        let mut formula = proof.as_os_str().to_owned();
+        formula.push(".cnf");
+        let file = |name: &'static str, path: PathBuf| {
+            let file = WholeFile::create(&path).map_err(Error::file(&path))?;
+            Ok::<_, Error>((name, path, file))
+        };
+        let files = [file("proof", proof.into())?, file("proof.cnf", formula.into())?];
+        let folder = SpareFolder::new().map_err(Error::file(Path::new("a folder for the solver")))?;
+        Ok(KeptProof { folder, files })
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        for (name, path, mut file) in self.files {
+            let mut written = File::open(self.folder.path().join(name)).map_err(Error::file(&path))?;
+            std::io::copy(&mut written, &mut file).map_err(Error::file(&path))?;
+            file.finish().map_err(Error::file(&path))?;
+        }
+        Ok(())
+    }
+}
