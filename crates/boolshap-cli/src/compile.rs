@@ -25,7 +25,7 @@ pub(crate) struct Compile {
     /// sums; apply combines diagrams of the gates one by one
     #[arg(long, value_parser = Via::NAMES, default_value = "auto")]
     via: String,
-    /// Compile "the answer is class K" (a number or a name), or with `all`, the default of more than two, each class
+    /// Compile "the answer is class K" (a number or a name), or with `all` each class; needed with more than two
     #[arg(long, value_name = "K|all")]
     class: Option<String>,
     /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)

@@ -56,7 +56,8 @@ impl Explain {
         let explainer = with_row_progress("preparing", |watch| Explainer::prepare(circuit, &request, &watch.silent()))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
-        let columns = explainer.columns(entities.kept()).map_err(|error| error.in_file(&self.circuit))?;
+        explainer.columns(Vec::new()).map_err(|error| error.in_file(&self.circuit))?;
+        let columns = explainer.columns(entities.kept()).map_err(|error| error.at("--keep"))?;
         let mut sink = Sink::open(self.output.as_deref(), &columns)?;
         let explained =
             with_row_progress("explaining", |watch| explainer.explain_table(entities, sink.as_dyn(), watch))?;

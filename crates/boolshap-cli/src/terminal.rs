@@ -187,7 +187,7 @@ fn remedy_text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ZeroWeight => "choose one with --zero-weight +1 or -1".into(),
         Remedy::BnEpsilon => "pass it with --bn-epsilon".into(),
-        Remedy::Class => "choose one with --class".into(),
+        Remedy::Class => "say which one with --class".into(),
         Remedy::Variables => "pass --variables".into(),
         Remedy::Nodes => "raise --max-nodes".into(),
         Remedy::FewerPlayers => "use --players columns, or name larger players in a file".into(),

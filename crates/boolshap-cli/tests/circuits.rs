@@ -174,4 +174,7 @@ fn of_two_classes_the_second_is_meant() {
     fs::write(folder.join("three.json"), CLASSES).unwrap();
     let said = fails(folder, 1, &["compile", "three.json", "-o", "d.bsc"]);
     assert!(said.contains("the network has 3 classes: say which one with --class"), "{said}");
+    // A formula is of one class.
+    let said = fails(folder, 2, &["encode", "three.json", "-o", "d.cnf", "--class", "all"]);
+    assert!(said.contains("--class must name one class here: the network has 3"), "{said}");
 }

@@ -318,7 +318,7 @@ fn the_demo_carries_what_the_raw_file_gives() {
     let text = done(folder, &[&["train", data.to_str().unwrap()], &arguments[..]].concat());
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&result["rows"], &result["distinct_rows"]), (&20640.into(), &454.into()));
-    let embedded = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/rows.csv");
+    let embedded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../boolshap-bench/assets/rows.csv");
     assert!(fs::read(folder.join("rows.csv")).unwrap() == fs::read(embedded).unwrap(), "other rows are embedded");
     // The demo's own training, from the embedded rows, is the training from the raw file.
     done(folder, &["demo", "--retrain", "--out", "demo"]);

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const STAGES: [&str; 9] = ["lit", "data", "model", "formula", "diagram", "circuit", "explain", "query", "report"];
+const STAGES: [&str; 10] =
+    ["lit", "data", "model", "formula", "diagram", "circuit", "explain", "query", "workflow", "report"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -143,8 +143,7 @@ impl Shape {
     }
 }
 
-/// What to make of a source. The default makes the best circuit there is: of the second of two classes, or of each of
-/// several.
+/// What to make of a source. By default the circuit of the second of two classes; of several, some must be chosen.
 #[derive(Debug, Clone, Default)]
 pub struct CompileRequest {
     /// How to get from a network to a circuit.
@@ -441,7 +440,7 @@ impl Work<'_> {
     }
 }
 
-/// The class meant: the one asked for, the second of two, or nothing for each of several.
+/// The class meant: the one asked for, the second of two, or nothing for each.
 pub(super) fn chosen_class(
     asked: Option<&ClassChoice>,
     classes: usize,
@@ -449,7 +448,7 @@ pub(super) fn chosen_class(
 ) -> Result<Option<usize>, Error> {
     match asked {
         None if classes == 2 => Ok(Some(1)),
-        None => Ok(None),
+        None => Err(Error::input(format!("the network has {classes} classes")).with_remedy(Remedy::Class)),
         Some(ClassChoice::Each) => Ok(None),
         Some(ClassChoice::Predicted) => {
             Err(Error::setting("class", "'predicted' is for explaining, not for compiling"))
@@ -461,10 +460,8 @@ pub(super) fn chosen_class(
 /// One class of a network, where only one can be used.
 pub(super) fn one_class(asked: Option<&ClassChoice>, model: &Model) -> Result<usize, Error> {
     let classes = model.network.classes();
-    chosen_class(asked, classes, &model.class_names())?.ok_or_else(|| {
-        let message = format!("must name one class here: the network has {classes}");
-        Error::setting("class", message).with_remedy(Remedy::Class)
-    })
+    chosen_class(asked, classes, &model.class_names())?
+        .ok_or_else(|| Error::setting("class", format!("must name one class here: the network has {classes}")))
 }
 
 /// A formula as an SDD.

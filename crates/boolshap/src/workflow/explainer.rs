@@ -313,13 +313,10 @@ impl Explainer {
         for (index, field) in columns.kept.iter().enumerate() {
             let name = field.name();
             if columns.results().any(|result| result == name) {
-                return Err(Error::setting(
-                    "keep",
-                    format!("names '{name}', but the result has such a column of its own"),
-                ));
+                return Err(Error::input(format!("the result has a column '{name}' of its own")));
             }
             if columns.kept[..index].iter().any(|other| other.name() == name) {
-                return Err(Error::setting("keep", format!("names the column '{name}' twice")));
+                return Err(Error::input(format!("the column '{name}' is there twice")));
             }
         }
         Ok(columns)
