@@ -66,7 +66,7 @@ struct Sums {
     nodes: Vec<Inner>,
     numbers: HashMap<Inner, u32>,
     leaves: Vec<Vec<f64>>,
-    /// Keyed by the bits of the sums: 0.0 and -0.0 are equal, but do not add up alike.
+    /// Keyed by the bits of the sums: leaves are merged only if they are bitwise equal.
     leaf_numbers: HashMap<Vec<u64>, u32>,
     max_nodes: usize,
 }
