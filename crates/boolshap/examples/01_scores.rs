@@ -10,7 +10,8 @@ use boolshap::model::{Gate, Label, Network, Output};
 use std::error::Error;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
-    // Three hidden neurons of weights +1 and -1 over four features; each needs so many inputs on the side of their weight.
+    // Three hidden neurons with weights +1 and -1 over four features; each needs this many inputs with the sign of
+    // their weight.
     let gate = |weights: [i128; 4], need| Gate::new(weights.to_vec(), need).expect("small weights");
     let hidden = vec![gate([1, 1, -1, 1], 3), gate([-1, 1, 1, 1], 2), gate([1, -1, 1, -1], 2)];
     let output = Output::Step(Gate::new(vec![1, 1, -1], 2).expect("small weights"));
