@@ -98,7 +98,7 @@ impl File {
             all => all,
         };
         if literals.contains(&"0") {
-            return Err(syntax(line, "numbers after the literals of an arc are not supported".into()));
+            return Err(syntax(line, "numbers behind the literals of an arc are not supported".into()));
         }
         let literals = literals.iter().map(|word| {
             let code: i32 = number(word, "a literal", line)?;
