@@ -134,7 +134,7 @@ impl SddManager {
         }
     }
 
-    /// Makes a move within limits on the live size and on dead nodes.
+    /// Makes a move within limits on the elements of the changed nodes and on dead nodes.
     fn try_move(&mut self, step: Move, most: usize, watch: &Watch<'_>) -> Result<(), Halt> {
         watch.check()?;
         let limit = self.max_nodes;
