@@ -1,4 +1,4 @@
-"""The open-box algorithm of the paper in plain Python: the rival that the engine `paper` is measured against.
+"""The open-box algorithm of the paper in plain Python, for comparison with the engine `paper`.
 
 Arenas, Barcelo, Bertossi and Monet (JMLR 2023, page 18) on the circuit that Bertossi and Leon use: a deterministic,
 decomposable and smooth circuit of fan-in 2, expanded into a tree as their Algorithm 1 leaves it. Written from the two
@@ -8,7 +8,7 @@ papers for readability, with nothing but the standard library.
 
 CIRCUIT.nnf is a c2d NNF file that is smooth and has fan-in 2 (`boolshap convert --smooth --fan-in-2`). Prints one JSON
 object: the number of nodes and the median seconds per entity for the scores of all features. `--graph` keeps shared nodes
-shared, which is kinder to Python than the authors were.
+shared, which is faster than the authors' tree.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Node:
 
 
 def read_nnf(path, expand):
-    """The root of an NNF file. With `expand`, every use of a node is a node of its own."""
+    """The root of an NNF file. With `expand`, a shared node is copied for every use."""
     with open(path) as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("c")]
     variables = int(lines[0][3])
@@ -61,7 +61,7 @@ def read_nnf(path, expand):
 
 
 def count(node, seen):
-    """How many nodes there are at or below this one."""
+    """The number of nodes at or below this one."""
     if id(node) in seen:
         return 0
     seen.add(id(node))

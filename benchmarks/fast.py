@@ -1,15 +1,15 @@
-"""The fast path beside every rival, in one run on one machine: PySDD and OxiDD for the circuit; shap, numpy and
+"""The fast path compared with other tools, in one run on one machine: PySDD and OxiDD for the circuit; shap, numpy and
 `authors.py` for the scores.
 
     cargo build --release --workspace --bins
     python3 -m venv target/peers && target/peers/bin/pip install -r benchmarks/requirements.txt
     target/peers/bin/python benchmarks/fast.py --data ../shared/data -o benchmarks/results/fast.csv
 
-Everything runs in one thread but the stream. Figures are medians over rounds in which the rivals take turns, as many as
-the column `runs` says; times of circuits and scores are taken inside the process, from memory to memory. boolshap and
-OxiDD are measured by the clock, the Python rivals in processor seconds: on a busy machine long measurements suffer more
-than boolshap's short ones, and the ratios would flatter it. Results are compared in the same run: a rival that computes
-something else stops it.
+Everything except the stream runs in one thread. Figures are medians over rounds in which the tools take turns; the
+column `runs` has their number. Times of circuits and scores are measured inside the process, from memory to memory.
+boolshap and OxiDD are measured in wall-clock time, the Python tools in processor time: on a busy machine long
+measurements suffer more than boolshap's short ones, which would improve its ratios. Results are compared in the same
+run, and a difference stops it.
 """
 
 import os
@@ -41,7 +41,7 @@ import authors
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = os.environ.get("BOOLSHAP_BINARY", ROOT / "target/release/boolshap")
 ROUNDS = 9
-# ExactExplainer needs most of a second for an entity.
+# ExactExplainer takes most of a second per entity.
 EXACT_ROUNDS = 3
 TREE_ENTITIES = 128
 NUMPY_ENTITIES = 256
@@ -63,7 +63,7 @@ def boolshap(*arguments):
 
 
 def timed(work):
-    """A rival's time: of the processor, so that waiting for a busy machine does not count against it."""
+    """Another tool's processor time, so that waiting on a busy machine does not count."""
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
@@ -86,7 +86,7 @@ class Table:
         self.halved_weights = self.weights * 0.5 ** self.bits.sum(axis=1)
 
     def shapley_weights(self):
-        """A row a feature: what it takes of the value of each coalition, given by the features that are out of it."""
+        """One row per feature: its weight for the value of each coalition, given by the absent features."""
         n = self.features
         sizes = n - self.bits.sum(axis=1)
         weight = np.array([math.factorial(k) * math.factorial(n - k - 1) / math.factorial(n) for k in range(n)])
@@ -94,16 +94,16 @@ class Table:
         return np.where(self.bits == 0, gain[:, None], -loss[:, None]).T.copy()
 
     def scores(self, entities):
-        """Uniform SHAP scores: values of all coalitions by one sum an axis, the halves left to the weights."""
+        """Uniform SHAP scores: values of all coalitions by one sum per axis; the factors 1/2 are in the weights."""
         values = self.labels[self.numbers[:, None] ^ entities]
         for feature in range(self.features):
-            # First the entity's own value of the feature, then both of them.
+            # First the entity's own value of the feature, then the sum over both values.
             pairs = values.reshape(-1, 2, 1 << feature, len(entities))
             pairs[:, 1] += pairs[:, 0]
         return (self.halved_weights @ values).T
 
     def background_scores(self, entity, background):
-        """The definition, features out of the coalition taken from each background row in turn."""
+        """The definition, with absent features taken from each background row in turn."""
         out = self.numbers[:, None]
         return self.weights @ self.labels[entity & ~out | background & out].mean(axis=1)
 
@@ -123,7 +123,7 @@ class Table:
 
 
 def threshold(manager, literals, need):
-    """The SDD of "at least `need` of these hold", literal by literal; counts that cannot matter are left out."""
+    """The SDD of "at least `need` of these hold", literal by literal, without counts that cannot matter."""
     at_least = {0: manager.true()}
     for done, literal in enumerate(literals, 1):
         low, high = max(0, need - (len(literals) - done)), min(need, done)
@@ -178,7 +178,7 @@ class Record:
 
 
 def wide_registers():
-    """AVX-512, AVX2 or nothing, as far as Linux tells."""
+    """AVX-512, AVX2 or None, as reported by Linux."""
     try:
         flags = pathlib.Path("/proc/cpuinfo").read_text().split()
     except OSError:
@@ -205,7 +205,7 @@ def larq(record, network, folder):
     scores = np.loadtxt(paths["scores.csv"], skiprows=1, delimiter=",")[:, 2:]
     root, tree_nodes = paper_circuit(paths["m.json"], folder)
 
-    # Each rival's answer first.
+    # First compute every tool's answer.
     manager, sdd = pysdd_apply(model)
     count = int(table.labels.sum())
     assert sdd.global_model_count() == count == int(info["models"]), "the model counts differ"
@@ -224,7 +224,7 @@ def larq(record, network, folder):
     exact_explainer = shap.ExactExplainer(predict, shap.maskers.Independent(bits[background], max_samples=BACKGROUND))
     # Numba compiles at the first call.
     exact_explainer(bits[:1], silent=True)
-    # Collecting garbage need not look at all that again.
+    # Excludes these objects from later garbage collections.
     gc.collect()
     gc.freeze()
 
@@ -325,7 +325,7 @@ def paper_circuit(model, folder):
 
 
 def growth(record):
-    """Dense networks n-n-1 by the truth-table route, beside evaluating all inputs and beside OxiDD's apply."""
+    """Dense networks n-n-1 by the truth-table route, compared with evaluating all inputs and with OxiDD's apply."""
     bench = boolshap("bench", "compile", "--inputs", 30, "--threads", 1)
     assert bench["threads"] == 1
     for square in bench["square"]:
@@ -350,7 +350,7 @@ def growth(record):
 
 
 def modes(record):
-    """What each meaning of a score costs beside the plainest, on the housing network."""
+    """The cost of each mode compared with the default, on the housing network."""
     for mode in boolshap("bench", "modes")["modes"]:
         bar = "<= 3" if mode["mode"].startswith("columns, uniform") else ""
         record.add("housing, an entity", f"boolshap, {mode['mode']}", mode["seconds"], 9, "", mode["ratio"], bar)

@@ -1,9 +1,9 @@
-"""The paper's path beside its rivals, in one run on one machine: PySDD for the diagram, `authors.py` for the scores.
+"""The paper's path compared with other tools, in one run on one machine: PySDD (diagram) and `authors.py` (scores).
 
     cargo build --release --workspace --bins --examples
     target/venv/bin/python benchmarks/paper.py --data ../shared/data -o benchmarks/results/paper.csv
 
-Every figure is the median of five runs, rivals interleaved. The machine is shared, so look at ratios.
+Every figure is the median of five runs, with the tools interleaved. On a shared machine only the ratios are meaningful.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def pysdd(cnf, vtree):
 
 
 def engine_seconds(nnf, entities, smooth):
-    """Seconds an entity of each engine, from the example `time_engines`."""
+    """Seconds per entity of each engine, from the example `time_engines`."""
     command = [ROOT / "target/release/examples/time_engines", nnf, entities, smooth]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
     times = {}

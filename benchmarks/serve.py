@@ -7,8 +7,8 @@
 On the housing model of `boolshap train`: (a) 200 switches in Chromium, each from the click to the painted frame, as the
 page itself measures them; (b) wrk with 64 connections on /api/health and on POST /api/explain with one entity; (c) SIGTERM
 in the middle of such a load: how long it takes, and whether any answer was cut off; (d) the report of all 20,640 rows:
-its size, and how long Chromium takes from opening the file to the page that can be used. The load comes from the same
-cores, so look at ratios. The run fails if an answer is wrong or missing, or if a time is beyond all reason.
+its size, and the time from opening the file in Chromium until the page is usable. The load runs on the same cores, so
+only the ratios are meaningful. The run fails if an answer is wrong or missing, or if a time is far too long.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def quantile(times, share):
 
 
 def until(page, expression, arg=None, seconds=60):
-    """Playwright's own waiting evaluates texts inside the page, which its policy forbids."""
+    """Replaces Playwright's own waiting, which evaluates strings in the page; the page's policy forbids that."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression, arg):
         assert time.monotonic() < end, f"never: {expression}"
@@ -76,7 +76,7 @@ def until(page, expression, arg=None, seconds=60):
 
 
 def switches(browser, server, count):
-    """Milliseconds from the click to the painted frame, of so many switches."""
+    """Milliseconds from the click to the painted frame, for each of `count` switches."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
     page.goto(server.url)
@@ -96,7 +96,7 @@ def switches(browser, server, count):
 
 
 def wrk(server, path, connections, seconds, body=None, folder=None):
-    """A load in the background; `told` reads what wrk says."""
+    """A load in the background; `told` reads wrk's output."""
     line = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", server.url + path]
     if body is not None:
         script = folder / "post.lua"
@@ -125,7 +125,7 @@ def told(load):
 
 
 class Checked:
-    """Connections that look at every answer, whole: those answered, those cut off, and those that the end came before."""
+    """Connections that read every answer completely and count them: answered, cut off, or lost before or after the end."""
 
     def __init__(self, server, body):
         content = body.encode()
@@ -155,7 +155,7 @@ class Checked:
                     while len(rest) < length:
                         rest += self.more(connection)
                 except ConnectionError:
-                    # Just after the signal a request may still be thought early; a second later it may not.
+                    # Just after the signal a request may still count as early; a second later it may not.
                     early = early and not self.ending.wait(1)
                     return self.count("cut_off" if got else "before_the_end" if early else "unanswered")
                 self.count("answered" if head.startswith(b"HTTP/1.1 200") and b'"explanations"' in rest else "wrong")
@@ -173,7 +173,7 @@ class Checked:
 
 
 def open_report(browser, path):
-    """Seconds from asking for the file to the page that is ready."""
+    """Seconds from requesting the file until the page is ready."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Inputs to start fuzzing from: a few small files of every format, written by the program itself and by the tools the
+"""Seeds for fuzzing: a few small files of every format, written by the program itself and by the tools the
 formats come from. Usage: seeds.py FOLDER, with BOOLSHAP_BINARY naming the program."""
 
 import itertools
@@ -73,7 +73,7 @@ for kind in ("right", "left", "balanced"):
 
 signs = np.random.default_rng(7).choice([-1.0, 1.0], (5, 3)).astype("f4")
 norm = {"gamma": [1, 2, 3], "beta": [0, 1, -1], "moving_mean": [0.5, 0, 1], "moving_variance": [1, 2, 0.5]}
-# How numbers are stored: as they are, and in chunks behind each of the usual filters, in old and in new structures.
+# How numbers are stored: plain, and in chunks with each of the usual filters, in old and in new structures.
 stores = [{}, {"compression": "gzip"}, {"compression": "lzf", "shuffle": True}, {"fletcher32": True}]
 for number, (version, store) in enumerate(itertools.product(("earliest", "latest"), stores)):
     dense_only = number % 4 == 0

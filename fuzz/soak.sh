@@ -1,7 +1,7 @@
 #!/bin/bash
-# Fuzzes every reader, or those named, for so many seconds each, one on each core (or SOAK_JOBS at once, of 2 GB each at
-# most): soak.sh SECONDS [READER...]. What is found stays in target/fuzz-corpus, what is said in target/fuzz-logs. A crash,
-# a hang or a memory blow-up makes the run fail at its end and tells where the input is, which then belongs into
+# Fuzzes all readers, or the given ones, for SECONDS each, one per core (or SOAK_JOBS at once), with at most 2 GB each:
+# soak.sh SECONDS [READER...]. The corpus is in target/fuzz-corpus, the logs in target/fuzz-logs. A crash, a hang or
+# excessive memory makes the run fail at its end and prints the path of the input, which then belongs into
 # fuzz/regressions/READER.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,13 +11,13 @@ command -v cargo-fuzz > /dev/null || [ -x "$root/target/tools/bin/cargo-fuzz" ] 
     cargo install cargo-fuzz --locked --root "$root/target/tools"
 export PATH=$PATH:$root/target/tools/bin
 export CARGO_TARGET_DIR="$root/target/fuzz"
-# Temporary files of the readers: in memory where there is such a place.
+# Temporary files of the readers: in memory, if possible.
 [ -d /dev/shm ] && export TMPDIR=/dev/shm
 "$root/target/venv/bin/python" "$root/fuzz/seeds.py" "$root/target/fuzz-seeds"
 cd "$root/fuzz"
 cargo +nightly fuzz build --dev
 
-# One reader; the last line tells what it got: a shared machine gives less processor time than seconds.
+# Fuzzes one reader; the last line shows the processor time used, which is less than the seconds on a shared machine.
 soak() {
     local reader=$1 log=$root/target/fuzz-logs/$1.log result=clean TIMEFORMAT='%U %S'
     mkdir -p "$root/target/fuzz-corpus/$reader" "regressions/$reader" "$root/target/fuzz-found/$reader" "$root/target/fuzz-logs"

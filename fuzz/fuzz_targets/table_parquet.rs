@@ -4,5 +4,5 @@
 #[allow(dead_code)]
 mod parsers;
 
-// Panics that the library catches are none; libFuzzer itself catches the others.
+// Panics that the library catches must not end the run; libFuzzer itself catches the others.
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |bytes: &[u8]| parsers::table_parquet(bytes));

@@ -1,4 +1,4 @@
-//! What a score means is a choice: against background rows, and with the bits of a column as one player; in fractions.
+//! Different meanings of a score: against background rows, and with the bits of a column as one player; in fractions.
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{NamedCircuit, read_nnf};

@@ -1,4 +1,4 @@
-//! Proof, not trust: a circuit is its network on every input, or an entity shows where they part.
+//! Verification: a circuit equals its network on every input, or a counterexample shows where they differ.
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{Circuit, CircuitBuilder, lower_obdd};
@@ -26,7 +26,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Another circuit: the first feature alone.
+/// A different circuit: only the first feature.
 fn first_feature() -> Result<Circuit, Box<dyn Error>> {
     let mut builder = CircuitBuilder::new(5)?;
     let literal = builder.literal(Var::new(0).positive())?;

@@ -1,4 +1,4 @@
-//! A circuit of another compiler: checked, counted, explained by the algorithm of the paper and by the definition.
+//! A circuit from another compiler: checked, counted, and explained by the paper's algorithm and by the definition.
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{check, paper_form, read_d4, write_nnf};
@@ -6,7 +6,7 @@ use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::lit::Watch;
 use std::error::Error;
 
-/// What d4 writes for (x1 or x2) and (not x1 or x3), of which it says no number of variables.
+/// d4's output for (x1 or x2) and (not x1 or x3); it does not contain the number of variables.
 const FILE: &str = "o 1 0\nt 2 0\n1 2 1 3 0\n1 2 -1 2 0\n";
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Figures for a paper: how much each feature matters over all entities, and the circuit itself, as SVG.
+//! Figures for a paper: the importance of each feature over all entities, and the circuit itself, as SVG.
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{NamedCircuit, read_nnf};
@@ -11,7 +11,7 @@ use std::error::Error;
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let circuit = read_nnf("nnf 5 4 3\nL 1\nL -1\nL 2\nA 2 1 2\nO 1 2 0 3\n".as_bytes())?;
     let named = NamedCircuit::new(circuit, ["income", "rooms", "age"].map(String::from).to_vec())?;
-    // Kinds of entities, with how often each occurs.
+    // Kinds of entities, each with its number of occurrences.
     let kinds =
         [(vec![true, false, true], vec![2]), (vec![false, false, true], vec![5]), (vec![false, true, true], vec![3])];
     let rows = Rows::of_tally(&Tally::from_counts(3, kinds.into_iter()), "count");

@@ -26,8 +26,8 @@
 //! ```
 //!
 //! # The network as a formula
-//! The same network with its weights and biases, folded exactly: equation (4) gives d = 2 for every gate. Step (a) builds
-//! the matrices of all gates and simplifies; what is left are the three clauses of equation (8):
+//! The same network with its weights and biases, folded exactly: equation (4) gives d = 2 for every gate. Step (a)
+//! builds the matrices of all gates and simplifies; the result is the three clauses of equation (8):
 //!
 //! ```
 //! use boolshap::formula::{GateSpec, encode, encode_network};
@@ -41,7 +41,7 @@
 //!     bias: numbers(bias),
 //!     norm: None,
 //! };
-//! // h1 is the gate of Example 2; the figure has the others' biases, any of these sizes gives the same gates.
+//! // h1 is the gate of Example 2; the other biases are from the figure, and similar ones give the same gates.
 //! let hidden = layer("hidden", &["-1 -1 1", "-1 -1 -1", "1 1 1"], "0.16 -0.3 0.2");
 //! let network = fold_network(&[hidden, layer("output", &["1 1 -1"], "-0.01")])?;
 //! assert!(network.hidden()[0].iter().all(|gate| gate.need() == 2));
@@ -64,8 +64,8 @@
 //! ```
 //!
 //! # The formula as an SDD
-//! Step (b), on the vtree of the figure: x1 against the rest, then x2 against x3 (Examples 4 and 5). Its root decides on
-//! x1; without it (false) x2 and x3 must not both hold, with it neither may:
+//! Step (b), on the vtree of the figure: x1 against the rest, then x2 against x3 (Examples 4 and 5). The root decides
+//! on x1; if x1 is false, x2 and x3 must not both be true, and if it is true, both must be false:
 //!
 //! ```
 //! use boolshap::diagram::{CompileOptions, SddNode, StartVtree, Vtree, compile_clauses};
@@ -92,7 +92,7 @@
 //! [x1 and ((-x2 and -x3) or (x2 and false))] or [-x1 and ((x2 and -x3) or (-x2 and true))]
 //! ```
 //!
-//! [`lower`](crate::circuit::lower) does that to any diagram that comes children first:
+//! [`lower`](crate::circuit::lower) converts any diagram whose items come children first:
 //!
 //! ```
 //! use boolshap::circuit::{Lowering, SddItem, check, lower, paper_form};
@@ -133,8 +133,8 @@
 //! ```
 //!
 //! # SHAP scores
-//! The open-box algorithm on that circuit, as fractions, for the entity (1, 0, 0). The network says 1 where half of all
-//! entities have it; the ones that are missing speak for it, the one that is there against it:
+//! The open-box algorithm on that circuit, as fractions, for the entity (1, 0, 0). The network answers 1, as it does
+//! for half of all entities; the two features that are 0 push towards this answer, the one that is 1 pushes against it:
 //!
 //! ```
 //! use boolshap::circuit::{paper_form, read_nnf};

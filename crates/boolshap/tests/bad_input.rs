@@ -1,5 +1,5 @@
-//! Bad input to every reader: what fuzzing once found, and thousands of small changes to good files. A reader answers or
-//! refuses; a panic, a hang or a wish for more memory than there is would end this test.
+//! Bad input to every reader: inputs found by fuzzing, and thousands of small changes to valid files. A reader returns
+//! a result or an error; a panic, a hang or excessive memory would end this test.
 #![cfg(all(feature = "hdf5", feature = "parquet"))]
 
 mod parsers;
@@ -9,11 +9,11 @@ use boolshap::model::{ImportOptions, Kernels, import};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many changed files each reader gets.
+/// The number of changed files for each reader.
 const CHANGES: usize = 2000;
 
 #[test]
-fn what_fuzzing_found_is_read_or_refused() {
+fn inputs_found_by_fuzzing_are_read_or_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions");
     let mut files = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
@@ -44,7 +44,8 @@ fn changed_files_are_read_or_refused() {
     }
 }
 
-/// One small change: another byte, one less, one more, a number far too large, an end, or a piece of another file.
+/// One small change: another byte, one removed, one added, a number far too large, a truncation, or a piece of another
+/// file.
 fn change(file: &mut Vec<u8>, good: &[Vec<u8>], random: &mut Seeded) {
     const PIECES: [&[u8]; 9] =
         [b"0", b"-1", b"4294967296", b"99999999999999999999", b"\n", b"\xff", b"\"", b" ", b"1e999"];
@@ -64,7 +65,7 @@ fn change(file: &mut Vec<u8>, good: &[Vec<u8>], random: &mut Seeded) {
     }
 }
 
-/// What another program's file holds is there, so that changes to it reach further than its first bytes.
+/// The valid binary files are complete, so that changes to them reach further than the first bytes.
 #[test]
 fn good_binary_files_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +82,7 @@ fn good_binary_files_are_read() {
     assert_eq!(rows.map(|bits| bits.unwrap().rows()).sum::<usize>(), 4);
 }
 
-/// Some good files for each reader.
+/// Some valid files for each reader.
 fn good_files(reader: &str) -> Vec<Vec<u8>> {
     let texts: &[&str] = match reader {
         "table_csv" => {
@@ -105,7 +106,7 @@ fn good_files(reader: &str) -> Vec<Vec<u8>> {
         "hdf5" => return vec![hdf5_file()],
         "onnx" => return vec![onnx_file()],
         "table_parquet" => return vec![parquet_file()],
-        _ => unreachable!("every reader has its files"),
+        _ => unreachable!("every reader has files"),
     };
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
@@ -126,7 +127,7 @@ fn circuit_file(of_classes: bool) -> Vec<u8> {
     bytes
 }
 
-/// Two layers, as the format has them: the length of a header, the header, the numbers.
+/// Two layers in the safetensors format: the length of the header, the header, the numbers.
 fn safetensors_file() -> Vec<u8> {
     let header = r#"{"0.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"1.weight":{"dtype":"F32","shape":[1,2],"data_offsets":[24,32]}}"#;
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
@@ -135,11 +136,11 @@ fn safetensors_file() -> Vec<u8> {
     bytes
 }
 
-/// The weights of two layers, for files that hold them by columns.
+/// The weights of two layers, for formats that store them by columns.
 const KERNELS: [(&str, [u64; 2], &[f32]); 2] =
     [("hidden", [3, 2], &[1.0, -1.0, 1.0, -1.0, -1.0, 1.0]), ("out", [2, 1], &[1.0, -1.0])];
 
-/// The same as Keras has it: groups with the names of what they hold.
+/// The same in Keras's layout: groups with the names of their contents.
 fn hdf5_file() -> Vec<u8> {
     use hdf5_pure::{AttrValue, FileBuilder};
     let mut file = FileBuilder::new();
@@ -155,7 +156,7 @@ fn hdf5_file() -> Vec<u8> {
     file.finish().unwrap()
 }
 
-/// The same as two products with a sign between them, in the fields of ONNX' protocol buffers.
+/// The same as two products with a sign between them, in ONNX's protocol buffer fields.
 fn onnx_file() -> Vec<u8> {
     let bytes = |number: u8, content: &[u8]| {
         assert!(content.len() < 1 << 14, "two bytes of length");

@@ -1,4 +1,4 @@
-//! Functions and networks through every step of the paper's path at once: formula, diagram, circuit, scores.
+//! Functions and networks through every step of the paper's path: formula, diagram, circuit, scores.
 #![cfg(feature = "sat")]
 
 use boolshap::circuit::{Circuit, Lowering, check, lower_sdd, paper_form};
@@ -22,7 +22,7 @@ fn compile(cnf: &Cnf) -> Circuit {
     paper_form(&lower_sdd(&compiled.manager, compiled.root, Lowering::Gates).unwrap()).unwrap()
 }
 
-/// A function given by its table goes through all steps and keeps its table and its scores.
+/// A function given by its table must keep its table and its scores through all steps.
 fn judge(n: usize, table: u64) {
     let watch = Watch::unlimited();
     let mut cnf = Cnf::new(n);
@@ -57,7 +57,7 @@ fn a_sample_of_the_functions_of_four_variables() {
 }
 
 #[test]
-fn random_networks_are_their_circuits_on_every_input() {
+fn random_networks_equal_their_circuits_on_every_input() {
     let watch = Watch::unlimited();
     for seed in 0..30 {
         let mut chance = Seeded::new(seed, 1);
@@ -66,7 +66,7 @@ fn random_networks_are_their_circuits_on_every_input() {
             let weight = |chance: &mut Seeded| if chance.below(2) == 0 { 1 } else { -1 };
             let gate = |_| {
                 let weights = (0..width).map(|_| weight(&mut chance)).collect();
-                // Mostly thresholds near the middle, where a gate says most.
+                // Thresholds near the middle, where gates are rarely constant.
                 Gate::new(weights, (width / 2 + chance.below(3)) as i128).unwrap()
             };
             (0..count).map(gate).collect()

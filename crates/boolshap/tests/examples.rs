@@ -14,7 +14,7 @@ mod proof;
 mod scores;
 
 #[test]
-fn they_all_end_well() -> Result<(), Box<dyn Error>> {
+fn all_examples_succeed() -> Result<(), Box<dyn Error>> {
     scores::main()?;
     games::main()?;
     proof::main()?;

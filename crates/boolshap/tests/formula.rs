@@ -1,4 +1,4 @@
-//! The formula stage judged from outside: every answer is compared with the truth table, by code of this file alone.
+//! The formula stage checked from outside: every result is compared with a truth table, by code in this file only.
 
 #![cfg(feature = "sat")]
 
@@ -26,7 +26,7 @@ fn masks(cnf: &Cnf) -> Vec<(u32, u32)> {
     cnf.clauses().map(clause).collect()
 }
 
-/// Fails unless the formula is true exactly where `function` is, prime, and irredundant.
+/// Checks that the formula is true exactly where `function` is, prime, and irredundant.
 fn judge(cnf: &Cnf, variables: usize, function: impl Fn(u32) -> bool) {
     let clauses = masks(cnf);
     let mut needed_literals = vec![0u32; clauses.len()];
@@ -36,14 +36,14 @@ fn judge(cnf: &Cnf, variables: usize, function: impl Fn(u32) -> bool) {
         let falsified: Vec<usize> = (0..clauses.len()).filter(|&c| true_literals(&clauses[c]) == 0).take(2).collect();
         assert_eq!(falsified.is_empty(), function(assignment), "value at {assignment:b} of {cnf:?}");
         match falsified[..] {
-            // A model that makes one literal of a clause true is no model of the clause without that literal.
+            // A model that makes only one literal of a clause true is not a model of the clause without that literal.
             [] => {
                 for (clause, needed) in clauses.iter().zip(&mut needed_literals) {
                     let literals = true_literals(clause);
                     *needed |= if literals.is_power_of_two() { literals } else { 0 };
                 }
             }
-            // Without this one clause the assignment would be a model.
+            // Without this clause the assignment would be a model.
             [only] => needed[only] = true,
             _ => {}
         }
@@ -100,12 +100,12 @@ fn the_running_example_of_the_paper() {
 }
 
 #[test]
-fn the_need_of_a_gate_is_the_smallest_that_fires() {
+fn the_need_of_a_gate_is_the_smallest_count_that_fires() {
     let biases = [0.0, -0.0, 1e-300, -1e-300, 0.5, -0.5, 1.0, -1.0, 1.5, 2.0, -2.0, 7.0, -7.0, 1e300, -1e300];
     for bias in biases.into_iter().chain([f64::INFINITY, f64::NEG_INFINITY]) {
         for inputs in 0..5 {
             let need = GateSpec::from_bias(vec![true; inputs], bias).unwrap().need;
-            // The sum is at least -bias, compared without adding: adding would round the bias away.
+            // Compare the sum with -bias instead of adding the bias, since adding would round it away.
             let fires = |convenient: usize| 2.0 * convenient as f64 - inputs as f64 >= -bias;
             let expected = (0..=inputs).find(|&convenient| fires(convenient)).unwrap_or(inputs + 1);
             assert_eq!(need, expected, "{inputs} inputs, bias {bias}");
@@ -116,7 +116,7 @@ fn the_need_of_a_gate_is_the_smallest_that_fires() {
 
 type Layers = Vec<Vec<GateSpec>>;
 
-/// The network itself: every gate counts.
+/// Evaluates the network directly, by counting at every gate.
 fn fires(layers: &[Vec<GateSpec>], inputs: usize, row: u32) -> bool {
     let mut values: Vec<bool> = (0..inputs).map(|bit| row >> bit & 1 == 1).collect();
     for layer in layers {
@@ -152,7 +152,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Middle thresholds only, so that the cells are large enough for every way of making them.
+    /// Thresholds near the middle, so that the cells are large enough for every way of computing them.
     #[test]
     fn dense_networks_equal_the_network(
         signs in prop::collection::vec(prop::collection::vec(any::<bool>(), 9), 7),
@@ -173,7 +173,7 @@ proptest! {
         judge(&cnf, 9, |row| fires(&layers, 9, row));
     }
 
-    /// Over 22 inputs no truth table is built inside: products and the SAT solver do all.
+    /// With 22 inputs no truth table is built: products and the SAT solver do everything.
     #[test]
     fn wide_networks_equal_the_network(
         signs in prop::collection::vec(prop::collection::vec(any::<bool>(), 22), 3),
@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn variables_far_apart_cost_nothing() {
+fn sparse_variable_numbers_cost_nothing() {
     let cnf = Cnf::from_clauses(0, clauses(&[&[i32::MAX, 1], &[i32::MAX, -1], &[1_000_000, -5]]));
     let simple = simplify(&cnf, &Watch::unlimited()).unwrap();
     assert_eq!(simple.variables(), i32::MAX as usize);
@@ -247,7 +247,7 @@ fn majority(inputs: usize) -> Layers {
 }
 
 #[test]
-fn too_many_clauses_say_where() {
+fn the_clause_limit_error_says_where() {
     let error = encode(12, &majority(12), 100, &Watch::unlimited()).unwrap_err();
     let FormulaError::TooManyClauses { limit: 100, place: Place::Matrix { layer: 1, row, rows: 12, clauses, .. } } =
         error
@@ -262,14 +262,15 @@ fn too_many_clauses_say_where() {
 }
 
 #[test]
-fn only_the_cells_that_the_result_needs_are_made() {
-    // "All of 12" needs the diagonal of its matrix, at most 12 clauses a cell; the cells beside it have up to C(12, 2).
+fn only_the_necessary_cells_are_computed() {
+    // "All of 12" needs only the diagonal of its matrix, at most 12 clauses per cell; the cells beside it have up to
+    // C(12, 2).
     let all = [vec![GateSpec { signs: vec![true; 12], need: 12 }]];
     assert_eq!(encode(12, &all, 12, &Watch::unlimited()).unwrap().len(), 12);
 }
 
 #[test]
-fn time_and_interrupts_stop_and_progress_is_told() {
+fn time_limits_and_interrupts_stop_and_progress_is_reported() {
     let late = Watch::unlimited().timeout(Duration::ZERO);
     let error = encode(5, &majority(5), NO_LIMIT, &late).unwrap_err();
     assert!(matches!(error, FormulaError::Stopped { why: Stopped::OutOfTime { .. }, place: Place::Matrix { .. } }));
@@ -284,7 +285,7 @@ fn time_and_interrupts_stop_and_progress_is_told() {
     encode(4, &majority(4), NO_LIMIT, &Watch::unlimited().progress(&report)).unwrap();
     let mut seen = seen.into_inner().unwrap();
     seen.sort();
-    // One hidden gate as it is, one negated, 4 rows each; the output has 2.
+    // One hidden gate plain, one negated, 4 rows each; the output has 2.
     assert_eq!(seen, (1..=10).map(|done| (done, 10)).collect::<Vec<_>>());
 }
 

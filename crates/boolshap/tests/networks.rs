@@ -24,7 +24,7 @@ fn the_16_input_network_has_the_published_class_counts() {
 }
 
 #[test]
-fn every_folder_of_layers_is_read_and_kept() {
+fn every_folder_of_layers_is_imported_and_saved() {
     let Some(folder) = shared_data("bnn") else { return };
     let mut shapes = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

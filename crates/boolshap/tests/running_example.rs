@@ -1,10 +1,10 @@
-//! The paper's running example from its SDD on: Examples 4, 5 and 7, and the scores of all eight entities.
+//! The paper's running example, starting from its SDD: Examples 4, 5 and 7, and the scores of all eight entities.
 
 use boolshap::circuit::{Circuit, Lowering, Node, NodeId, SddItem, check, lower, paper_form};
 use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::lit::{Var, Watch};
 
-/// The SDD of the figure, its items children first.
+/// The SDD of the figure, children first.
 fn sdd() -> Vec<SddItem> {
     let [x1, x2, x3] = [0, 1, 2].map(Var::new);
     vec![
@@ -21,7 +21,7 @@ fn sdd() -> Vec<SddItem> {
     ]
 }
 
-/// The circuit written out, every use of a node anew.
+/// The circuit as a formula, with shared nodes written out at each use.
 fn formula(circuit: &Circuit, id: NodeId) -> String {
     let join = |children: &[NodeId], sign: &str| {
         let parts: Vec<String> = children.iter().map(|&child| formula(circuit, child)).collect();
@@ -32,7 +32,7 @@ fn formula(circuit: &Circuit, id: NodeId) -> String {
         Node::Literal(lit) => lit.to_string(),
         Node::And(children) => join(children, " & "),
         Node::Or(children) => join(children, " | "),
-        Node::Decision { .. } => panic!("no decision was made"),
+        Node::Decision { .. } => panic!("there are no decision nodes"),
     }
 }
 
@@ -51,8 +51,8 @@ fn the_circuit_and_its_smooth_form() {
 
 #[test]
 fn the_scores_of_all_eight_entities() {
-    // By hand: a feature of the minority value has the score 1/6 towards the other label, one of two equal features 1/3
-    // towards its own, and three equal ones share 1/2.
+    // Derived by hand: a single feature that differs from the others has the score 1/6 towards the other label, each of
+    // the two equal features 1/3 towards their own, and three equal ones share 1/2.
     let expected = [
         ([0, 0, 0], 1, ["1/6", "1/6", "1/6"]),
         ([1, 0, 0], 1, ["-1/6", "1/3", "1/3"]),

@@ -1,4 +1,4 @@
-//! Data moves one way: no stage may use a stage to its right, and every file says on top what it is for.
+//! Data moves one way: no stage may use a stage to its right, and every file starts by saying what it is for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The stages that code names by `crate::STAGE`, alone or inside braces, which may span lines.
+/// The stages that code names as `crate::STAGE`, also inside braces, which may span lines.
 fn stages_named(text: &str) -> Vec<&'static str> {
     let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect();
     let code = code.join(" ");
@@ -47,13 +47,13 @@ fn steps_to_the_right(stage: usize, text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn no_stage_looks_to_its_right() {
+fn no_stage_uses_a_stage_to_its_right() {
     let mut read = 0;
     for (index, stage) in STAGES.iter().enumerate() {
         let folder = source().join(stage);
         for file in if folder.is_dir() { files(&folder) } else { Vec::new() } {
             let wrong = steps_to_the_right(index, &fs::read_to_string(&file).unwrap());
-            assert!(wrong.is_empty(), "{} looks to its right: {wrong:?}", file.display());
+            assert!(wrong.is_empty(), "{} uses stages to its right: {wrong:?}", file.display());
             read += 1;
         }
     }
@@ -68,12 +68,12 @@ fn every_file_belongs_to_a_stage_and_opens_with_its_purpose() {
         let inside = file.strip_prefix(source()).unwrap();
         let first = inside.iter().next().unwrap().to_str().unwrap();
         let known = STAGES.contains(&first) || ["lib.rs", "tutorial.rs"].contains(&first);
-        assert!(known, "{} belongs to no stage", inside.display());
+        assert!(known, "{} does not belong to a stage", inside.display());
     }
 }
 
 #[test]
-fn the_check_itself_bites() {
+fn the_check_itself_works() {
     assert_eq!(steps_to_the_right(1, "use crate::lit::Watch;\nuse crate::model::Network;").len(), 1);
     assert_eq!(steps_to_the_right(0, "use crate::{lit::Var, circuit::Node};").len(), 1);
     assert_eq!(steps_to_the_right(1, "use crate::{\n    lit::Var, // crate::report\n    model::Gate,\n};").len(), 1);

@@ -1,8 +1,9 @@
 //! The circuit itself: one flat arena of nodes, children before parents.
 //!
-//! A node takes twelve bytes: a head and two words. A decision node keeps its variable in the head and its two children
-//! in the words, so that tens of millions of them stay cheap; a gate keeps a range of the edge array. The order of the
-//! arena is a topological order, so every computation on a circuit is a loop over it and no depth can overflow a stack.
+//! A node takes twelve bytes: a head and two words. A decision node stores its variable in the head and its two
+//! children in the words, so that tens of millions of them stay cheap; a gate stores a range of the edge array. The
+//! arena is in topological order, so every computation on a circuit is a loop over it, and deep circuits cannot
+//! overflow the stack.
 
 use super::CircuitError;
 use super::mentioned::{MAX_SET_WORDS, words_of};
@@ -10,7 +11,7 @@ use crate::lit::{Lit, Var};
 use std::fmt;
 use std::sync::Arc;
 
-/// The place of a node in its circuit.
+/// The index of a node in its circuit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
@@ -41,7 +42,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// A node as it is read and written.
+/// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Node<'a> {
     /// True or false.
@@ -104,7 +105,7 @@ impl Arena {
         }
     }
 
-    /// Appends a node that has been checked; a gate without children is the constant it stands for.
+    /// Appends a node that has been checked; a gate without children becomes a constant.
     pub(super) fn push(&mut self, node: Node<'_>) -> Result<NodeId, CircuitError> {
         let id = u32::try_from(self.nodes.len())
             .map_err(|_| CircuitError::TooLarge { what: "nodes", limit: u32::MAX as usize })?;
@@ -121,8 +122,8 @@ impl Arena {
         Ok(NodeId(id))
     }
 
-    /// Appends a level of a diagram over the nodes that are there: decisions on one variable, of which those between the
-    /// two constants, nodes 0 and 1, are literals.
+    /// Appends a level of a diagram: decisions on one variable, whose children are stored already. Decisions between
+    /// the two constants, nodes 0 and 1, become literals.
     pub(super) fn extend_level(&mut self, var: Var, nodes: &[[u32; 2]]) {
         let head = var.index() as u32;
         let (positive, negative) = (var.positive().code() as u32, var.negative().code() as u32);
@@ -143,10 +144,10 @@ impl Arena {
     }
 }
 
-/// A deterministic and decomposable Boolean circuit over `variables` variables, some of which it may not mention.
+/// A deterministic and decomposable Boolean circuit over `variables` variables; it need not mention all of them.
 ///
-/// The type keeps the arena sound: children stand before parents and every variable is known. That and-gates are
-/// decomposable and or-gates deterministic is the promise of whoever builds it; [`check`](super::check) proves it.
+/// The type guarantees a sound arena: children come before parents and every variable is in range. That and-gates are
+/// decomposable and or-gates deterministic is up to the builder of the circuit; [`check`](super::check) proves it.
 ///
 /// ```
 /// use boolshap::circuit::{CircuitBuilder, Node};
@@ -190,7 +191,7 @@ impl Circuit {
         self.variables
     }
 
-    /// The node whose value is the circuit's.
+    /// The node whose value is the circuit's value.
     pub fn root(&self) -> NodeId {
         self.root
     }
@@ -200,12 +201,12 @@ impl Circuit {
         self.arena.node(id)
     }
 
-    /// How many nodes are stored, whether the root reaches them or not; [`Circuit::counts`] tells the circuit's size.
+    /// The number of stored nodes, reachable or not; [`Circuit::counts`] returns the circuit's size.
     pub fn stored_nodes(&self) -> usize {
         self.arena.len()
     }
 
-    /// All stored nodes with their ids, children before parents: what a file of the circuit has to hold.
+    /// All stored nodes with their ids, children before parents.
     pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (NodeId, Node<'_>)> + ExactSizeIterator {
         (0..self.stored_nodes()).map(|index| {
             let id = NodeId::new(index);
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_come_back_as_they_went_in() {
+    fn nodes_are_read_back_unchanged() {
         let mut arena = Arena::default();
         let children = [NodeId(0), NodeId(1)];
         let nodes = [

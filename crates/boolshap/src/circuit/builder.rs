@@ -1,16 +1,15 @@
 //! Building a circuit node by node.
 //!
-//! [`CircuitBuilder::push`] appends whatever it is given, for callers that have already reduced their nodes and for
-//! readers of files. The other methods look a node up first, so that equal nodes are stored once (hash-consing). Both
-//! refuse children that do not stand before their parent and variables that the circuit does not have, so a finished
-//! circuit is sound whatever the input was.
+//! [`CircuitBuilder::push`] appends any node, for file readers and for callers with nodes that are already distinct.
+//! The other methods look a node up first, so that equal nodes are stored once (hash-consing). Both reject children
+//! that do not come before their parent and variables out of range, so a finished circuit is sound for any input.
 
 use super::arena::Arena;
 use super::{Circuit, CircuitError, Node, NodeId};
 use crate::lit::{Lit, Var};
 use std::collections::HashMap;
 
-/// The most variables of a circuit: what a header claims is not believed beyond what their names would take.
+/// The most variables of a circuit: bounds what the header of a small file can make a reader allocate.
 pub(super) const MAX_VARIABLES: usize = 10_000_000;
 
 /// Builds a [`Circuit`].
@@ -43,7 +42,7 @@ impl CircuitBuilder {
         Self::with_capacity(variables, 0)
     }
 
-    /// The same, with room for this many nodes.
+    /// The same, with memory reserved for this many nodes.
     pub fn with_capacity(variables: usize, nodes: usize) -> Result<Self, CircuitError> {
         if variables > MAX_VARIABLES {
             return Err(CircuitError::TooManyVariables { variables });
@@ -59,7 +58,7 @@ impl CircuitBuilder {
         })
     }
 
-    /// How many nodes there are so far; the next new one gets this number as its id.
+    /// The number of nodes so far, which is the id of the next new one.
     pub fn len(&self) -> usize {
         self.arena.len()
     }
@@ -69,12 +68,12 @@ impl CircuitBuilder {
         self.len() == 0
     }
 
-    /// The node of this id, which must be one that this builder gave out.
+    /// The node with this id, which must come from this builder.
     pub fn node(&self, id: NodeId) -> Node<'_> {
         self.arena.node(id)
     }
 
-    /// Appends the node as it is, without looking for an equal one; a gate without children becomes a constant.
+    /// Appends the node without looking for an equal one; a gate without children becomes a constant.
     pub fn push(&mut self, node: Node<'_>) -> Result<NodeId, CircuitError> {
         match node {
             Node::Constant(_) => {}
@@ -118,7 +117,7 @@ impl CircuitBuilder {
         Ok(id)
     }
 
-    /// The and-gate over these children in this order, unsimplified but for the gate without children.
+    /// The and-gate over these children in this order. Only a gate without children is simplified.
     pub fn and(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         if children.is_empty() {
             return self.constant(true);
@@ -131,7 +130,7 @@ impl CircuitBuilder {
         Ok(id)
     }
 
-    /// The or-gate over these children in this order, unsimplified but for the gate without children.
+    /// The or-gate over these children in this order. Only a gate without children is simplified.
     pub fn or(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         if children.is_empty() {
             return self.constant(false);
@@ -144,12 +143,14 @@ impl CircuitBuilder {
         Ok(id)
     }
 
-    /// The conjunction without its constants: false if a child is, true children left out, a lone child itself.
+    /// The conjunction with constants simplified: false if a child is false, without true children; a single child is
+    /// returned.
     pub fn conjoin(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         self.simplified(children, true)
     }
 
-    /// The disjunction without its constants: true if a child is, false children left out, a lone child itself.
+    /// The disjunction with constants simplified: true if a child is true, without false children; a single child is
+    /// returned.
     pub fn disjoin(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         self.simplified(children, false)
     }

@@ -1,14 +1,14 @@
-//! Independent proof of what a circuit promises: decomposability, determinism, smoothness, fan-in.
+//! Independent checks of a circuit's properties: decomposability, determinism, smoothness, fan-in.
 //!
-//! Nothing here is shared with the code that builds circuits: the checks read nodes and nothing else, so that a mistake
-//! in a builder cannot hide itself. Only what the root reaches is looked at, and a violation names the node.
+//! The checks share no code with the circuit builders and only read nodes, so that they also find mistakes in a
+//! builder. Only reachable nodes are checked, and a violation names the node.
 
 use super::{Circuit, Node, NodeId};
 use crate::lit::Var;
 
 pub use super::determinism::{Determinism, Effort, determinism};
 
-/// A broken promise.
+/// A violated property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// Two children of an and-gate, or a decision and its branch, share a variable.
@@ -39,19 +39,19 @@ pub enum Violation {
         /// The variable it lacks.
         variable: Var,
     },
-    /// A gate with more children than allowed.
+    /// A gate has more children than allowed.
     #[error("gate {node} has {children} children, more than {limit}")]
     TooWide {
         /// The gate.
         node: NodeId,
         /// How many children it has.
         children: usize,
-        /// How many it may have.
+        /// The most it may have.
         limit: usize,
     },
 }
 
-/// That no two children of an and-gate share a variable, and no branch of a decision mentions its variable.
+/// Checks that no two children of an and-gate share a variable, and that no branch of a decision mentions its variable.
 pub fn decomposability(circuit: &Circuit) -> Result<(), Violation> {
     let below = Below::of(circuit);
     let mut seen = vec![0u64; below.stride];
@@ -80,8 +80,8 @@ pub fn decomposability(circuit: &Circuit) -> Result<(), Violation> {
     Ok(())
 }
 
-/// That all children of an or-gate mention the same variables, and so do the branches of a decision unless one is the
-/// constant false.
+/// Checks that all children of an or-gate mention the same variables, and so do both branches of a decision unless one
+/// is the constant false.
 pub fn smoothness(circuit: &Circuit) -> Result<(), Violation> {
     let below = Below::of(circuit);
     for node in below.reached() {
@@ -110,7 +110,7 @@ pub fn smoothness(circuit: &Circuit) -> Result<(), Violation> {
     Ok(())
 }
 
-/// That no gate has more than so many children.
+/// Checks that no gate has more than `limit` children.
 pub fn fan_in(circuit: &Circuit, limit: usize) -> Result<(), Violation> {
     let reached = reached(circuit);
     for node in (0..reached.len()).filter(|&index| reached[index]).map(NodeId::new) {
@@ -126,7 +126,7 @@ pub fn fan_in(circuit: &Circuit, limit: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The reachable nodes and the variables each mentions.
+/// The reachable nodes and the variables that each mentions.
 pub(super) struct Below {
     sets: Vec<u64>,
     stride: usize,
@@ -171,7 +171,7 @@ impl Below {
     }
 }
 
-/// Which nodes the root reaches, from the root down.
+/// Which nodes the root reaches.
 fn reached(circuit: &Circuit) -> Vec<bool> {
     let mut reached = vec![false; circuit.stored_nodes()];
     reached[circuit.root().index()] = true;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_promises_name_the_node() {
+    fn violations_name_the_node() {
         let mut builder = CircuitBuilder::new(70).unwrap();
         let x = builder.literal(Var::new(68).positive()).unwrap();
         let not_x = builder.literal(Var::new(68).negative()).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_false_branch_is_no_breach_of_smoothness() {
+    fn a_false_branch_does_not_violate_smoothness() {
         let mut builder = CircuitBuilder::new(2).unwrap();
         let no = builder.constant(false).unwrap();
         let y = builder.literal(Var::new(1).positive()).unwrap();

@@ -1,18 +1,18 @@
-//! A circuit and a formula together: the circuit of "f and k", and that of k alone.
+//! The conjunction of a circuit and a formula: the circuit of "f and k", and that of k alone.
 //!
-//! A conjunction of two circuits of any shape is not decomposable, so both are brought into one SDD over a right-linear
-//! vtree, which is an ordered decision diagram (Darwiche, "SDD: A New Canonical Representation of Propositional Knowledge
-//! Bases", IJCAI 2011): the circuit gate by gate from below, the clauses one after another. The order of the variables is
-//! the circuit's own, as its nodes are met from the root down, except that variables which the caller wants together stand
-//! together, at the place of the first of them. Cost: one apply for each gate, each at most the product of two sizes; for
-//! a circuit that is an ordered diagram in this order, linear.
+//! The conjunction of two arbitrary circuits is not decomposable, so both are compiled into one SDD over a right-linear
+//! vtree, which is an ordered decision diagram (Darwiche, "SDD: A New Canonical Representation of Propositional
+//! Knowledge Bases", IJCAI 2011): the circuit gate by gate bottom up, then the clauses one after another. The variables
+//! are in the order in which the circuit's nodes mention them, from the root down, except that the variables of a group
+//! are placed together at the position of the first of them. Cost: one apply per gate, each at most the product of two
+//! sizes; linear if the circuit is an ordered diagram in this order.
 
 use super::{Circuit, CircuitError, Lowering, Node, lower_sdd};
 use crate::diagram::{Sdd, SddManager, Vtree};
 use crate::formula::Cnf;
 use crate::lit::{Lit, Var, Watch};
 
-/// Circuits of `circuit and formula`, and of `formula` alone, with variables of a group next to each other.
+/// Circuits of `circuit and formula`, and of `formula` alone, with the variables of each group next to each other.
 ///
 /// ```
 /// use boolshap::circuit::{conjoin, read_nnf};
@@ -48,7 +48,7 @@ pub fn conjoin(
     Ok([lower_sdd(&manager, both, Lowering::Decisions)?, lower_sdd(&manager, condition, Lowering::Decisions)?])
 }
 
-/// "Exactly one of these" for each group.
+/// The formula "exactly one of these variables is true" for each group.
 pub fn exactly_one(variables: usize, groups: &[Vec<Var>]) -> Cnf {
     use crate::formula::Clause;
     let mut cnf = Cnf::new(variables);
@@ -63,7 +63,7 @@ pub fn exactly_one(variables: usize, groups: &[Vec<Var>]) -> Cnf {
     cnf
 }
 
-/// The variables in the order in which a walk from the root first meets them, groups together.
+/// The variables in the order in which a walk from the root first mentions them, groups together.
 fn order(circuit: &Circuit, groups: &[Vec<Var>]) -> Vec<Var> {
     let mut group_of = vec![None; circuit.variables()];
     for (index, group) in groups.iter().enumerate() {
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn it_is_the_conjunction_on_every_input((circuit, _) in random_circuit(6), clauses in proptest::collection::vec(
+        fn agrees_with_the_conjunction_on_every_input((circuit, _) in random_circuit(6), clauses in proptest::collection::vec(
             proptest::collection::vec(1i32..=6, 1..4), 0..5), signs in any::<u32>()) {
             let n = circuit.variables();
             let mut formula = Cnf::new(n);
@@ -155,7 +155,7 @@ mod tests {
         let cnf = exactly_one(5, &groups);
         let models =
             (0..32usize).filter(|number| cnf.holds(&std::array::from_fn::<bool, 5, _>(|v| number >> v & 1 == 1)));
-        // Three choices, one bit that must be 1, one that is free.
+        // Three choices, one bit that must be 1, and one that is free.
         assert_eq!(models.count(), 6);
     }
 }

@@ -1,19 +1,20 @@
-//! Model counts, plain and weighted, exact and in floats; no smoothness is needed.
+//! Model counts, plain and weighted, exact and in floats; the circuit need not be smooth.
 //!
-//! A node's count is taken over ALL variables of the circuit, so an or-gate adds its children whatever they mention. The
-//! children of an and-gate share no variable and each leaves the others' free: their counts multiply after every one but
-//! the first is divided by 2^n, and the divisions come out even. A decision halves the sum of its children, of which
-//! neither mentions its variable. With weights w and 1 - w a variable that a branch does not mention contributes the
-//! factor 1, so the same holds for weighted counts. Cost: one sweep; numbers of n bits.
+//! A node's count is over ALL variables of the circuit, so an or-gate adds its children whatever they mention. The
+//! children of an and-gate share no variables, and each leaves the variables of the others free: the count is the
+//! product of their counts, each except the first divided by 2^n; the divisions are exact. The count of a decision is
+//! half the sum of its children's, neither of which mentions its variable. With weights w and 1 - w, a variable that a
+//! branch does not mention contributes the factor 1, so the same holds for weighted counts. Cost: one sweep with
+//! numbers of n bits.
 
 use super::{Circuit, CircuitError, Node, NodeId};
 use dashu::integer::UBig;
 use dashu::rational::RBig;
 
 impl Circuit {
-    /// How many assignments of all variables make the circuit true.
+    /// The number of assignments to all variables that make the circuit true.
     pub fn model_count(&self) -> UBig {
-        // One bit of room for the sum of two counts.
+        // Leaves one bit for the sum of two counts.
         if self.variables() < 63 { self.count_in_words().into() } else { self.count_in_big_numbers() }
     }
 
@@ -37,7 +38,7 @@ impl Circuit {
                     .iter()
                     .map(count)
                     .fold(all, |product, count| ((u128::from(product) * u128::from(count)) >> variables) as u64),
-                // Wrapping, because a node that the root does not reach may break the promise of determinism.
+                // Wrapping, because unreachable nodes need not be deterministic.
                 Node::Or(children) => children.iter().map(count).fold(0, u64::wrapping_add),
             };
             counts.push(here);
@@ -60,8 +61,8 @@ impl Circuit {
         })
     }
 
-    /// The chance that the circuit is true when variable `v` is true with chance `weights[v]`, independently of the
-    /// others. Weights outside [0, 1] are taken as they are: the count is a polynomial in them.
+    /// The probability that the circuit is true if each variable `v` is independently true with probability
+    /// `weights[v]`. Weights outside [0, 1] are allowed: the count is a polynomial in them.
     pub fn weighted_count(&self, weights: &[f64]) -> Result<f64, CircuitError> {
         self.check_weights(weights.len())?;
         Ok(self.sweep(|node, values: &[f64]| match node {
@@ -100,8 +101,8 @@ impl Circuit {
         }
     }
 
-    /// Gives every reachable node a value made from its children's, and returns the root's. A value is dropped when the
-    /// last of its parents is done, so that no more big numbers are alive than the circuit's shape asks for.
+    /// Computes a value for every reachable node from its children's values, and returns the root's. A value is dropped
+    /// after its last use, to limit how many big numbers are alive.
     pub(super) fn sweep<T: Clone + Default>(&self, mut value_of: impl FnMut(Node<'_>, &[T]) -> T) -> T {
         let mut uses = self.uses();
         let mut values = vec![T::default(); self.root().index() + 1];
@@ -112,7 +113,7 @@ impl Circuit {
             values[id.index()] = value_of(node, &values);
             for child in node.children() {
                 let left = &mut uses[child.index()];
-                // A capped number of uses says nothing of the last one.
+                // For a capped number of uses the last use is unknown.
                 if *left != u32::MAX {
                     *left -= 1;
                     if *left == 0 {
@@ -136,7 +137,7 @@ mod tests {
         fn counts_agree_with_the_truth_table((circuit, table) in random_circuit(7), seed in any::<u64>()) {
             let models: u32 = table.iter().map(|word| word.count_ones()).sum();
             prop_assert_eq!(circuit.model_count(), UBig::from(models));
-            // The same nodes among 100 variables: the other path, and every unused variable doubles the count.
+            // The same nodes among 100 variables: takes the other path, and every unused variable doubles the count.
             let wide = widened(&circuit, 100);
             prop_assert_eq!(wide.model_count(), UBig::from(models) << (100 - circuit.variables()));
 

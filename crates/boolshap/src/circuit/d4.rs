@@ -1,10 +1,10 @@
 //! d4's d-DNNF format.
 //!
-//! Every line ends in `0`. `o ID 0`, `a ID 0`, `t ID 0` and `f ID 0` are an or-gate, an and-gate, true and false;
-//! `SRC DST lit... 0` is an arc along which the literals hold. The root is node 1, lines come in any order, and the
-//! number of variables is not in the file. Newer versions write a second list behind the literals, which is read if it is
-//! empty (`SRC DST lit... 0 0`) and else refused. The certified variant writes more numbers after a node's id: it is refused,
-//! because what it says is not only a circuit.
+//! Every line ends in `0`. `o ID 0`, `a ID 0`, `t ID 0` and `f ID 0` are an or-gate, an and-gate, true and false; `SRC
+//! DST lit... 0` is an arc on which the literals hold. The root is node 1, lines come in any order, and the number of
+//! variables is not in the file. Newer versions write a second list after the literals; it is accepted if it is empty
+//! (`SRC DST lit... 0 0`) and otherwise rejected. The certified variant writes more numbers after a node's id; it is
+//! rejected, because it describes more than a circuit.
 
 use super::error::syntax;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
@@ -12,7 +12,7 @@ use crate::lit::Lit;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 
-/// Reads a circuit over this many variables. Constants are simplified away, and a gate of one arc is that arc.
+/// Reads a circuit over this many variables. Constants are simplified, and a gate with a single arc is replaced by it.
 ///
 /// ```
 /// use boolshap::circuit::read_d4;
@@ -34,10 +34,10 @@ pub fn read_d4(mut input: impl BufRead, variables: usize) -> Result<Circuit, Cir
         match words[..] {
             [] => {}
             [first, ..] if first.starts_with('c') => {}
-            [.., last] if last != "0" => return Err(syntax(line, format!("a line ends in `0`, found `{last}`"))),
+            [.., last] if last != "0" => return Err(syntax(line, format!("a line must end in `0`, found `{last}`"))),
             [kind @ ("o" | "a" | "t" | "f"), id, _] => file.add_node(kind, id, line)?,
             ["o" | "a" | "t" | "f", _, _, _, ..] => {
-                return Err(syntax(line, "more numbers after a node's id: certified d-DNNF is not read".into()));
+                return Err(syntax(line, "more numbers after a node's id: certified d-DNNF is not supported".into()));
             }
             [source, target, ref literals @ .., _] => file.add_arc(source, target, literals, variables, line)?,
             _ => return Err(syntax(line, format!("expected a node or an arc, found `{}`", text.trim()))),
@@ -48,7 +48,7 @@ pub fn read_d4(mut input: impl BufRead, variables: usize) -> Result<Circuit, Cir
 
 #[derive(Default)]
 struct File {
-    /// For each id its place in the two lists below.
+    /// For each id, its index in the two lists below.
     places: HashMap<u64, usize>,
     kinds: Vec<Kind>,
     arcs: Vec<Vec<Arc>>,
@@ -76,7 +76,7 @@ impl File {
             kind => Kind::Constant(kind == "t"),
         };
         if self.places.insert(id, self.kinds.len()).is_some() {
-            return Err(syntax(line, format!("node {id} is there a second time")));
+            return Err(syntax(line, format!("node {id} is defined twice")));
         }
         self.kinds.push(kind);
         self.arcs.push(Vec::new());
@@ -98,12 +98,12 @@ impl File {
             all => all,
         };
         if literals.contains(&"0") {
-            return Err(syntax(line, "numbers behind the literals of an arc: what they say is not read".into()));
+            return Err(syntax(line, "numbers behind the literals of an arc are not supported".into()));
         }
         let literals = literals.iter().map(|word| {
             let code: i32 = number(word, "a literal", line)?;
             let lit = Lit::from_dimacs(code).filter(|lit| lit.var().index() < variables);
-            lit.ok_or_else(|| syntax(line, format!("literal {code} is none of the {variables} variables'")))
+            lit.ok_or_else(|| syntax(line, format!("literal {code} is out of range: there are {variables} variables")))
         });
         let arc = Arc { target, literals: literals.collect::<Result<_, _>>()?, line };
         let place = *self.places.get(&source).ok_or_else(|| unknown(source, line))?;
@@ -112,7 +112,7 @@ impl File {
     }
 
     /// Builds what node 1 reaches, children first. A node on the stack is either new, or open while its children are
-    /// built; an arc to an open one closes a cycle.
+    /// built; an arc to an open node closes a cycle.
     fn build(&self, variables: usize, lines: usize) -> Result<Circuit, CircuitError> {
         let root = *self.places.get(&1).ok_or_else(|| syntax(lines, "the file has no node 1, its root".into()))?;
         let mut builder = CircuitBuilder::new(variables)?;
@@ -160,7 +160,7 @@ impl File {
             match self.kinds[place] {
                 Kind::Or => children.push(builder.conjoin(&parts)?),
                 Kind::And => children.append(&mut parts),
-                Kind::Constant(_) => return Err(syntax(arc.line, "a constant has no arcs".into())),
+                Kind::Constant(_) => return Err(syntax(arc.line, "a constant must not have arcs".into())),
             }
         }
         match self.kinds[place] {
@@ -171,7 +171,7 @@ impl File {
     }
 }
 
-/// Writes what the root reaches. A literal is an arc to true, and a decision an or-gate with a literal on each arc.
+/// Writes the reachable nodes. A literal becomes an arc to true, a decision an or-gate with a literal on each arc.
 pub fn write_d4(circuit: &Circuit, mut output: impl Write) -> Result<(), CircuitError> {
     let order = circuit.reachable();
     let mut numbers = vec![0usize; circuit.stored_nodes()];
@@ -180,7 +180,7 @@ pub fn write_d4(circuit: &Circuit, mut output: impl Write) -> Result<(), Circuit
         count += 1;
         count
     };
-    // From the root, which is the last node, so that it gets the number 1.
+    // In reverse, so that the root, the last node, gets the number 1.
     for &id in order.iter().rev() {
         let kind = match circuit.node(id) {
             Node::Literal(_) if id != circuit.root() => continue,
@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_file_as_d4_writes_it() {
-        // A decision on x1 whose branches share the and of two or-gates, one of a single arc; nodes after their use.
+        // A decision on x1 whose branches share the and of two or-gates, one with a single arc; nodes used before they
+        // are defined.
         let file = "o 1 0\na 2 0\no 3 0\no 4 0\nt 5 0\nf 6 0\n3 5 2 0\n4 5 3 0\n4 5 -3 4 0\n2 3 0\n2 4 0\n\
                     1 2 1 0\n1 5 -1 -2 0\n1 6 0\n";
         let circuit = read_d4(file.as_bytes(), 4).unwrap();
@@ -273,20 +274,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_the_line() {
         for (file, expected) in [
             ("", "line 0: the file has no node 1, its root"),
             ("o 2 0\n", "line 1: the file has no node 1, its root"),
-            ("o 1\n", "line 1: a line ends in `0`, found `1`"),
-            ("o 1 7 0\n", "line 1: more numbers after a node's id: certified d-DNNF is not read"),
-            ("o 1 0\no 1 0\n", "line 2: node 1 is there a second time"),
+            ("o 1\n", "line 1: a line must end in `0`, found `1`"),
+            ("o 1 7 0\n", "line 1: more numbers after a node's id: certified d-DNNF is not supported"),
+            ("o 1 0\no 1 0\n", "line 2: node 1 is defined twice"),
             ("o 1 0\n1 2 0\n", "line 2: there is no node 2"),
             ("o 1 0\n2 1 0\n", "line 2: there is no node 2"),
-            ("o 1 0\nt 2 0\n1 2 3 0\n", "line 3: literal 3 is none of the 2 variables'"),
+            ("o 1 0\nt 2 0\n1 2 3 0\n", "line 3: literal 3 is out of range: there are 2 variables"),
             ("o 1 0\nt 2 0\n1 2 x 0\n", "line 3: expected a literal, found `x`"),
             ("o 1 0\na 2 0\n1 2 1 0\n2 1 0\n", "line 4: the arc to node 1 closes a cycle"),
             ("o 1 0\n1 1 0\n", "line 2: the arc to node 1 closes a cycle"),
-            ("t 1 0\nt 2 0\n1 2 0\n", "line 3: a constant has no arcs"),
+            ("t 1 0\nt 2 0\n1 2 0\n", "line 3: a constant must not have arcs"),
             ("o 1 0\n0\n", "line 2: expected a node or an arc, found `0`"),
         ] {
             assert_eq!(read_d4(file.as_bytes(), 2).unwrap_err().to_string(), expected, "{file:?}");

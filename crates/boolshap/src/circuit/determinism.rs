@@ -1,26 +1,26 @@
 //! Determinism: no two children of an or-gate are ever true together.
 //!
-//! Deciding it is coNP-complete in general (two circuits may overlap in one hidden assignment). It is done in three
-//! steps: a decision node is deterministic by construction; children of an or-gate that contain contradicting literals
-//! exclude each other; the gates that remain are evaluated on all assignments of their own variables, 64 at a time, if
-//! these are few. What is left is reported as undecided, never guessed. Like all of [`check`](super::check), this shares
-//! no code with the builders.
+//! The problem is coNP-complete in general (two circuits may overlap in one hidden assignment). The check has three
+//! steps: a decision node is deterministic by construction; children of an or-gate that imply contradicting literals
+//! exclude each other; the remaining gates are evaluated on all assignments to their own variables, 64 at a time, if
+//! these are few. Everything else is reported as undecided, never guessed. Like all of [`check`](super::check), this
+//! shares no code with the builders.
 
 use super::check::{Below, Violation};
 use super::{Circuit, Node, NodeId};
 use crate::lit::{Stopped, Var, Watch};
 use std::collections::{HashMap, HashSet};
 
-/// How many nodes and literals are looked at in all, a few seconds' worth: chains of gates, and gates of many children,
-/// would take quadratic time.
+/// The most nodes and literals inspected, a few seconds' work: chains of gates, and gates with many children, would
+/// take quadratic time.
 const MAX_LOOKS: u64 = 1 << 26;
 
-/// What a [determinism](determinism) check may spend.
+/// Limits of a [determinism](determinism) check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Or-gates over more variables are not evaluated on all assignments.
+    /// The most variables of an or-gate that is evaluated on all assignments.
     pub max_variables: usize,
-    /// How many node evaluations of 64 assignments each may be spent in all.
+    /// The total number of node evaluations, each for 64 assignments.
     pub max_steps: u64,
 }
 
@@ -36,19 +36,19 @@ impl Default for Effort {
 pub enum Determinism {
     /// Every or-gate is deterministic.
     Holds,
-    /// This one is not.
+    /// This or-gate is not deterministic.
     Fails(Violation),
-    /// Nothing wrong was found, but this or-gate is beyond the allowed effort.
+    /// No violation was found, but this or-gate exceeds the allowed effort.
     Undecided {
         /// The first such gate.
         node: NodeId,
-        /// How many variables it mentions.
+        /// The number of variables it mentions.
         variables: usize,
     },
 }
 
 impl Determinism {
-    /// True, false, or none when undecided.
+    /// True, false, or `None` if undecided.
     pub fn verdict(&self) -> Option<bool> {
         match self {
             Determinism::Holds => Some(true),
@@ -58,7 +58,7 @@ impl Determinism {
     }
 }
 
-/// That no two children of an or-gate are ever true together; undecided where that would take more than `effort`.
+/// Checks that no two children of an or-gate are ever true together; undecided if that would exceed `effort`.
 pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Result<Determinism, Stopped> {
     let below = Below::of(circuit);
     let mut steps_left = effort.max_steps;
@@ -106,7 +106,7 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
     })
 }
 
-/// Whether every two of these nodes imply contradicting literals, as far as the looks that are left show.
+/// Whether any two of these nodes imply contradicting literals; false if `looks_left` runs out.
 fn exclude_each_other(
     circuit: &Circuit,
     nodes: &[NodeId],
@@ -133,14 +133,14 @@ fn exclude_each_other(
     Ok(true)
 }
 
-/// Codes of literals that hold whenever the node does: those met going down through and-gates.
+/// Codes of literals that hold whenever the node does: those reached through and-gates.
 fn implied_literals(circuit: &Circuit, node: NodeId, looks_left: &mut u64) -> HashSet<usize> {
     let (mut stack, mut seen, mut literals) = (vec![node], HashSet::new(), HashSet::new());
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
             continue;
         }
-        // What is not looked at implies nothing.
+        // Nodes that are not inspected imply nothing.
         match looks_left.checked_sub(1) {
             Some(left) => *looks_left = left,
             None => break,
@@ -182,7 +182,7 @@ fn subcircuit(circuit: &Circuit, gates: &[NodeId]) -> Vec<NodeId> {
     order
 }
 
-/// Evaluates the gates on all assignments of the variables, which are all that they mention.
+/// Evaluates the gates on all assignments to `variables`, which must be all that they mention.
 fn find_overlap(
     circuit: &Circuit,
     variables: &[Var],
@@ -226,7 +226,7 @@ fn find_overlap(
                 }
                 let lane = both.trailing_zeros();
                 let other = children[..index].iter().find(|other| value[other.index()] >> lane & 1 == 1);
-                let other = *other.expect("one of those before is true there");
+                let other = *other.expect("an earlier child is true there");
                 let number = word * 64 + u64::from(lane);
                 let mut witness = vec![false; circuit.variables()];
                 for (place, var) in variables.iter().enumerate() {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_undecided_not_guessed() {
+    fn too_large_gates_are_undecided() {
         // (x and y) or (x and not y): literals decide it. (x xor y) or (x and y): only assignments do.
         let mut builder = CircuitBuilder::new(2).unwrap();
         let [x, y] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_literal_is_no_contradiction() {
+    fn a_shared_literal_is_not_a_contradiction() {
         // (x and y) or (x and z) overlaps where all three hold; (x and y) or (not x and y) nowhere.
         let mut builder = CircuitBuilder::new(3).unwrap();
         let [x, y, z] = [0, 1, 2].map(|v| builder.literal(Var::new(v).positive()).unwrap());
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(decide(&circuit, Effort::default()), Determinism::Fails(violation));
         let none = Effort { max_variables: 0, max_steps: 0 };
         assert_eq!(decide(&circuit, none), Determinism::Undecided { node: root, variables: 3 });
-        // Two nodes and one literal, and one look must be left; what was not looked at proves nothing.
+        // Takes two nodes and one literal, and one look must be left; uninspected nodes prove nothing.
         for (mut looks, proved) in [(2, false), (3, false), (4, true)] {
             assert_eq!(exclude_each_other(&circuit, &[x, not_x], &mut looks, &Watch::unlimited()), Ok(proved));
         }

@@ -1,9 +1,9 @@
-//! A picture of a circuit, as text for Graphviz.
+//! A drawing of a circuit, as text for Graphviz.
 
 use super::{Circuit, CircuitError, Node};
 use std::io::Write;
 
-/// Writes what the root reaches as a Graphviz graph. Variables are called by these names, or x1, x2, ... where there are
+/// Writes the reachable nodes as a Graphviz graph. Variables are labelled with these names, or x1, x2, ... if there are
 /// fewer names than variables. A decision's branches are a dashed edge (false) and a solid one (true).
 pub fn write_dot(circuit: &Circuit, names: &[String], mut output: impl Write) -> Result<(), CircuitError> {
     let name = |index: usize| names.get(index).cloned().unwrap_or_else(|| format!("x{}", index + 1));
@@ -35,7 +35,7 @@ pub fn write_dot(circuit: &Circuit, names: &[String], mut output: impl Write) ->
     Ok(output.flush()?)
 }
 
-/// Quotes and backslashes as Graphviz strings want them; a line break would end the statement.
+/// Escapes quotes, backslashes and line breaks for Graphviz strings.
 fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,7 +1,7 @@
 //! The value of a circuit: for one assignment, for 64 at once, and for all of them.
 //!
-//! Sixty-four assignments ride in one word for each variable, and a gate is one machine operation for all of them. A
-//! truth table numbers the assignments so that variable `v` is bit `v` of the number: the words of the first six
+//! Each variable has a word with its values in 64 assignments, and a gate takes one machine operation for all of them.
+//! A truth table numbers the assignments so that variable `v` is bit `v` of the number: the words of the first six
 //! variables are then constants, and those of the others are all ones or all zeros.
 
 use super::{Circuit, CircuitError, Node, NodeId};
@@ -55,12 +55,12 @@ impl<'c> Evaluator<'c> {
 }
 
 impl Circuit {
-    /// The most variables a [truth table](Circuit::truth_table) may have: 128 megabytes of it.
+    /// The most variables of a [truth table](Circuit::truth_table): it then takes 128 megabytes.
     pub const TABLE_VARIABLES: usize = 30;
 
-    /// The circuit's value for one assignment, from the root down and only as far as it depends on: a decision follows
-    /// one branch, an and-gate ends at its first false child and an or-gate at its first true one, leaves being asked
-    /// first. No node is looked into twice.
+    /// The circuit's value for one assignment, from the root down, evaluating only what is needed: a decision follows
+    /// one branch, an and-gate stops at its first false child and an or-gate at its first true one, and leaves are
+    /// tested first. No node is evaluated twice.
     pub fn evaluate(&self, assignment: &[bool]) -> Result<bool, CircuitError> {
         check_length(self, assignment.len())?;
         let at_once = |id: NodeId| match self.node(id) {
@@ -76,12 +76,12 @@ impl Circuit {
             return Ok(value);
         }
         let mut known: Vec<Option<bool>> = vec![None; top.index() + 1];
-        // Nodes whose value is wanted, each by the one below it here, and how many of its children are done with.
+        // Nodes being evaluated, each for the entry before it, with the number of children already evaluated.
         let mut wanted = vec![(top, 0)];
         while let Some(frame) = wanted.last_mut() {
             let (id, done) = *frame;
             let value = |child: &NodeId| known[child.index()].or_else(|| at_once(*child));
-            // The children, and the value of one of them that settles the gate's.
+            // The children, and the value of a child that decides the gate.
             let (children, settles) = match self.node(id) {
                 Node::Decision { var, lo, hi } => {
                     let branch = if assignment[var.index()] { hi } else { lo };
@@ -96,13 +96,13 @@ impl Circuit {
                 }
                 Node::And(children) => (children, false),
                 Node::Or(children) => (children, true),
-                Node::Constant(_) | Node::Literal(_) => unreachable!("leaves are never wanted"),
+                Node::Constant(_) | Node::Literal(_) => unreachable!("leaves are never pushed"),
             };
             let settled = done == 0 && children.iter().any(|child| at_once(*child) == Some(settles));
             let open = children[done..].iter().position(|child| value(child) != Some(!settles));
             match open.map(|place| (done + place, value(&children[done + place]))) {
                 Some((place, None)) if !settled => {
-                    // On return this child is known, and looked at once more.
+                    // When this frame continues, the child's value is known and is read again.
                     frame.1 = place;
                     wanted.push((children[place], 0));
                 }
@@ -116,8 +116,8 @@ impl Circuit {
         Ok(known[top.index()] == Some(true))
     }
 
-    /// The values of all assignments: assignment number `i`, in which variable `v` is bit `v` of `i`, stands in bit
-    /// `i % 64` of word `i / 64`; bits past the last assignment are 0.
+    /// The values of all assignments: assignment number `i`, in which variable `v` is bit `v` of `i`, is bit `i % 64`
+    /// of word `i / 64`; bits past the last assignment are 0.
     pub fn truth_table(&self) -> Result<Vec<u64>, CircuitError> {
         let variables = self.variables();
         if variables > Self::TABLE_VARIABLES {

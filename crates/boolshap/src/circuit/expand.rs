@@ -1,12 +1,12 @@
 //! Decision nodes as gates: `if v then hi else lo` becomes `(v and hi) or (not v and lo)`.
 //!
-//! A branch that is false leaves no element, a branch that is true leaves the literal alone, and a decision without an
-//! element is false. `if v then true else true` becomes `v or not v`, which is how a smooth diagram mentions a variable
-//! that does not matter. Gates stay as they are. Cost: one sweep; at most three gates a decision.
+//! A false branch is left out, a true branch leaves only the literal, and a decision with two false branches is false.
+//! `if v then true else true` becomes `v or not v`, which is how a smooth diagram mentions a variable that does not
+//! matter. Gates are unchanged. Cost: one sweep; at most three gates per decision.
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node};
 
-/// The same circuit without decision nodes and without nodes that the root does not reach.
+/// The same circuit without decision nodes and without unreachable nodes.
 pub fn expand_decisions(circuit: &Circuit) -> Result<Circuit, CircuitError> {
     let uses = circuit.uses();
     let mut builder = CircuitBuilder::new(circuit.variables())?;
@@ -40,7 +40,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_function_stays_and_decisions_go((circuit, table) in random_circuit(7)) {
+        fn the_function_is_kept_and_decisions_are_gone((circuit, table) in random_circuit(7)) {
             let expanded = expand_decisions(&circuit).unwrap();
             prop_assert_eq!(expanded.truth_table().unwrap(), table);
             let decisions = expanded.nodes().filter(|(_, node)| matches!(node, Node::Decision { .. })).count();

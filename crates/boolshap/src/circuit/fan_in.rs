@@ -1,25 +1,25 @@
-//! Fan-in 2: every gate of m children becomes a chain of m - 1 gates of two.
+//! Fan-in 2: every gate with m children becomes a chain of m - 1 gates with two.
 //!
 //! First half of Algorithm 1 of Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural Network
 //! Classifiers via Knowledge Compilation", after Arenas, Barceló, Bertossi and Monet, "On the Complexity of SHAP-Score-
 //! Based Explanations: Tractability via Knowledge Compilation and Non-Approximability Results" (2023), section 3.1.2.
-//! The children are folded from the left in their order. Constants are simplified away on the way, so that at most the
-//! root is one. The paper recurses into a tree; here a shared node is rewritten once, so the cost is linear in the edges.
+//! The children are folded from the left in their order. Constants are simplified, so that at most the root is one. The
+//! paper recurses into a tree; here a shared node is rewritten once, so the cost is linear in the number of edges.
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 
-/// The same circuit with at most two children a gate, decision nodes expanded and constants simplified away.
-/// `v or not v` is kept, so a smooth circuit stays smooth.
+/// The same circuit with at most two children per gate, decision nodes expanded and constants simplified. `v or not v`
+/// is kept, so a smooth circuit stays smooth.
 pub fn fan_in_two(circuit: &Circuit) -> Result<Circuit, CircuitError> {
     fold_gates(circuit, Complements::Keep)
 }
 
-/// What becomes of a literal that meets its complement in a gate.
+/// What to do if a gate has a literal and its complement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Complements {
-    /// Nothing.
+    /// Keep both.
     Keep,
-    /// `l or not l` is true and `l and not l` false, as Algorithm 1 has it.
+    /// Replace `l or not l` by true and `l and not l` by false, as Algorithm 1 does.
     Merge,
 }
 
@@ -60,7 +60,7 @@ struct Folder {
 }
 
 impl Folder {
-    /// The loop body of FIX_NODE: `folded` is the paper's c_new, and none stands for the gate's neutral constant.
+    /// The loop body of FIX_NODE: `folded` is the paper's c_new; `None` means the gate's neutral constant.
     fn fold(&mut self, children: &[NodeId], gate: Gate) -> Result<NodeId, CircuitError> {
         let neutral = gate == Gate::And;
         let mut folded: Option<NodeId> = None;
@@ -82,7 +82,7 @@ impl Folder {
         folded.map_or_else(|| self.builder.constant(neutral), Ok)
     }
 
-    /// Without negation gates only literals can be each other's complement.
+    /// Without negation gates, only literals can be complements.
     fn are_complements(&self, one: NodeId, other: NodeId) -> bool {
         matches!((self.builder.node(one), self.builder.node(other)), (Node::Literal(a), Node::Literal(b)) if a == !b)
     }
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_function_stays_and_gates_get_narrow((circuit, table) in random_circuit(7)) {
+        fn the_function_is_kept_and_gates_have_two_children((circuit, table) in random_circuit(7)) {
             let narrow = fan_in_two(&circuit).unwrap();
             prop_assert_eq!(narrow.truth_table().unwrap(), table);
             prop_assert_eq!(check::fan_in(&narrow, 2), Ok(()));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn complements_are_kept_unless_the_paper_merges_them() {
+    fn complements_are_kept_or_merged() {
         let mut builder = CircuitBuilder::new(1).unwrap();
         let x = builder.literal(Var::new(0).positive()).unwrap();
         let not_x = builder.literal(Var::new(0).negative()).unwrap();

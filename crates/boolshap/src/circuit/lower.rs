@@ -1,18 +1,18 @@
 //! From a decision diagram to a circuit: step (c) of the paper.
 //!
 //! Decision points become or-gates and elements and-gates (Bertossi and León, section 3.3; the correspondence is
-//! Darwiche's, "SDD: A New Canonical Representation of Propositional Knowledge Bases", 2011). The elements of a decision
-//! are mutually exclusive because its primes are, and prime and sub share no variable because the vtree keeps them apart:
-//! the result is deterministic and decomposable for free, in time linear in the diagram.
+//! Darwiche's, "SDD: A New Canonical Representation of Propositional Knowledge Bases", 2011). The elements of a
+//! decision exclude each other because its primes do, and prime and sub share no variable because the vtree separates
+//! them: the result is deterministic and decomposable by construction, in time linear in the diagram.
 //!
-//! The input is a neutral list of items, children first and the root last, so that any diagram package or file can be
-//! lowered. Elements keep their order, prime before sub. An element with a false part is left out, a true part leaves
-//! the other alone, as Algorithm 1 would do later.
+//! The input is a list of items, children first and the root last, so that any diagram package or file can be lowered.
+//! Elements keep their order, prime before sub. An element with a false part is left out, and a true part is dropped,
+//! as Algorithm 1 would do later.
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 use crate::lit::{Lit, Var};
 
-/// One node of a diagram; children are the positions of earlier items.
+/// One node of a diagram; children are indices of earlier items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SddItem {
     /// True or false.
@@ -32,17 +32,17 @@ pub enum SddItem {
     },
 }
 
-/// How decisions with the primes `v` and `not v` are written.
+/// How to write decisions with the primes `v` and `not v`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lowering {
-    /// As gates, like all others: what the paper does.
+    /// As gates, like all other decisions; the paper's way.
     #[default]
     Gates,
-    /// As decision nodes, which are smaller and quicker.
+    /// As decision nodes, which are smaller and faster.
     Decisions,
 }
 
-/// The circuit of a diagram over this many variables, whose items come children first and root last.
+/// The circuit of a diagram over this many variables, with items children first and root last.
 ///
 /// ```
 /// use boolshap::circuit::{Lowering, SddItem, lower};
@@ -101,7 +101,7 @@ fn or_of_ands(builder: &mut CircuitBuilder, pairs: &[(NodeId, NodeId)]) -> Resul
     builder.disjoin(&elements)
 }
 
-/// Two elements whose primes are a variable and its negation: the variable, lo and hi.
+/// If the primes of two elements are a variable and its negation: the variable, lo and hi.
 fn as_decision(builder: &CircuitBuilder, pairs: &[(NodeId, NodeId)]) -> Option<(Var, NodeId, NodeId)> {
     let &[(one, one_sub), (other, other_sub)] = pairs else { return None };
     let (Node::Literal(one), Node::Literal(other)) = (builder.node(one), builder.node(other)) else { return None };
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn false_elements_and_true_parts_leave_no_gate() {
-        // (x and y | true), (not x | false): the element's prime alone is left.
+    fn false_elements_and_true_parts_are_simplified() {
+        // (x and y | true), (not x | false): only the first prime is left.
         let items = lits(2)
             .into_iter()
             .chain([SddItem::Elements(vec![(2, 4), (3, 0)]), SddItem::Elements(vec![(6, 1), (3, 0)])]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_items_are_refused() {
+    fn invalid_items_are_refused() {
         let late = [SddItem::Constant(true), SddItem::Elements(vec![(0, 1)])];
         let error = lower(1, late, Lowering::Gates).unwrap_err();
         assert_eq!(error.to_string(), "item 1 of the diagram refers to item 1, which does not stand before it");

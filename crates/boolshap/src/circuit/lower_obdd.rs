@@ -1,11 +1,11 @@
-//! Ordered diagrams as circuits: a node for a node, in the diagram's own order.
+//! Ordered diagrams as circuits: one node for each node, in the diagram's own order.
 
 use super::arena::Arena;
 use super::{Circuit, CircuitError, Node, NodeId};
 use crate::diagram::Obdd;
 use crate::lit::Var;
 
-/// The circuit of an ordered diagram: its nodes as decision nodes, and as literals those that tell true from false.
+/// The circuit of an ordered diagram: its nodes become decision nodes, or literals if both children are constants.
 ///
 /// ```
 /// use boolshap::circuit::lower_obdd;
@@ -21,7 +21,7 @@ pub fn lower_obdd(diagram: &Obdd) -> Result<Circuit, CircuitError> {
     if variables > Var::MAX_INDEX + 1 {
         return Err(CircuitError::TooManyVariables { variables });
     }
-    // The constants come first, so every node keeps its number. A diagram has sound children: none is checked again.
+    // The constants come first, so every node keeps its number. A diagram's children are already checked.
     let mut arena = Arena::with_capacity(diagram.len() + 2);
     arena.push(Node::Constant(false))?;
     arena.push(Node::Constant(true))?;

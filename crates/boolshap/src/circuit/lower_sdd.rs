@@ -1,4 +1,4 @@
-//! SDDs as the items that [`lower`] takes: the edge between the stages.
+//! Converts SDDs to the items that [`lower`] takes.
 
 use super::{Circuit, CircuitError, Lowering, SddItem, lower};
 use crate::diagram::{FileNode, Sdd, SddFile, SddManager, SddNode};

@@ -1,12 +1,12 @@
-//! Trees and forests as circuits. A tree that looks at a feature once on a path is a circuit already, node by node, with
-//! any number of features; a forest goes by way of a diagram of its sums.
+//! Trees and forests as circuits. A tree that tests each feature at most once on a path becomes a circuit node by node,
+//! with any number of features; a forest is first compiled to a diagram of its sums.
 
 use super::{Circuit, CircuitBuilder, CircuitError, lower_obdd};
 use crate::diagram::compile_trees;
 use crate::lit::{Var, Watch};
 use crate::model::{Forest, TreeNode};
 
-/// The circuit of "the answer is class k" for each of these classes.
+/// For each of these classes, the circuit of "the answer is class k".
 ///
 /// ```
 /// use boolshap::circuit::lower_forest;
@@ -32,7 +32,7 @@ pub fn lower_forest(
     diagrams.iter().map(lower_obdd).collect()
 }
 
-/// A forest of one tree.
+/// The circuit of a forest with a single tree.
 fn lower_tree(forest: &Forest, class: usize) -> Result<Circuit, CircuitError> {
     let nodes = forest.trees()[0].nodes();
     let mut builder = CircuitBuilder::new(forest.features())?;
@@ -41,7 +41,7 @@ fn lower_tree(forest: &Forest, class: usize) -> Result<Circuit, CircuitError> {
         let here = match node {
             TreeNode::Leaf(weights) => builder.constant(forest.winner(weights) == class)?,
             TreeNode::Split { feature, children } => {
-                let [lo, hi] = children.map(|child| lowered[child].expect("children stand behind their parents"));
+                let [lo, hi] = children.map(|child| lowered[child].expect("children come after their parents"));
                 if lo == hi { lo } else { builder.decision(Var::new(*feature), lo, hi)? }
             }
         };

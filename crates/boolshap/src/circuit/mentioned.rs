@@ -1,13 +1,13 @@
-//! Which variables a node, or the whole circuit, mentions: one bit set a node, filled in one sweep.
+//! The variables that each node, or the whole circuit, mentions: one bit set per node, filled in one sweep.
 
 use super::{Circuit, Node, NodeId};
 use crate::lit::Var;
 
-/// How many words the sets of all nodes may take, 4 GiB of them: every circuit can be smoothed, counted and checked, all of
-/// which take a bit or more for each node and variable.
+/// The most words for the sets of all nodes, 4 GiB. Larger circuits are rejected, because smoothing, counting and
+/// checking take a bit or more for each node and variable.
 pub(super) const MAX_SET_WORDS: usize = 1 << 29;
 
-/// The words of a set of variables.
+/// The number of words in a set of variables.
 pub(super) fn words_of(variables: usize) -> usize {
     variables.div_ceil(64).max(1)
 }
@@ -44,17 +44,17 @@ impl VariableSets {
         sets
     }
 
-    /// No node yet, over this many variables.
+    /// No sets yet, over this many variables.
     pub(super) fn new(variables: usize) -> Self {
         VariableSets { words: Vec::new(), stride: words_of(variables) }
     }
 
-    /// How many nodes have their set.
+    /// The number of nodes with a set.
     pub(super) fn len(&self) -> usize {
         self.words.len() / self.stride
     }
 
-    /// Adds the set of the next node, whose children have theirs already.
+    /// Adds the set of the next node, whose children already have theirs.
     pub(super) fn push(&mut self, node: Node<'_>) {
         let start = self.words.len();
         self.words.resize(start + self.stride, 0);
@@ -72,12 +72,12 @@ impl VariableSets {
         }
     }
 
-    /// The set of a node, a bit for each variable.
+    /// The set of a node, one bit per variable.
     pub fn words(&self, id: NodeId) -> &[u64] {
         &self.words[id.index() * self.stride..][..self.stride]
     }
 
-    /// How many variables the node mentions.
+    /// The number of variables that the node mentions.
     pub fn count(&self, id: NodeId) -> usize {
         self.words(id).iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -92,7 +92,7 @@ impl VariableSets {
         ones(whole.iter().zip(self.words(part)).map(|(whole, part)| whole & !part))
     }
 
-    /// The words of a set.
+    /// The number of words in a set.
     pub(super) fn stride(&self) -> usize {
         self.stride
     }

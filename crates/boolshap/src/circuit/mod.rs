@@ -1,13 +1,14 @@
-//! Deterministic and decomposable Boolean circuits: one flat arena, and the steps that reshape, count and check it.
+//! Deterministic and decomposable Boolean circuits: one flat arena, and the operations that transform, count and check
+//! it.
 //!
-//! [`Circuit`] is the arena, [`CircuitBuilder`] fills it, [`lower`] makes one of a decision diagram. [`fan_in_two`],
-//! [`smooth`] and both together, [`paper_form`], are the paper's Algorithm 1. [`check`] proves what the type promises,
-//! without any of the builders' code. [`read_nnf`], [`write_nnf`], [`read_d4`], [`write_d4`] and
-//! [`write_dot`] speak to other programs. [`conjoin`] restricts a circuit to the models of a formula.
+//! [`Circuit`] is the arena, [`CircuitBuilder`] fills it, [`lower`] converts a decision diagram. [`fan_in_two`],
+//! [`smooth`], and both together as [`paper_form`], are the paper's Algorithm 1. [`check`] proves a circuit's
+//! properties without using any of the builders' code. [`read_nnf`], [`write_nnf`], [`read_d4`], [`write_d4`] and
+//! [`write_dot`] are for files of other programs. [`conjoin`] restricts a circuit to the models of a formula.
 //!
-//! **Variables that the root does not mention** stay in the circuit's number of variables and nowhere else. Smoothness
-//! is about or-gates only, so no step adds gates for them; model counts double for each of them; the SHAP engines give
-//! them the score 0.
+//! **Variables that the root does not mention** are counted in the circuit's number of variables, but have no nodes.
+//! Smoothness is about or-gates only, so no step adds gates for them; each of them doubles the model count; their SHAP
+//! score is 0.
 
 mod arena;
 mod builder;

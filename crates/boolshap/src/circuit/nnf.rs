@@ -1,17 +1,17 @@
-//! c2d's NNF format: what d-DNNF compilers and reasoners exchange.
+//! c2d's NNF format, which d-DNNF compilers and reasoners exchange.
 //!
-//! `nnf NODES EDGES VARS`, then one node a line, children before parents and the root last: `L lit`, `A k id...`,
-//! `O j k id...` with j the variable that the or-gate decides on, 0 if none. `A 0` is true and `O 0 0` false. Lines that
-//! start with `c` are comments. The number of edges in the header is not believed, as dsharp's is sometimes off by one.
-//! The format has no decision nodes: they are written as gates.
+//! `nnf NODES EDGES VARS`, then one node per line, children before parents and the root last: `L lit`, `A k id...`, `O
+//! j k id...` where j is the variable that the or-gate decides on, or 0. `A 0` is true and `O 0 0` false. Lines that
+//! start with `c` are comments. The number of edges in the header is ignored, as dsharp's is sometimes off by one. The
+//! format has no decision nodes: they are written as gates.
 
 use super::error::syntax;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, expand_decisions};
 use crate::lit::Lit;
 use std::io::{BufRead, Write};
 
-/// Reads a circuit. Its gates are taken as they are; that they are deterministic and decomposable is for
-/// [`check`](super::check) to find out.
+/// Reads a circuit. That its gates are deterministic and decomposable is not checked here, but by
+/// [`check`](super::check).
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;
@@ -56,7 +56,7 @@ impl Reader {
         let _: usize = number(numbers.next(), "the number of edges", line)?;
         let variables = number(numbers.next(), "the number of variables", line)?;
         end(numbers, line)?;
-        // No room is made in advance for what a header merely claims.
+        // No memory is reserved for the header's numbers, which may be wrong.
         let builder = CircuitBuilder::new(variables)?;
         Ok(Reader { builder, nodes, variables, children: Vec::new() })
     }
@@ -72,7 +72,7 @@ impl Reader {
                 let code: i32 = number(numbers.next(), "a literal", line)?;
                 let lit = Lit::from_dimacs(code).filter(|lit| lit.var().index() < self.variables);
                 let lit = lit.ok_or_else(|| {
-                    syntax(line, format!("literal {code} is none of the {} variables'", self.variables))
+                    syntax(line, format!("literal {code} is out of range: there are {} variables", self.variables))
                 })?;
                 end(numbers, line)?;
                 self.builder.push(Node::Literal(lit))?;
@@ -86,13 +86,13 @@ impl Reader {
                 if decides > self.variables {
                     return Err(syntax(
                         line,
-                        format!("variable {decides} is none of the {} variables", self.variables),
+                        format!("variable {decides} is out of range: there are {} variables", self.variables),
                     ));
                 }
                 self.read_children(numbers, line)?;
                 self.builder.push(Node::Or(&self.children))?;
             }
-            _ => return Err(syntax(line, format!("a node is `L`, `A` or `O`, found `{kind}`"))),
+            _ => return Err(syntax(line, format!("expected `L`, `A` or `O`, found `{kind}`"))),
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Reader {
             let child: usize = number(numbers.next(), "a child", line)?;
             if child >= self.builder.len() {
                 let here = self.builder.len();
-                return Err(syntax(line, format!("node {here} has the child {child}, which does not stand before it")));
+                return Err(syntax(line, format!("node {here} has the child {child}, which does not come before it")));
             }
             self.children.push(NodeId::new(child));
         }
@@ -118,15 +118,15 @@ impl Reader {
     fn finish(self, line: usize) -> Result<Circuit, CircuitError> {
         let (claimed, seen) = (self.nodes, self.builder.len());
         if claimed != seen {
-            return Err(syntax(line, format!("the header promises {claimed} nodes, the file has {seen}")));
+            return Err(syntax(line, format!("the header announces {claimed} nodes, but the file has {seen}")));
         }
         let last = self.builder.len().checked_sub(1);
-        let root = last.ok_or_else(|| syntax(line, "the file has no node, so it has no root".into()))?;
+        let root = last.ok_or_else(|| syntax(line, "the file has no nodes, so it has no root".into()))?;
         self.builder.finish(NodeId::new(root))
     }
 }
 
-/// Writes what the root reaches, decision nodes as gates.
+/// Writes the reachable nodes, decision nodes as gates.
 pub fn write_nnf(circuit: &Circuit, mut output: impl Write) -> Result<(), CircuitError> {
     // Compact, so that the root is the last node and ids are line numbers.
     let circuit = expand_decisions(circuit)?;
@@ -149,7 +149,7 @@ pub fn write_nnf(circuit: &Circuit, mut output: impl Write) -> Result<(), Circui
     Ok(output.flush()?)
 }
 
-/// The variable on which two children disagree at their top, by its DIMACS number; 0 if there is none.
+/// The variable on which two children disagree at their top, as a DIMACS number; 0 if there is none.
 fn decided(circuit: &Circuit, children: &[NodeId]) -> i32 {
     let &[one, other] = children else { return 0 };
     let top = |id: NodeId| -> Vec<Lit> {
@@ -169,7 +169,7 @@ fn number<T: std::str::FromStr>(word: Option<&str>, what: &str, line: usize) -> 
 }
 
 fn end<'t>(mut numbers: impl Iterator<Item = &'t str>, line: usize) -> Result<(), CircuitError> {
-    numbers.next().map_or(Ok(()), |word| Err(syntax(line, format!("nothing was expected after this, found `{word}`"))))
+    numbers.next().map_or(Ok(()), |word| Err(syntax(line, format!("expected the end of the line, found `{word}`"))))
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_written_circuit_reads_back_as_the_same((circuit, table) in random_circuit(7)) {
+        fn a_written_circuit_is_read_back_unchanged((circuit, table) in random_circuit(7)) {
             let again = through_a_file(&circuit);
             prop_assert!(again == expand_decisions(&circuit).unwrap());
             prop_assert_eq!(again.model_count(), circuit.model_count());
@@ -211,21 +211,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_the_line() {
         for (file, expected) in [
             ("", "line 1: the file has no header `nnf NODES EDGES VARS`"),
             ("L 1\n", "line 1: expected the header `nnf NODES EDGES VARS`, found `L`"),
             ("nnf 1 0\n", "line 1: the number of variables is missing"),
-            ("nnf 1 0 1\nL 2\n", "line 2: literal 2 is none of the 1 variables'"),
-            ("nnf 1 0 1\nL 0\n", "line 2: literal 0 is none of the 1 variables'"),
+            ("nnf 1 0 1\nL 2\n", "line 2: literal 2 is out of range: there are 1 variables"),
+            ("nnf 1 0 1\nL 0\n", "line 2: literal 0 is out of range: there are 1 variables"),
             ("c hi\nnnf 1 0 1\nL x\n", "line 3: expected a literal, found `x`"),
-            ("nnf 2 1 1\nL 1\nA 1 1\n", "line 3: node 1 has the child 1, which does not stand before it"),
+            ("nnf 2 1 1\nL 1\nA 1 1\n", "line 3: node 1 has the child 1, which does not come before it"),
             ("nnf 2 1 1\nL 1\nA 2 0\n", "line 3: a child is missing"),
-            ("nnf 2 1 1\nL 1\nA 1 0 0\n", "line 3: nothing was expected after this, found `0`"),
-            ("nnf 2 1 1\nL 1\nO 2 1 0\n", "line 3: variable 2 is none of the 1 variables"),
-            ("nnf 3 1 1\nL 1\nA 1 0\n", "line 3: the header promises 3 nodes, the file has 2"),
-            ("nnf 0 0 1\n", "line 1: the file has no node, so it has no root"),
-            ("nnf 1 0 1\nD 1 2\n", "line 2: a node is `L`, `A` or `O`, found `D`"),
+            ("nnf 2 1 1\nL 1\nA 1 0 0\n", "line 3: expected the end of the line, found `0`"),
+            ("nnf 2 1 1\nL 1\nO 2 1 0\n", "line 3: variable 2 is out of range: there are 1 variables"),
+            ("nnf 3 1 1\nL 1\nA 1 0\n", "line 3: the header announces 3 nodes, but the file has 2"),
+            ("nnf 0 0 1\n", "line 1: the file has no nodes, so it has no root"),
+            ("nnf 1 0 1\nD 1 2\n", "line 2: expected `L`, `A` or `O`, found `D`"),
         ] {
             assert_eq!(read_nnf(file.as_bytes()).unwrap_err().to_string(), expected, "{file:?}");
         }

@@ -1,4 +1,4 @@
-//! Which nodes the root reaches, and by how many edges: what every sweep over a circuit asks first.
+//! Which nodes the root reaches, and the number of edges to each: the first step of every sweep over a circuit.
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 
@@ -15,8 +15,8 @@ impl<'a> Node<'a> {
 }
 
 impl Circuit {
-    /// For each stored node, how many edges from reachable nodes lead to it (capped at `u32::MAX`); the root has one
-    /// more. A node is reachable exactly when its number is not 0.
+    /// For each stored node, the number of edges from reachable nodes to it (capped at `u32::MAX`), plus one for the
+    /// root. A node is reachable exactly if its number is not 0.
     pub fn uses(&self) -> Vec<u32> {
         let mut uses = vec![0u32; self.stored_nodes()];
         uses[self.root().index()] = 1;
@@ -36,7 +36,7 @@ impl Circuit {
         (0..uses.len()).filter(|&index| uses[index] > 0).map(NodeId::new).collect()
     }
 
-    /// The same circuit without the nodes that the root does not reach, so that the root is the last node.
+    /// The same circuit without unreachable nodes, so that the root is the last node.
     pub fn compacted(&self) -> Result<Circuit, CircuitError> {
         let uses = self.uses();
         if self.root().index() + 1 == self.stored_nodes() && uses.iter().all(|&uses| uses > 0) {

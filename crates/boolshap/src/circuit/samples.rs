@@ -1,20 +1,20 @@
-//! Circuits for tests: of a given truth table, and random ones of every shape a compiler may produce.
+//! Circuits for tests: from a given truth table, and random ones of every shape that a compiler may produce.
 
 use super::{Circuit, CircuitBuilder, Node, NodeId};
 use crate::lit::Var;
 use proptest::prelude::*;
 
-/// The assignment of this number: variable `v` is bit `v`.
+/// The assignment with this number: variable `v` is bit `v`.
 pub(crate) fn assignment(variables: usize, index: usize) -> Vec<bool> {
     (0..variables).map(|v| index >> v & 1 == 1).collect()
 }
 
-/// The value that a truth table has for the assignment of this number.
+/// The value of a truth table for the assignment with this number.
 pub(crate) fn table_bit(table: &[u64], index: usize) -> bool {
     table[index / 64] >> (index % 64) & 1 == 1
 }
 
-/// The reduced decision diagram of a truth table, the last variable on top.
+/// The reduced decision diagram of a truth table, with the last variable at the top.
 pub(crate) fn from_table(variables: usize, table: &[u64]) -> Circuit {
     let mut builder = CircuitBuilder::new(variables).unwrap();
     let mut level: Vec<NodeId> =
@@ -40,12 +40,12 @@ pub(crate) fn widened(circuit: &Circuit, variables: usize) -> Circuit {
     builder.finish(circuit.root()).unwrap()
 }
 
-/// A random function of up to so many variables as a random circuit, with its truth table.
+/// A random function of at most `max_variables` variables as a random circuit, with its truth table.
 pub(crate) fn random_circuit(max_variables: usize) -> impl Strategy<Value = (Circuit, Vec<u64>)> {
     (0..=max_variables, any::<u64>(), 0..4u32).prop_map(|(variables, seed, density)| random(variables, seed, density))
 }
 
-/// One random circuit; `density` 0 makes the function true on about half of the assignments, more make it sparser.
+/// A random circuit; with `density` 0 the function is true on about half of the assignments, with more it is sparser.
 pub(crate) fn random(variables: usize, seed: u64, density: u32) -> (Circuit, Vec<u64>) {
     let mut dice = Dice(seed);
     let values: Vec<bool> = (0..1usize << variables).map(|_| (0..=density).all(|_| dice.roll(2) == 0)).collect();
@@ -64,7 +64,7 @@ pub(crate) fn shaped(variables: usize, values: &[bool], seed: u64) -> Circuit {
     shaper.builder.finish(root).unwrap()
 }
 
-/// A small generator of numbers (splitmix64).
+/// A small random number generator (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -127,7 +127,7 @@ impl Shaper {
         }
     }
 
-    /// Or of ands: for each function of the right variables that occurs, the left assignments that lead to it.
+    /// Or of ands: for each occurring function of the right variables, the left assignments that lead to it.
     fn elements(&mut self, variables: &[usize], values: &[bool], left: &[usize], right: &[usize]) -> NodeId {
         let mut subs: Vec<(Vec<bool>, Vec<bool>)> = Vec::new();
         let assignments = 1usize << left.len();
@@ -143,7 +143,7 @@ impl Shaper {
         let mut children = Vec::new();
         for (sub, prime) in subs {
             let pair = [self.shape(&names(left), &prime), self.shape(&names(right), &sub)];
-            // With constants left in now and then.
+            // Sometimes with constants not simplified.
             children.push(match self.dice.roll(3) {
                 0 => self.builder.and(&pair).unwrap(),
                 _ => self.builder.conjoin(&pair).unwrap(),
@@ -156,7 +156,7 @@ impl Shaper {
     }
 }
 
-/// The values over the variables at `right` when those at `left` are the bits of `index`.
+/// The values over the variables at `right` if those at `left` are the bits of `index`.
 fn restricted(values: &[bool], left: &[usize], index: usize, right: &[usize]) -> Vec<bool> {
     let spread = |places: &[usize], bits: usize| {
         places.iter().enumerate().fold(0, |all, (bit, &place)| all | (bits >> bit & 1) << place)

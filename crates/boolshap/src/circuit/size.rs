@@ -1,9 +1,9 @@
 //! How large a circuit is: as a graph, and as the tree that the paper counts.
 //!
-//! As a graph, each literal and constant counts once, a decision node counts as one, and only what the root reaches
-//! counts. The paper's authors count the tree instead, in which a shared node stands once for each use; that number is
-//! exponential in the depth, so it is a big number. In the tree, a decision node is the two and-gates under an or-gate
-//! that [`expand_decisions`](super::expand_decisions) makes of it.
+//! In the graph, each literal and constant counts once, a decision node counts as one, and only reachable nodes count.
+//! The paper's authors count the tree instead, in which a shared node counts once for each use; that number can be
+//! exponential in the depth, so it is a big integer. In the tree, a decision node counts as the two and-gates under an
+//! or-gate that [`expand_decisions`](super::expand_decisions) makes of it.
 
 use super::{Circuit, Node, NodeId};
 use dashu::integer::UBig;
@@ -14,22 +14,22 @@ use std::collections::HashSet;
 pub struct Counts {
     /// Nodes of the graph: each literal and constant once, a decision node as one.
     pub nodes: usize,
-    /// Edges of the graph: two for a decision node, as many as it has children for a gate.
+    /// Edges of the graph: two for a decision node, the number of children for a gate.
     pub edges: usize,
     /// Nodes of the tree: decision nodes expanded into gates, shared nodes once for each use.
     pub tree_nodes: UBig,
-    /// The most children a node has; a decision node has two.
+    /// The largest number of children of a node; a decision node has two.
     pub fan_in: usize,
 }
 
 impl Circuit {
-    /// The sizes of what the root reaches.
+    /// The sizes of the reachable part.
     pub fn counts(&self) -> Counts {
         let (nodes, edges, fan_in) = self.graph_size();
         Counts { nodes, edges, tree_nodes: self.tree_nodes(), fan_in }
     }
 
-    /// Nodes, edges and the most children of what the root reaches, without the size as a tree, which takes longer.
+    /// Nodes, edges and fan-in of the reachable part, without the tree size, which takes longer.
     pub fn graph_size(&self) -> (usize, usize, usize) {
         let uses = self.uses();
         let (mut nodes, mut edges, mut fan_in) = (0, 0, 0);
@@ -50,7 +50,7 @@ impl Circuit {
         (nodes, edges, fan_in)
     }
 
-    /// The size of the tree in machine words if it fits them, else in big numbers.
+    /// The size of the tree, in machine words if possible, otherwise as a big integer.
     fn tree_nodes(&self) -> UBig {
         let mut sizes: Vec<u128> = Vec::with_capacity(self.root().index() + 1);
         let mut fits = true;
@@ -84,8 +84,8 @@ impl Circuit {
         size.max(UBig::ONE)
     }
 
-    /// Adds up the tree below one node. A node that expands into the constant false, which is a decision without a
-    /// branch left, has the size 0 as a mark; everybody but a decision above it counts it as one node.
+    /// Adds up the tree below one node. A decision with two false branches, which expands into the constant false, is
+    /// marked by the size 0; every parent except a decision counts it as one node.
     fn tree_size<T>(
         &self,
         node: Node<'_>,
@@ -100,7 +100,7 @@ impl Circuit {
                 let branches = [lo, hi].into_iter().filter(|&branch| !is_false(branch));
                 let or_gate = u8::from(branches.clone().count() == 2);
                 branches.fold(add(zero, Part::New(or_gate)), |total, branch| {
-                    // The literal alone above true, else an and-gate over the literal and the branch.
+                    // Only the literal if the branch is true, otherwise an and-gate over the literal and the branch.
                     match self.node(branch) {
                         Node::Constant(_) => add(total, Part::New(1)),
                         _ => add(add(total, Part::New(2)), Part::Below(branch)),
@@ -117,7 +117,7 @@ impl Circuit {
     }
 }
 
-/// What a tree is added up from: new nodes, or all of a child's tree.
+/// The parts of a tree size: new nodes, or the whole tree of a child.
 enum Part {
     New(u8),
     Below(NodeId),
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_has_as_many_nodes_as_a_walk_meets((circuit, _) in random_circuit(6)) {
+        fn the_tree_size_agrees_with_a_walk((circuit, _) in random_circuit(6)) {
             let expanded = expand_decisions(&circuit).unwrap();
             let tree = circuit.counts().tree_nodes;
             prop_assert_eq!(&tree, &UBig::from(walk(&expanded)));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_count_once_and_strays_not_at_all() {
+    fn leaves_count_once_and_unreachable_nodes_not_at_all() {
         let mut builder = CircuitBuilder::new(3).unwrap();
         let x = builder.push(Node::Literal(Var::new(0).positive())).unwrap();
         let x_again = builder.push(Node::Literal(Var::new(0).positive())).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_may_be_larger_than_any_word() {
+    fn a_tree_size_may_exceed_a_word() {
         let mut builder = CircuitBuilder::new(400).unwrap();
         let mut below = [false, true].map(|value| builder.constant(value).unwrap());
         for v in 0..400 {

@@ -1,24 +1,24 @@
 //! Smoothness: all children of an or-gate mention the same variables.
 //!
-//! Second half of Algorithm 1 of Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural Network
-//! Classifiers via Knowledge Compilation": a child that does not mention v becomes `child and (v or not v)`. The paper
-//! recurses into a tree; here a shared node is smoothed once, each `v or not v` exists once, and equal chains are
-//! shared, so the cost is at most edges times variables. Missing variables are added in ascending order, one and-gate of
-//! two children each, so that a circuit of fan-in 2 keeps it.
+//! Second half of Algorithm 1 of Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural
+//! Network Classifiers via Knowledge Compilation": a child that does not mention v becomes `child and (v or not v)`.
+//! The paper recurses into a tree; here a shared node is smoothed once, each `v or not v` exists once, and equal chains
+//! are shared, so the cost is at most edges times variables. Missing variables are added in ascending order, each with
+//! an and-gate of two children, so that a circuit of fan-in 2 keeps this fan-in.
 //!
-//! A decision node stays one, with its branches filled up to the same variables; a false branch needs none, because it
-//! vanishes when the node is written as gates. Variables that the root does not mention are not added anywhere.
+//! A decision node is kept, and its branches are extended to the same variables; a false branch is not extended,
+//! because it disappears when the node is written as gates. Variables that the root does not mention are not added.
 
 use super::fan_in::{Complements, fold_gates};
 use super::mentioned::MAX_SET_WORDS;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, VariableSets};
 use crate::lit::Watch;
 
-/// How many nodes are done between looks at the watch.
+/// The watch is checked each time this many nodes are done.
 const WATCHED: usize = 256;
 
-/// The paper's Algorithm 1: an equivalent circuit that is smooth, has at most two children a gate and no decision nodes
-/// (dDBCSFi(2)).
+/// The paper's Algorithm 1: an equivalent circuit that is smooth, has at most two children per gate and no decision
+/// nodes (dDBCSFi(2)).
 ///
 /// ```
 /// use boolshap::circuit::{CircuitBuilder, check, paper_form};
@@ -41,18 +41,18 @@ pub fn paper_form(circuit: &Circuit) -> Result<Circuit, CircuitError> {
     paper_form_within(circuit, usize::MAX, &Watch::unlimited())
 }
 
-/// The same within limits: smoothing can multiply the nodes by the number of variables.
+/// The same with limits: smoothing can multiply the number of nodes by the number of variables.
 pub fn paper_form_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> Result<Circuit, CircuitError> {
     smooth_within(&fold_gates(circuit, Complements::Merge)?, max_nodes, watch)
 }
 
-/// An equivalent circuit in which all children of an or-gate, and both branches of a decision that are not false,
-/// mention the same variables. Constants are simplified away: at most the root or a decision's branch is one.
+/// An equivalent circuit in which all children of an or-gate, and both branches of a decision unless one is false,
+/// mention the same variables. Constants are simplified: only the root or a branch of a decision can be one.
 pub fn smooth(circuit: &Circuit) -> Result<Circuit, CircuitError> {
     smooth_within(circuit, usize::MAX, &Watch::unlimited())
 }
 
-/// The same within limits.
+/// The same with limits.
 pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> Result<Circuit, CircuitError> {
     let uses = circuit.uses();
     let mut filler =
@@ -68,7 +68,7 @@ pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> 
             Node::Literal(lit) => filler.builder.literal(lit)?,
             Node::And(_) => filler.builder.conjoin(&children)?,
             Node::Or(_) => {
-                // A true child makes the gate true, false ones fall away: neither must be filled up.
+                // A true child makes the gate true, and false ones are dropped: neither is extended.
                 if children.iter().any(|&child| filler.is_constant(child, true)) {
                     filler.builder.constant(true)?
                 } else {
@@ -100,7 +100,7 @@ pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> 
     filler.builder.finish(smoothed[circuit.root().index()])?.compacted()
 }
 
-/// Builds, and knows which variables each built node mentions.
+/// A builder that tracks the variables of each node.
 struct Filler {
     builder: CircuitBuilder,
     sets: VariableSets,
@@ -111,14 +111,14 @@ impl Filler {
         self.builder.node(id) == Node::Constant(value)
     }
 
-    /// Notes the variables of the nodes built since the last time.
+    /// Records the variables of the nodes built since the last call.
     fn take_in(&mut self) {
         for index in self.sets.len()..self.builder.len() {
             self.sets.push(self.builder.node(NodeId::new(index)));
         }
     }
 
-    /// Makes every node mention what any of them does, by a tautology for each variable that it lacks.
+    /// Makes all these nodes mention the same variables, by adding a tautology for each missing one.
     fn level(&mut self, nodes: &mut [NodeId]) -> Result<(), CircuitError> {
         let mut union = vec![0; self.sets.stride()];
         for &node in nodes.iter() {
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_steps_keep_the_function_and_give_the_form((circuit, table) in random_circuit(7)) {
+        fn both_steps_keep_the_function_and_reach_the_form((circuit, table) in random_circuit(7)) {
             let alone = smooth(&circuit).unwrap();
             prop_assert_eq!(alone.truth_table().unwrap(), table.clone());
             prop_assert_eq!(check::smoothness(&alone), Ok(()));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_tells_how_far_it_got() {
+    fn a_limit_error_reports_the_progress() {
         // A chain of decisions, each with a branch that lacks all the variables below.
         let mut builder = CircuitBuilder::new(600).unwrap();
         let yes = builder.constant(true).unwrap();

@@ -1,4 +1,4 @@
-//! How raw values become bits, once fitted: the part of a model that lets raw rows be explained later.
+//! How raw values become bits, once fitted. It is stored with a model, so that raw rows can be explained later.
 //!
 //! | code | bits | a value is 1 when | missing |
 //! | --- | --- | --- | --- |
@@ -23,9 +23,9 @@ pub enum Code {
     Above(f64),
     /// One bit: the value itself.
     Boolean,
-    /// One-hot, a bit for each of these values, which stand in alphabetical order.
+    /// One-hot: a bit for each of these values, which are in alphabetical order.
     Categories(Vec<String>),
-    /// One-hot, a bit for each interval between these rising edges and beyond them.
+    /// One-hot: a bit for each interval between these ascending edges and beyond them.
     Bins(Vec<f64>),
 }
 
@@ -47,7 +47,7 @@ pub struct Binariser {
 }
 
 impl Code {
-    /// How many bits the code takes.
+    /// The number of bits.
     pub fn bits(&self) -> usize {
         match self {
             Code::Above(_) | Code::Boolean => 1,
@@ -56,19 +56,19 @@ impl Code {
         }
     }
 
-    /// How many classes a target of this code has.
+    /// The number of classes of a target with this code.
     pub fn classes(&self) -> usize {
         self.bits().max(2)
     }
 
-    /// For one bit its value, for one-hot codes the index of the bit that is 1, `None` for a missing category.
+    /// The value of a single bit, or the index of the bit that is 1 in a one-hot code; `None` for a missing category.
     fn index(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
         let number = || cells.number(row).map_err(|_| Cow::from("is not a finite number"));
         Ok(match self {
             Code::Above(threshold) => Some(usize::from(number()?.is_some_and(|value| value > *threshold))),
             Code::Bins(edges) => Some(number()?.map_or(0, |value| edges.partition_point(|edge| value > *edge))),
             Code::Boolean => {
-                let truth = cells.truth(row).map_err(|_| Cow::from("is none of 0, 1, true, false"))?;
+                let truth = cells.truth(row).map_err(|_| Cow::from("is not 0, 1, true or false"))?;
                 Some(usize::from(truth.unwrap_or(false)))
             }
             Code::Categories(values) => {
@@ -82,7 +82,7 @@ impl Code {
         })
     }
 
-    /// What is wrong with a code that came from a file.
+    /// Checks a code from a file; returns what is wrong.
     fn flaw(&self) -> Option<&'static str> {
         match self {
             Code::Categories(values) if values.is_empty() => Some("has no categories"),
@@ -90,7 +90,7 @@ impl Code {
                 Some("has categories that are not in alphabetical order")
             }
             Code::Bins(edges) if edges.is_empty() || !edges.windows(2).all(|pair| pair[0] < pair[1]) => {
-                Some("has edges that do not rise")
+                Some("has edges that are not ascending")
             }
             _ => None,
         }
@@ -118,13 +118,13 @@ impl CodedColumn {
         }
     }
 
-    /// The class that a target's cell says; `None` if it is missing or says none.
+    /// The class in a target's cell; `None` if the cell is missing or invalid.
     pub fn class_of(&self, cells: &Cells, row: usize) -> Option<u32> {
         cells.text(row)?;
         self.code.index(cells, row).ok().flatten().map(|class| class as u32)
     }
 
-    /// The classes of a chunk's rows, the target being its column `index`; a missing target is an error.
+    /// The classes of a chunk's rows, with the target in column `index`; a missing target is an error.
     pub fn labels(&self, table: &Table, chunk: &Chunk, index: usize) -> Result<Vec<u32>, DataError> {
         let cells = &chunk.columns[index];
         let label = |row| {
@@ -165,7 +165,7 @@ impl CodedColumn {
     }
 }
 
-/// Where cells stand, for messages.
+/// Where cells come from, for error messages.
 struct Place<'a> {
     path: &'a Path,
     first_row: u64,
@@ -186,7 +186,7 @@ fn bin_names(edges: &[f64]) -> impl Iterator<Item = String> + '_ {
 }
 
 impl Binariser {
-    /// A binariser of these columns, which keep their order; the message says which column is flawed.
+    /// A binariser of these columns, in this order; the error names the invalid column.
     pub fn new(columns: Vec<CodedColumn>) -> Result<Self, String> {
         for column in &columns {
             if let Some(flaw) = column.code.flaw() {
@@ -211,7 +211,7 @@ impl Binariser {
         self.encode_columns(&Place::of(table, chunk), &chunk.columns.iter().collect::<Vec<_>>())
     }
 
-    /// The same of columns that stand in no file; messages call them `name`.
+    /// The same for columns that are not in a file; error messages call the source `name`.
     pub fn encode_cells(&self, name: &str, rows: usize, columns: &[&Cells]) -> Result<Bits, DataError> {
         self.encode_columns(&Place { path: Path::new(name), first_row: 1, rows }, columns)
     }
@@ -219,7 +219,7 @@ impl Binariser {
     fn encode_columns(&self, place: &Place<'_>, columns: &[&Cells]) -> Result<Bits, DataError> {
         let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(columns.iter().copied()).collect();
         let encoded: Vec<_> = columns.into_par_iter().map(|(column, cells)| column.encode(place, cells)).collect();
-        // Of several errors the one of the first column is told, whichever thread came first.
+        // If several columns fail, the error of the first is returned, whichever thread was first.
         let features = encoded.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(Bits::of_features(place.rows, features.into_iter().flatten().collect()))
     }

@@ -1,5 +1,5 @@
-//! Entities as bits, stored by feature: word `w` of a feature holds it for rows `64 w` to `64 w + 63`, just as the
-//! evaluator wants it.
+//! Entities as bits, stored by feature: word `w` of a feature holds rows `64 w` to `64 w + 63`, the layout of the
+//! evaluator.
 
 /// A table of bits; rows are added at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,7 @@ impl Bits {
         Bits { rows, features }
     }
 
-    /// Rows of a byte for each feature, one after another; an error gives the place of the first byte that is neither 0
-    /// nor 1.
+    /// Reads rows of one byte per feature; the error is the position of the first byte that is neither 0 nor 1.
     ///
     /// # Panics
     /// If the bytes are not whole rows.
@@ -47,17 +46,17 @@ impl Bits {
         Ok(bits)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many features there are.
+    /// The number of features.
     pub fn features(&self) -> usize {
         self.features.len()
     }
 
-    /// How many words each feature takes.
+    /// The number of words per feature.
     pub fn blocks(&self) -> usize {
         self.rows.div_ceil(64)
     }
@@ -67,7 +66,7 @@ impl Bits {
         &self.features[feature]
     }
 
-    /// Feature by feature, the words of 64 rows.
+    /// The words of 64 rows, one for each feature.
     pub fn block(&self, block: usize) -> Vec<u64> {
         self.features.iter().map(|words| words[block]).collect()
     }
@@ -90,7 +89,7 @@ impl Bits {
 
     /// Adds a row.
     pub fn push(&mut self, row: &[bool]) {
-        assert_eq!(row.len(), self.features.len(), "one value a feature");
+        assert_eq!(row.len(), self.features.len(), "one value per feature");
         let lane = self.rows % 64;
         for (words, &value) in self.features.iter_mut().zip(row) {
             if lane == 0 {
@@ -101,9 +100,9 @@ impl Bits {
         self.rows += 1;
     }
 
-    /// Adds all rows of another table of as many features.
+    /// Adds all rows of another table with the same number of features.
     pub fn append(&mut self, other: &Bits) {
-        assert_eq!(other.features.len(), self.features.len(), "as many features");
+        assert_eq!(other.features.len(), self.features.len(), "same number of features");
         let shift = self.rows % 64;
         self.rows += other.rows;
         let blocks = self.blocks();
@@ -135,7 +134,7 @@ impl Bits {
         (0..self.features.len()).map(|feature| self.get(row, feature)).collect()
     }
 
-    /// How many rows have each feature.
+    /// For each feature, the number of rows in which it is 1.
     pub fn ones(&self) -> Vec<u64> {
         self.features.iter().map(|words| words.iter().map(|word| u64::from(word.count_ones())).sum()).collect()
     }

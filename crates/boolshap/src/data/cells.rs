@@ -1,4 +1,4 @@
-//! The cells of a column as texts, numbers or truth values, whichever of them the column holds and whichever is asked for.
+//! The cells of a column, stored as texts, numbers or truth values, and readable as each of these.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// A column's cells.
 pub enum Cells {
-    /// Texts, as CSV has them.
+    /// Texts, as in CSV.
     Text(StringArray),
     /// Numbers.
     Number(Float64Array),
@@ -17,15 +17,15 @@ pub enum Cells {
     Truth(BooleanArray),
 }
 
-/// A cell that is not what was asked for.
+/// The error for a cell that does not have the requested type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit;
 
-/// What cannot be cast is an error, not a missing value.
+/// A value that cannot be cast is an error, not a missing value.
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 impl Cells {
-    /// Numbers; NaN stands for a missing one.
+    /// Numbers; NaN marks a missing one.
     pub fn of_numbers(numbers: Vec<f64>) -> Self {
         Cells::Number(numbers.into())
     }
@@ -65,7 +65,7 @@ impl Cells {
         let value = match self {
             Cells::Text(cells) if cells.is_valid(row) => {
                 let text = cells.value(row);
-                // Few numbers have spaces around them, so they are looked for only when it fails.
+                // Few numbers have spaces around them, so parsing trims only after a failure.
                 match text.parse() {
                     Ok(value) => value,
                     Err(_) if text.trim().is_empty() => return Ok(None),
@@ -107,7 +107,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn cells_are_read_as_what_they_say() {
+    fn cells_are_read_as_texts_numbers_and_truth_values() {
         let texts =
             vec![Some(" 1 "), Some("1e3"), Some("  "), None, Some("NaN"), Some("inf"), Some("TRUE"), Some("x 1")];
         let cells = Cells::of_array(&(Arc::new(StringArray::from(texts)) as ArrayRef)).unwrap();

@@ -1,8 +1,8 @@
-//! From a table to everything that training needs: the fitted binariser, the bits, the labels and the split.
+//! From a table to all inputs of training: the fitted binariser, the bits, the labels and the split.
 //!
-//! By default the features are fitted on all rows without looking at their labels, as the paper does; `FitOn::Train` takes
-//! thresholds from the training rows only. Two things always come from all rows, because they say what the task is: the
-//! label's own cut, and which categories a column has.
+//! By default the features are fitted on all rows without looking at their labels, as in the paper; `FitOn::Train`
+//! takes thresholds from the training rows only. The label's own cut and the categories of a column always come from
+//! all rows, because they define the task.
 
 use super::profile::Profile;
 use super::{Binariser, Bits, Code, CodedColumn, DataError, Kind, Kinds, Table, split};
@@ -18,22 +18,22 @@ pub enum FitOn {
     Train,
 }
 
-/// What to make of a table.
+/// How to prepare a table.
 #[derive(Debug, Clone)]
 pub struct Preparation<'a> {
     /// The column to predict.
     pub target: &'a str,
-    /// What is known about columns.
+    /// Kinds of columns given by the user.
     pub kinds: &'a Kinds,
     /// The share of rows kept for testing, from 0 up to but not including 1.
     pub test_fraction: f64,
-    /// Where the split is drawn from.
+    /// The seed of the split.
     pub seed: u64,
     /// Which rows the thresholds are fitted on.
     pub fit: FitOn,
 }
 
-/// A table ready to be learned from.
+/// A table prepared for training.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     /// How raw rows become bits.
@@ -44,14 +44,14 @@ pub struct Dataset {
     pub bits: Bits,
     /// The class of each row.
     pub labels: Vec<u32>,
-    /// Which rows are for testing.
+    /// For each row, whether it is for testing.
     pub test: Vec<bool>,
-    /// What a person should know, a sentence each.
+    /// Notes for the user, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl Dataset {
-    /// Reads a table three times: to look at it, to label and split it, and to turn it into bits.
+    /// Reads a table three times: to profile it, to label and split it, and to convert it to bits.
     pub fn prepare(table: &Table, how: &Preparation<'_>, watch: &Watch<'_>) -> Result<Self, DataError> {
         let target = table.position(how.target)?;
         for name in how.kinds.keys() {
@@ -100,7 +100,7 @@ impl Dataset {
         let binariser = Binariser::new(columns).map_err(flawed)?;
         let bits = read_bits(table, &binariser, watch)?;
         if bits.rows() != labels.len() {
-            return Err(flawed("the file has changed while it was read".into()));
+            return Err(flawed("the file changed while it was read".into()));
         }
         Ok(Dataset { binariser, target, bits, labels, test, notes })
     }

@@ -1,17 +1,17 @@
-//! What can be wrong with a table.
+//! Errors of this stage.
 
 use crate::lit::Stopped;
 use std::path::PathBuf;
 
-/// Why a table could not be read, described or turned into bits. Rows are counted from 1, the header not included.
+/// Why a table could not be read, profiled or converted to bits. Rows are counted from 1 without the header.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// The system refused.
+    /// An operating system error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not a table, or is damaged.
@@ -19,10 +19,10 @@ pub enum DataError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// What is wrong, and where.
         message: String,
     },
-    /// Two columns of one name.
+    /// Two columns have the same name.
     #[error("{}: the header has the column '{column}' twice", path.display())]
     DuplicateColumn {
         /// The file.
@@ -30,17 +30,17 @@ pub enum DataError {
         /// The name.
         column: String,
     },
-    /// A column that is needed and not there.
+    /// A required column is missing.
     #[error("{}: there is no column '{column}' (there are: {})", path.display(), .present.join(", "))]
     MissingColumn {
         /// The file.
         path: PathBuf,
-        /// The name that was looked for.
+        /// The missing column.
         column: String,
         /// The names in the header.
         present: Vec<String>,
     },
-    /// A cell that cannot be what its column is.
+    /// A cell has the wrong type or value.
     #[error("{}, row {row}, column '{column}': '{value}' {problem}", path.display())]
     Cell {
         /// The file.
@@ -49,19 +49,19 @@ pub enum DataError {
         row: u64,
         /// The column.
         column: String,
-        /// What stands there.
+        /// The cell's text.
         value: String,
-        /// Why it does not fit.
+        /// What is wrong with it.
         problem: String,
     },
-    /// A column that cannot be what it was declared or guessed to be.
+    /// A column does not fit its declared or recognised kind.
     #[error("{}: column '{column}' {problem}", path.display())]
     Column {
         /// The file.
         path: PathBuf,
         /// The column.
         column: String,
-        /// Why not.
+        /// What is wrong with it.
         problem: String,
     },
     /// A column of texts with too many different ones to become a bit each without asking.
@@ -74,13 +74,13 @@ pub enum DataError {
         /// How many become bits without asking.
         limit: usize,
     },
-    /// A result in which two columns would have one name.
+    /// Two columns of a result would have the same name.
     #[error("two columns of the result would be called '{column}'")]
     ResultColumn {
         /// The name.
         column: String,
     },
-    /// Stopped before it was done.
+    /// Stopped before it finished.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

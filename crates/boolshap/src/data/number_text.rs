@@ -1,13 +1,14 @@
-//! Floats as text: the shortest decimals that read back as the same float, never with an exponent, as `f64::to_string`
-//! gives them, only faster; a zero has no sign.
+//! Floats as text: the shortest decimals that read back as the same float, never with an exponent. The result equals
+//! `f64::to_string`, but is computed faster; a zero has no sign.
 //!
-//! Where the exact value lies halfway between the two shortest candidates, the fast algorithm takes the even one and the
-//! standard library the upper one. Sums of few halves, as scores are, do that now and then: they go the slow way. A float
-//! that is an odd number divided by 2^k has exactly k decimals, so it lies halfway only if k - 1 of them are shown.
+//! If the exact value is halfway between the two shortest candidates, the fast algorithm takes the even one and the
+//! standard library the upper one. This can happen for scores, which are often sums of few powers of two; such numbers
+//! take the slow path. A float that is an odd number divided by 2^k has exactly k decimals, so it can be halfway only
+//! if k - 1 of them are shown.
 
 use std::io::Write;
 
-/// Adds the text of a number.
+/// Appends the text of a number.
 pub fn write_number(text: &mut Vec<u8>, number: f64) {
     if number == 0.0 {
         return text.push(b'0');
@@ -16,9 +17,9 @@ pub fn write_number(text: &mut Vec<u8>, number: f64) {
     let digits = buffer.format(number);
     let digits = digits.strip_suffix(".0").unwrap_or(digits);
     let decimals = digits.find('.').map_or(0, |point| digits.len() - point - 1);
-    // Exponents are rare: numbers below 0.00001, most of them a zero but for rounding.
+    // Exponents are rare: they occur below 0.00001, mostly for rounding errors around zero.
     if !number.is_finite() || digits.contains('e') || binary_places(number) == decimals as i64 + 1 {
-        write!(text, "{number}").expect("memory takes what is written");
+        write!(text, "{number}").expect("writing to memory does not fail");
     } else {
         text.extend_from_slice(digits.as_bytes());
     }
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_look_as_people_write_them() {
+    fn numbers_are_written_without_exponents() {
         let cases = [0.0, -0.0, 0.1875, -1.0, 100.0, 1e-5, -1.5e-17, 1e15, 1e22, 0.1 + 0.2, f64::NAN, f64::INFINITY];
         let texts = cases.map(text);
         assert_eq!(texts[..7], ["0", "0", "0.1875", "-1", "100", "0.00001", "-0.000000000000000015"]);
@@ -57,8 +58,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_text_is_that_of_the_standard_library(bits: u64, score in -1.0..1.0f64, small in -1e-3..1e-3f64, places in 0..64i32) {
-            // Sums of few halves are where ties are.
+        fn agrees_with_the_standard_library(bits: u64, score in -1.0..1.0f64, small in -1e-3..1e-3f64, places in 0..64i32) {
+            // Ties occur at sums of few powers of two.
             let halves = (score * 2f64.powi(places.min(53))).round() / 2f64.powi(places);
             for number in [f64::from_bits(bits), score, small, halves, halves + 1.0, halves * 1e12, small * 1e-12] {
                 prop_assert_eq!(text(number), if number == 0.0 { "0".into() } else { number.to_string() });

@@ -1,7 +1,7 @@
-//! The footer and the page headers of a Parquet file, looked at before the package reads them.
+//! Checks the footer and the page headers of a Parquet file before the `parquet` crate reads them.
 //!
-//! The package takes the memory that a header announces before it looks at the page: a few damaged bytes could ask for
-//! gigabytes. So the sizes in a header are not believed beyond what the page's bytes in the file can hold.
+//! The crate allocates the memory that a header announces before it reads the page: a few damaged bytes could ask for
+//! gigabytes. So a header's sizes are rejected if the page's bytes in the file could not expand to them.
 
 use super::DataError;
 use super::thrift::{read_byte, read_varint, skip, walk_struct, wrong};
@@ -12,29 +12,29 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A dictionary of up to this many bytes is believed; writers begin none of more than a few megabytes.
+/// A dictionary of up to this many bytes is accepted; writers rarely make one of more than a few megabytes.
 const DICTIONARY_BYTES: u64 = 64 << 20;
-/// So is another page of up to this many bytes. Most have one megabyte, some writers make one of a whole column.
+/// A data page of up to this many bytes is accepted. Most have one megabyte; some writers put a whole column into one.
 const PAGE_BYTES: u64 = 256 << 20;
-/// A larger page is believed if each of its bytes in the file stands for no more than this many.
+/// A larger page is accepted if it expands by at most this factor.
 const BYTES_A_BYTE: u64 = 1000;
-/// How much is read at once: a header has less than a hundred bytes, unless it tells long texts.
+/// How much is read at once: most headers have less than a hundred bytes, but statistics may hold long texts.
 const READ_BYTES: usize = 1 << 10;
-/// How deep a header may be nested; those of today have three levels.
+/// The most nesting levels of a header; today's have three.
 const MAX_DEPTH: usize = 8;
 
-/// What a page header tells of sizes.
+/// The sizes in a page header.
 #[derive(Debug, PartialEq)]
 struct Header {
     kind: Option<u64>,
-    /// The page's bytes once unpacked, and in the file.
+    /// The page's size after decompression, and in the file.
     unpacked: u64,
     stored: u64,
-    /// How many values a dictionary has.
+    /// The number of values in a dictionary.
     values: u64,
 }
 
-/// Refuses a file whose footer announces lists that it does not hold. Where there is no footer, the package says so.
+/// Rejects a file whose footer announces lists that it does not hold. A missing footer is left to the crate.
 pub(super) fn check_footer(path: &Path) -> Result<(), DataError> {
     let io = |source| DataError::Io { path: path.into(), source };
     let mut file = File::open(path).map_err(io)?;
@@ -59,7 +59,7 @@ pub(super) fn check_footer(path: &Path) -> Result<(), DataError> {
     })
 }
 
-/// Refuses a file in whose wanted columns a page header announces more than its page can hold.
+/// Rejects a file if a page header in the wanted columns announces more than its page can hold.
 pub(super) fn check_pages(path: &Path, metadata: &ParquetMetaData, wanted: &ProjectionMask) -> Result<(), DataError> {
     let io = |source| DataError::Io { path: path.into(), source };
     let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).map_err(io)?);
@@ -80,7 +80,7 @@ pub(super) fn check_pages(path: &Path, metadata: &ParquetMetaData, wanted: &Proj
     Ok(())
 }
 
-/// An error comes with the place of its page.
+/// The error comes with the position of the page.
 fn check_chunk(file: &mut BufReader<File>, chunk: &ColumnChunkMetaData) -> Result<(), (u64, io::Error)> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let numbers = (u64::try_from(start), u64::try_from(chunk.compressed_size()));
@@ -101,18 +101,18 @@ fn check_chunk(file: &mut BufReader<File>, chunk: &ColumnChunkMetaData) -> Resul
 fn check_header(header: &Header, chunk: &ColumnChunkMetaData, left: u64) -> io::Result<()> {
     let &Header { kind, unpacked, stored, values } = header;
     if stored > left {
-        return Err(wrong(format!("has {stored} bytes, where its column has only {left} more")));
+        return Err(wrong(format!("has {stored} bytes, but its column has only {left} left")));
     }
     let (most, is_dictionary) = match kind {
         Some(0 | 3) => (PAGE_BYTES, false),
         Some(2) => (DICTIONARY_BYTES, true),
-        _ => return Err(wrong("is neither of data nor a dictionary")),
+        _ => return Err(wrong("is neither a data page nor a dictionary")),
     };
     let size = if chunk.compression() == Compression::UNCOMPRESSED { stored } else { unpacked };
     if size > most.max(stored.saturating_mul(BYTES_A_BYTE)) {
-        return Err(wrong(format!("announces {size} bytes, which {stored} in the file cannot hold")));
+        return Err(wrong(format!("announces {size} bytes, too many for {stored} bytes in the file")));
     }
-    // A number takes four bytes or more, and so does a text, of which the length is written.
+    // A number takes at least four bytes, and so does a text, because of its length field.
     let narrowest = match chunk.column_type() {
         Type::BOOLEAN | Type::FIXED_LEN_BYTE_ARRAY => 1,
         _ => 4,
@@ -123,10 +123,10 @@ fn check_header(header: &Header, chunk: &ColumnChunkMetaData, left: u64) -> io::
     Ok(())
 }
 
-/// Reads a page header: a struct in Thrift's compact protocol. Of what is known, the types must be the known ones.
+/// Reads a page header: a struct in Thrift's compact protocol. Known fields must have their known types.
 fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
     let mut header = Header { kind: None, unpacked: 0, stored: 0, values: 0 };
-    // The fields inside which the present one stands.
+    // The enclosing fields of the current one.
     let mut outer: Vec<u16> = Vec::new();
     let mut field = 0u16;
     loop {
@@ -150,7 +150,7 @@ fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
         };
         match kind {
             _ if kind != known => return Err(wrong("has a damaged header")),
-            // A truth value is told by the kind alone.
+            // A truth value is encoded in its type.
             1 | 2 => {}
             3 => skip(bytes, 1)?,
             4..=6 => match (outer.as_slice(), field) {
@@ -175,7 +175,7 @@ fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
     }
 }
 
-/// A signed number that must not be negative, nor larger than one of 32 bits.
+/// A signed number that must not be negative or need more than 32 bits.
 fn read_natural(bytes: &mut impl Read) -> io::Result<u64> {
     // The lowest bit is the sign.
     match read_varint(bytes)? {
@@ -196,11 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn a_header_tells_its_sizes() {
-        // A dictionary of 3 values, 12 bytes that take 10, with a negative checksum; sorted.
+    fn a_header_contains_its_sizes() {
+        // A dictionary of 3 values, 12 bytes compressed to 10, with a negative checksum; sorted.
         let dictionary = [0x15, 4, 0x15, 24, 0x15, 20, 0x15, 7, 0x3c, 0x15, 6, 0x15, 0, 0x11, 0, 0];
         assert_eq!(header(&dictionary), Ok(Header { kind: Some(2), unpacked: 12, stored: 10, values: 3 }));
-        // A page of data, with a text and a number of 64 bits in its statistics.
+        // A data page, with a text and a 64-bit number in its statistics.
         let statistics = [0x18, 2, b'a', b'b', 0x26, 9, 0];
         let data = [&[0x15, 0, 0x15, 0x80, 1, 0x15, 2, 0x2c][..], &[0x15, 8, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c]].concat();
         let data = [&data[..], &statistics, &[0, 0]].concat();
@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn a_damaged_header_is_refused() {
         for bytes in [
-            // Cut off; a negative size; one of more than 32 bits; a number without an end.
+            // Truncated; a negative size; a size of more than 32 bits; an unterminated number.
             &[0x15, 4, 0x15][..],
             &[0x15, 4, 0x15, 1, 0],
             &[0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x7f, 0],
             &[0x25, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
-            // A text for a size; a list; structs without an end.
+            // A text as a size; a list; unterminated structs.
             &[0x28, 1, b'a', 0],
             &[0x99, 0x15, 2, 0],
             &[0x9c; 100],

@@ -1,7 +1,7 @@
-//! A first look at a table: what kind each column is, and the numbers that its code needs.
+//! A first pass over a table: the kind of each column, and the numbers that its code needs.
 //!
-//! A column that nobody described is boolean if every value is 0, 1, true or false; numeric if more than half of its
-//! values are numbers (then a cell that is not is an error, not a category); else categorical, up to
+//! A column without a declared kind is boolean if every value is 0, 1, true or false; numeric if more than half of its
+//! values are numbers (then any other cell is an error, not a category); otherwise categorical, with at most
 //! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, with a note.
 //!
 //! The mean is the compensated sum (Neumaier 1974) divided by the count, so that a column of equal numbers has exactly
@@ -11,12 +11,12 @@ use super::{Cells, Code, Cut, DataError, Kind, Kinds, Misfit, Table};
 use crate::lit::Watch;
 use std::collections::BTreeSet;
 
-/// How many different texts make a categorical column when nobody said that it is one.
+/// The most categories of a column that is recognised as categorical.
 pub const MAX_CATEGORIES: usize = 100;
-/// How many when somebody did.
+/// The most categories of a column that is declared categorical.
 const MAX_DECLARED_CATEGORIES: usize = 10_000;
 
-/// What was seen of each column, in the order of the header.
+/// What was seen in each column, in the order of the header.
 pub(crate) struct Profile {
     columns: Vec<Seen>,
 }
@@ -28,7 +28,7 @@ struct Seen {
     truths: u64,
     sum: f64,
     compensation: f64,
-    /// All numbers, where quantiles are asked for.
+    /// All numbers, if quantiles are needed.
     values: Option<Vec<f64>>,
     /// All texts, until there are too many.
     texts: BTreeSet<String>,
@@ -40,7 +40,7 @@ impl Seen {
         let Some(text) = cells.text(row) else { return };
         self.present += 1;
         match cells.number(row) {
-            // The text NaN is missing among numbers, but it may be a name among names.
+            // The text NaN means missing among numbers, but may be a name among names.
             Ok(None) => self.present -= 1,
             Ok(Some(value)) => {
                 self.numbers += 1;
@@ -81,7 +81,7 @@ impl Profile {
                 seen.values = Some(Vec::new());
             }
         }
-        // What is ignored need not even be readable.
+        // Ignored columns need not even be readable.
         let is_wanted = |name: &String| kinds.get(name) != Some(&Kind::Ignored);
         let wanted: Vec<usize> = (0..columns.len()).filter(|&index| is_wanted(&table.columns()[index])).collect();
         for chunk in table.chunks(&wanted)? {
@@ -100,7 +100,7 @@ impl Profile {
         Ok(Profile { columns })
     }
 
-    /// The kind of a column: as declared, else as recognised.
+    /// The kind of a column: the declared one, otherwise recognised from its values.
     pub(crate) fn kind(&self, table: &Table, column: usize, kinds: &Kinds) -> Result<Kind, DataError> {
         let name = &table.columns()[column];
         let seen = &self.columns[column];
@@ -121,7 +121,7 @@ impl Profile {
         }
     }
 
-    /// Whether a column has no value at all.
+    /// Whether a column has no value in any row.
     pub(crate) fn is_blank(&self, column: usize) -> bool {
         self.columns[column].present == 0
     }
@@ -167,7 +167,7 @@ impl Profile {
                 // An edge at the maximum would leave the last bin empty.
                 edges.retain(|edge| Some(edge) < values.last());
                 if edges.is_empty() {
-                    return Err(wrong(format!("is {} too often to be cut into bins", values[0])));
+                    return Err(wrong(format!("has the value {} too often to be cut into bins", values[0])));
                 }
                 Code::Bins(edges)
             }
@@ -181,10 +181,10 @@ impl Profile {
     }
 }
 
-/// The quantile of sorted values, interpolated between neighbours.
+/// The quantile of sorted values, interpolated linearly between neighbours.
 fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let position = fraction * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
-    // Equal neighbours give themselves, and no difference of huge numbers can overflow.
+    // Between equal neighbours nothing is interpolated; otherwise no difference is taken that could overflow.
     if below == above { below } else { below * (1.0 - position.fract()) + above * position.fract() }
 }

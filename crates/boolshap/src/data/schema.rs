@@ -1,7 +1,7 @@
-//! What a person may say about the columns of a table before anything is fitted.
+//! Kinds of columns that the user can declare before anything is fitted.
 //!
-//! The same few words serve the command line and the schema file: `numeric`, `numeric:median`, `numeric:bins=4`,
-//! `numeric:at=1.5` or `numeric:at=1,2,3`, `boolean`, `categorical`, `ignored`. Columns that are not mentioned are
+//! The command line and the schema file use the same syntax: `numeric`, `numeric:median`, `numeric:bins=4`,
+//! `numeric:at=1.5` or `numeric:at=1,2,3`, `boolean`, `categorical`, `ignored`. The kinds of other columns are
 //! recognised from their values.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ use std::str::FromStr;
 pub enum Kind {
     /// Numbers, cut into bits.
     Numeric(Cut),
-    /// Truth values, a bit as they are.
+    /// Truth values, used directly as one bit.
     Boolean,
-    /// Names, a bit for each.
+    /// Names, with a bit for each.
     Categorical,
     /// Not a feature.
     Ignored,
@@ -34,9 +34,9 @@ pub enum Cut {
     Mean,
     /// One bit: strictly above the median.
     Median,
-    /// One threshold gives one bit, strictly above it; more give one-hot bins between them.
+    /// One threshold gives one bit, strictly above it; several give one-hot bins between them.
     At(Vec<f64>),
-    /// One-hot bins that hold about equally many rows.
+    /// One-hot bins with about equally many rows.
     Bins(usize),
 }
 
@@ -57,7 +57,7 @@ impl FromStr for Kind {
             ("numeric", Some(cut)) => match cut.split_once('=') {
                 Some(("bins", count)) => match count.parse() {
                     Ok(count) if (2..=1000).contains(&count) => Cut::Bins(count),
-                    _ => return Err(format!("'{count}' is no number of bins from 2 to 1000")),
+                    _ => return Err(format!("'{count}' is not a number of bins from 2 to 1000")),
                 },
                 Some(("at", list)) => Cut::At(thresholds(list)?),
                 _ => return Err(format!("'{cut}' is none of mean, median, bins=K, at=A,B,...")),
@@ -79,7 +79,7 @@ fn thresholds(list: &str) -> Result<Vec<f64>, String> {
     };
     let values = list.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
     match values.windows(2).find(|pair| pair[0] >= pair[1]) {
-        Some(pair) => Err(format!("thresholds must rise, but {} is followed by {}", pair[0], pair[1])),
+        Some(pair) => Err(format!("thresholds must be ascending, but {} is followed by {}", pair[0], pair[1])),
         None => Ok(values),
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_reads_back_what_it_writes() {
+    fn every_kind_round_trips_through_text() {
         for text in
             ["numeric", "numeric:median", "numeric:bins=7", "numeric:at=-1,2.5", "boolean", "categorical", "ignored"]
         {

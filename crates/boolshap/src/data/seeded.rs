@@ -1,5 +1,5 @@
-//! The one source of chance: ChaCha with 8 rounds, a fixed algorithm, so that a seed means the same on every machine and
-//! with every version of the libraries.
+//! The only source of randomness: ChaCha with 8 rounds, a fixed algorithm, so that a seed gives the same numbers on
+//! every machine and with every version of the libraries.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -9,18 +9,18 @@ use rand_core::{Rng, SeedableRng};
 pub struct Seeded(ChaCha8Rng);
 
 impl Seeded {
-    /// The generator of a seed and a purpose: streams of different purposes do not disturb each other.
+    /// The generator for a seed and a purpose: different purposes have independent streams.
     pub fn new(seed: u64, purpose: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(purpose);
         Seeded(rng)
     }
 
-    /// A number from 0 to `bound - 1`, all equally likely.
+    /// A number from 0 to `bound - 1`, uniformly distributed.
     pub fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "there is no number below 0");
+        assert!(bound > 0, "the bound is positive");
         let bound = bound as u64;
-        // Numbers from the incomplete last round would favour the small ones.
+        // Values from the incomplete last round would favour small numbers.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let draw = self.0.next_u64();
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_the_same_for_ever() {
+    fn a_seed_gives_fixed_numbers() {
         let mut items: Vec<usize> = (0..10).collect();
         Seeded::new(7, 0).shuffle(&mut items);
         assert_eq!(items, [2, 7, 0, 6, 3, 4, 8, 1, 9, 5]);

@@ -1,10 +1,10 @@
-//! The split into training and test rows: stratified, so that every class has the same share in both, and drawn from the
-//! seed.
+//! The split into training and test rows: random with a seed, and stratified, so that every class has the same share in
+//! both.
 
 use super::Seeded;
 
-/// Tells for each row whether it is for testing: the fraction of all rows, shared among the classes by their sizes (what
-/// rounding leaves over goes to the classes that lost most by it).
+/// Marks the test rows: the given fraction of all rows, distributed among the classes by their sizes (rows left over by
+/// rounding go to the classes that lost most by it).
 ///
 /// ```
 /// use boolshap::data::split;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fraction_of_every_mixture_is_kept() {
+    fn every_class_gets_its_share_of_every_fraction() {
         for (zeros, ones, twos) in [(5, 3, 0), (10, 1, 1), (1, 1, 1), (0, 7, 2), (100, 50, 25)] {
             let labels: Vec<u32> = [vec![0; zeros], vec![1; ones], vec![2; twos]].concat();
             for percent in 0..100 {

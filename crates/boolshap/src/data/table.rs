@@ -1,9 +1,9 @@
-//! Tables read in chunks: CSV as text, Parquet as what it holds.
+//! Tables read in chunks: CSV as text, Parquet with its own types.
 //!
-//! A CSV file has a header line and comma-separated cells; a ragged row, a header with one name twice and an empty file
-//! are errors. An empty cell is missing. Parquet's nulls are missing; numbers of every width become f64.
+//! A CSV file has a header line and comma-separated cells; a ragged row, a repeated column name and an empty file are
+//! errors. An empty cell is missing. Parquet's nulls are missing; numbers of every width become f64.
 //!
-//! A pipe can be read as CSV, once; a regular file as often as one likes.
+//! A pipe can be read as CSV, once; a regular file any number of times.
 
 use super::utf8_text::Utf8Text;
 use super::{Cells, DataError};
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// How many rows a chunk has, the last one and those of very wide tables excepted.
+/// The number of rows in a chunk, except for the last one and in very wide tables.
 pub const CHUNK_ROWS: usize = 8192;
-/// How many cells a chunk has at most, unless 64 rows have more.
+/// The most cells in a chunk, unless 64 rows have more.
 const CHUNK_CELLS: usize = 1 << 21;
 /// How much of a CSV file is read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -43,7 +43,7 @@ enum Source {
 enum Input {
     /// A regular file, from this byte on.
     File { start: u64 },
-    /// A pipe, and what was read of it to know the header; nothing once it is being read.
+    /// A pipe with the bytes already read for the header; `None` once it is being read.
     Pipe(Arc<Mutex<Option<Pipe>>>),
 }
 
@@ -59,11 +59,12 @@ pub struct Chunk {
     pub first_row: u64,
     /// How many rows there are.
     pub rows: usize,
-    /// The columns, in the order in which they were asked for.
+    /// The columns, in the order they were requested.
     pub columns: Vec<Cells>,
-    /// The columns to be kept as they are.
+    /// Further columns, with their original types.
     pub kept: Vec<ArrayRef>,
-    /// How many rows the table has: of CSV an estimate, from the size of the file and of the rows so far; of a pipe nothing.
+    /// The number of rows in the table: for CSV an estimate from the sizes of the file and of the rows so far; unknown
+    /// for a pipe.
     pub expected_rows: Option<u64>,
 }
 
@@ -77,14 +78,14 @@ impl Table {
         file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
         let (columns, source) = if start == b"PAR1" {
             if is_pipe {
-                let message = "Parquet cannot be read from a pipe: its header stands at the end".into();
+                let message = "Parquet cannot be read from a pipe: its footer is at the end".into();
                 return Err(DataError::Format { path: path.into(), message });
             }
             let (schema, rows) = parquet_header(path)?;
             let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
             (columns, Source::Parquet { schema, rows })
         } else {
-            // A byte order mark, as spreadsheets write it, is no part of the first name.
+            // A byte order mark, as spreadsheets write it, does not belong to the first name.
             let mark = if start.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
             start.drain(..mark);
             read_header(&mut file, &mut start).map_err(io)?;
@@ -103,7 +104,7 @@ impl Table {
         Ok(Table { path: path.into(), columns, source })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -129,14 +130,14 @@ impl Table {
         }
     }
 
-    /// Reads the columns of these indices from the first row on.
+    /// Reads the columns with these indices from the first row on.
     pub fn chunks(&self, wanted: &[usize]) -> Result<Chunks, DataError> {
         self.chunks_keeping(wanted, &[])
     }
 
-    /// Reads the columns of these indices, and some as they are, from the first row on.
+    /// Reads the `wanted` columns as [`Cells`] and the `kept` ones with their original types, from the first row on.
     pub fn chunks_keeping(&self, wanted: &[usize], kept: &[usize]) -> Result<Chunks, DataError> {
-        // Readers give columns in the file's order: each wanted one is found at its rank.
+        // Readers return columns in the file's order: each wanted one is at its rank.
         let mut sorted = [wanted, kept].concat();
         sorted.sort_unstable();
         sorted.dedup();
@@ -191,10 +192,10 @@ pub struct Chunks {
     expected: Expected,
 }
 
-/// What is known of the number of rows.
+/// What is known about the number of rows.
 enum Expected {
     Rows(u64),
-    /// The size of the file, and how much of it was read.
+    /// The size of the file, and how much of it has been read.
     Bytes {
         size: u64,
         read: Arc<AtomicU64>,
@@ -203,7 +204,7 @@ enum Expected {
 }
 
 impl Expected {
-    /// How many rows there are in all, if those so far are like the others.
+    /// The total number of rows, if the remaining rows are like those so far.
     fn rows(&self, so_far: u64) -> Option<u64> {
         match self {
             Expected::Rows(rows) => Some(*rows),
@@ -216,7 +217,7 @@ impl Expected {
     }
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read.
 struct Counted {
     file: File,
     read: Arc<AtomicU64>,
@@ -254,7 +255,7 @@ impl Iterator for Chunks {
     }
 }
 
-/// A text as a CSV cell, in quotes where it needs them.
+/// A text as a CSV cell, quoted if necessary.
 pub fn quote_csv(text: &str) -> Cow<'_, str> {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
@@ -263,7 +264,7 @@ pub fn quote_csv(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads on until there is a whole header line: a line end that is not in quotes, behind some name.
+/// Reads until there is a complete header line: a line end outside quotes, after some name.
 fn read_header(file: &mut File, start: &mut Vec<u8>) -> io::Result<()> {
     loop {
         let (mut quoted, mut named) = (false, false);
@@ -312,7 +313,7 @@ fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batch
         if gone_wrong {
             return None;
         }
-        // The package panics on some damaged files.
+        // The `parquet` crate panics on some damaged files.
         let next = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| reader.next()));
         next.unwrap_or_else(|_| {
             gone_wrong = true;

@@ -1,10 +1,11 @@
-//! Rows collapsed: each distinct row once, with how often each class occurs in it. Binarised tables repeat themselves a
-//! lot (20,640 blocks of houses are 454 distinct rows), and neither training nor scoring needs the order of rows.
+//! Distinct rows, each with the number of times each class occurs in it. Binarised tables have many equal rows (20,640
+//! blocks of houses give 454 distinct rows), and neither training nor scoring depends on the order of rows.
 
 use super::Bits;
 use std::collections::BTreeMap;
 
-/// Distinct rows in ascending order, read from the first feature on, with class counts. No row is without a count.
+/// Distinct rows in ascending order, compared from the first feature on, with class counts. Every row has a nonzero
+/// count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
     rows: Bits,
@@ -12,7 +13,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Collapses the rows for which `keep` holds.
+    /// Counts the rows for which `keep` holds.
     pub fn new(bits: &Bits, labels: &[u32], classes: usize, keep: impl Fn(usize) -> bool) -> Self {
         let kept = (0..bits.rows()).filter(|&row| keep(row));
         Self::from_counts(
@@ -25,7 +26,7 @@ impl Tally {
         )
     }
 
-    /// Collapses rows that come with counts of their own.
+    /// Merges rows that already have counts.
     pub fn from_counts(features: usize, counted: impl Iterator<Item = (Vec<bool>, Vec<u64>)>) -> Self {
         let mut groups: BTreeMap<Vec<bool>, Vec<u64>> = BTreeMap::new();
         for (row, counts) in counted.filter(|(_, counts)| counts.iter().any(|&count| count > 0)) {
@@ -42,24 +43,24 @@ impl Tally {
         &self.rows
     }
 
-    /// How often each class occurs, for each distinct row.
+    /// For each distinct row, how often each class occurs.
     pub fn counts(&self) -> &[Vec<u64>] {
         &self.counts
     }
 
-    /// How many rows there were.
+    /// The total number of rows.
     pub fn total(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
 
-    /// How many of the rows have each feature.
+    /// For each feature, the number of rows in which it is 1.
     pub fn ones(&self) -> Vec<u64> {
         let weight = |row: usize| self.counts[row].iter().sum::<u64>();
         let ones = |feature| (0..self.rows.rows()).filter(|&row| self.rows.get(row, feature)).map(weight).sum();
         (0..self.rows.features()).map(ones).collect()
     }
 
-    /// The most rows that any function of the features can label right.
+    /// The most rows that any function of the features can label correctly.
     pub fn ceiling(&self) -> u64 {
         self.counts.iter().filter_map(|counts| counts.iter().max()).sum()
     }

@@ -1,30 +1,30 @@
-//! Thrift's compact protocol, in which Parquet tells of itself: as much of it as is needed to look at a file before the
-//! package does. Nothing here takes more memory or time than the bytes it is given.
+//! Thrift's compact protocol, in which Parquet stores its metadata: just enough to check a file before the `parquet`
+//! crate reads it. Time and memory are bounded by the number of input bytes.
 
 use std::io::{self, ErrorKind, Read};
 
-/// How deep lists and structs may be nested; those of Parquet are less than ten deep.
+/// The most nesting levels of lists and structs; Parquet has fewer than ten.
 const MAX_DEPTH: usize = 64;
 
-/// What is being walked through.
+/// An unfinished struct, list or map.
 enum Open {
     Struct,
-    /// So many elements are left, which alternate between two kinds: keys and values. A list has the same kind twice.
+    /// The number of elements left, alternating between two types: keys and values. A list has the same type twice.
     Elements {
         kinds: [u8; 2],
         left: u64,
     },
 }
 
-/// Walks through a struct to its end. Lists of truth values are refused: Parquet has none, and the package takes them
-/// for elements without a byte, so that a few bytes could announce billions that it would go through.
+/// Skips a struct. Lists of truth values are rejected: Parquet has none, and the crate treats their elements as taking
+/// no bytes, so a few bytes could announce billions of elements.
 pub(super) fn walk_struct(bytes: &mut impl Read) -> io::Result<()> {
     let mut open = vec![Open::Struct];
     while let Some(innermost) = open.last_mut() {
         let kind = match innermost {
             Open::Struct => {
                 let byte = read_byte(bytes)?;
-                // The number of a field is a step from the last one, or else follows.
+                // The field number is a difference to the last one or, if that is 0, follows.
                 if byte & 15 != 0 && byte >> 4 == 0 {
                     read_varint(bytes)?;
                 }
@@ -38,7 +38,7 @@ pub(super) fn walk_struct(bytes: &mut impl Read) -> io::Result<()> {
         };
         match kind {
             0 => drop(open.pop()),
-            // A field's truth value is told by the kind alone.
+            // A truth value is encoded in its type.
             1 | 2 => {}
             3 => skip(bytes, 1)?,
             4..=6 => drop(read_varint(bytes)?),
@@ -53,7 +53,7 @@ pub(super) fn walk_struct(bytes: &mut impl Read) -> io::Result<()> {
             _ => return Err(wrong("is damaged")),
         }
         if open.len() > MAX_DEPTH {
-            return Err(wrong("is damaged: it is nested too deep"));
+            return Err(wrong("is damaged: it is nested too deeply"));
         }
     }
     Ok(())
@@ -94,7 +94,7 @@ pub(super) fn read_varint(bytes: &mut impl Read) -> io::Result<u64> {
             return Ok(number);
         }
     }
-    Err(wrong("is damaged: a number has no end"))
+    Err(wrong("is damaged: a number is not terminated"))
 }
 
 pub(super) fn skip(bytes: &mut impl Read, count: u64) -> io::Result<()> {
@@ -104,7 +104,7 @@ pub(super) fn skip(bytes: &mut impl Read, count: u64) -> io::Result<()> {
     }
 }
 
-/// What is wrong with the thing that is being read.
+/// An error that says what is wrong with the input.
 pub(super) fn wrong(problem: impl Into<String>) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, problem.into())
 }
@@ -119,7 +119,7 @@ mod tests {
             &[0],
             // Fields: true, a byte, a number, a double, a text, a field whose number follows.
             &[0x11, 0x13, 7, 0x16, 0x80, 1, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0x18, 2, b'a', b'b', 0x05, 40, 3, 0],
-            // A list of two numbers, one of a struct, an empty one, and one of kind 0, as some write an empty one.
+            // A list of two numbers, one of a struct, an empty one, and an empty one of type 0, which some writers use.
             &[0x19, 0x25, 1, 2, 0x19, 0x1c, 0x11, 0, 0x19, 0x05, 0x19, 0, 0],
             // A map of a number to a text, and an empty one.
             &[0x1b, 1, 0x58, 6, 1, b'a', 0x1b, 0, 0],

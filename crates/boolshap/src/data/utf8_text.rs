@@ -1,17 +1,17 @@
-//! Text that is checked on its way to the CSV package.
+//! UTF-8 validation of a CSV file as it is read.
 //!
-//! The package checks all cells of some rows in one piece, without what stands between them: half a character at the end of
-//! one cell and the other half at the beginning of the next pass as a whole one, and texts that are none would come out.
-//! In the file the halves do not stand side by side, so the file is checked as it is read, which costs next to nothing.
+//! The CSV crate validates the cells of several rows together, without their separators: half a character at the end of
+//! one cell and the other half at the start of the next would pass, and both cells would be invalid text. In the file
+//! the halves are separated, so the file itself is validated, at almost no cost.
 
 use std::io::{self, Read};
 
-/// A reader that fails where what it reads is not UTF-8.
+/// A reader that fails if its input is not UTF-8.
 pub(super) struct Utf8Text<R> {
     inner: R,
-    /// The beginning of a character whose end was not read yet.
+    /// The first bytes of a character that is not complete yet.
     begun: Vec<u8>,
-    /// How many lines ended before.
+    /// The number of line ends so far.
     lines: usize,
 }
 
@@ -65,7 +65,7 @@ impl<R: Read> Read for Utf8Text<R> {
 mod tests {
     use super::*;
 
-    /// Gives so many bytes at a time.
+    /// A reader that returns at most this many bytes at a time.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_the_whole_text_however_it_comes() {
+    fn pieces_of_every_size_agree_with_the_whole_text() {
         let good = "a,b\né,€\n😀,x\n".as_bytes().to_vec();
         let mut texts = vec![good.clone(), b"a,b\n\xd0\n\x9e,1\n".to_vec(), b"\xff".to_vec(), b"a\n\xe2\x82".to_vec()];
         texts.extend((0..good.len()).map(|cut| good[..cut].to_vec()));

@@ -1,9 +1,9 @@
-//! Files that are there whole or not at all.
+//! Files that are written completely or not at all.
 //!
-//! A regular file is written beside its final name and moved there when complete and flushed, so that an error, a full
-//! disk or an interruption leaves what was there before. A link keeps pointing to its file, which is replaced, and a
-//! replaced file keeps its permissions. What is not a regular file (a terminal, a pipe, `/dev/null`) and the system's names
-//! for files that are open already (`/dev/stdout`) are written directly.
+//! A regular file is written under a temporary name in the same folder and renamed when it is complete and flushed, so
+//! that an error, a full disk or an interruption leaves the old file unchanged. A link keeps pointing to its file,
+//! which is replaced, and a replaced file keeps its permissions. Anything that is not a regular file (a terminal, a
+//! pipe, `/dev/null`) and names of files that are already open (`/dev/stdout`) are written directly.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -18,32 +18,32 @@ pub struct WholeFile {
 }
 
 enum Target {
-    /// The file so far, and the name it will get.
+    /// The temporary file, and its final name.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
     StandardOutput(io::Stdout),
 }
 
-/// The files that are being written beside their final names, and folders for a while.
+/// Temporary files and folders that exist now.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes what an end of the program would leave behind: for a handler of signals, since nothing is dropped then. No file
-/// can be begun or finished afterwards: whoever tries waits for the end of the program.
+/// Removes temporary files and folders. For a signal handler, since nothing is dropped when it ends the program. No
+/// file can be created or finished afterwards: threads that try wait until the program ends.
 pub fn remove_unfinished_files() {
     if let Ok(files) = UNFINISHED.lock() {
         for path in files.iter() {
-            // What is gone already needs no removing.
+            // It may already be gone.
             let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
         }
         std::mem::forget(files);
     }
 }
 
-/// A folder for temporary files that is gone when it is dropped, or when the program is interrupted.
+/// A temporary folder that is removed when it is dropped, or when the program is interrupted.
 pub struct SpareFolder(TempDir);
 
 impl SpareFolder {
-    /// A new folder where the system keeps temporary files.
+    /// A new folder in the system's folder for temporary files.
     pub fn new() -> io::Result<Self> {
         let mut unfinished = UNFINISHED.lock();
         let folder = tempfile::Builder::new().prefix("boolshap-").tempdir()?;
@@ -53,7 +53,7 @@ impl SpareFolder {
         Ok(SpareFolder(folder))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -61,7 +61,7 @@ impl SpareFolder {
 
 impl Drop for SpareFolder {
     fn drop(&mut self) {
-        // Whoever ends the program holds the lock for good, and removes the folder himself.
+        // If the program is being ended, the handler holds the lock for good and removes the folder itself.
         if let Ok(mut files) = UNFINISHED.try_lock() {
             files.remove(self.0.path());
         }
@@ -69,7 +69,7 @@ impl Drop for SpareFolder {
 }
 
 impl WholeFile {
-    /// Starts a file; fails at once if its folder does not exist or cannot be written.
+    /// Starts a file; fails if its folder does not exist or is not writable.
     pub fn create(path: &Path) -> io::Result<Self> {
         if path == Path::new("/dev/stdout") {
             return Ok(WholeFile { writer: BufWriter::new(Target::StandardOutput(io::stdout())) });
@@ -101,14 +101,14 @@ impl WholeFile {
         Ok(WholeFile { writer: BufWriter::new(target) })
     }
 
-    /// Writes all of a file.
+    /// Writes a complete file.
     pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
         let mut file = Self::create(path)?;
         file.write_all(content)?;
         file.finish()
     }
 
-    /// Puts the complete file in its place.
+    /// Moves the complete file to its final name.
     pub fn finish(self) -> io::Result<()> {
         match self.writer.into_inner().map_err(|error| error.into_error())? {
             Target::Direct(_) => Ok(()),
@@ -125,10 +125,10 @@ impl WholeFile {
     }
 }
 
-/// Where a link leads in the end, even if there is no file yet.
+/// Follows links to the end, even if the file does not exist yet.
 fn link_target(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
-    // As many steps as systems allow before they call it a loop.
+    // The number of links that systems follow before they report a loop.
     for _ in 0..40 {
         let Ok(next) = std::fs::read_link(&path) else { break };
         path = path.parent().unwrap_or(Path::new("")).join(next);
@@ -136,7 +136,7 @@ fn link_target(path: &Path) -> PathBuf {
     path
 }
 
-/// A temporary file with the permissions that an ordinary new file has.
+/// A temporary file with the permissions of an ordinary new file.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".boolshap-");
@@ -161,7 +161,7 @@ impl Write for WholeFile {
 impl Write for Target {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
-            // Not the temporary file's own writer: its errors would name a file that nobody knows.
+            // Not the temporary file's own writer: its errors would name the temporary file.
             Target::Beside(file, _) => file.as_file_mut().write(buffer),
             Target::Direct(file) => file.write(buffer),
             Target::StandardOutput(out) => out.write(buffer),
@@ -205,7 +205,7 @@ mod tests {
         WholeFile::write(&link, b"new").unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
-        // Also where there is no file yet, and with the permissions that the old file had.
+        // Also if the file does not exist yet, and with the permissions of the old file.
         std::fs::remove_file(&file).unwrap();
         WholeFile::write(&link, b"again").unwrap();
         assert!(link.is_symlink() && file.is_file());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_given_up_from_outside_is_removed() {
+    fn an_unfinished_file_is_registered_for_removal() {
         let folder = tempfile::tempdir().unwrap();
         let file = WholeFile::create(&folder.path().join("a.txt")).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -1,15 +1,15 @@
 //! Conjunction and disjunction.
 //!
 //! Two decisions at the same vtree node are combined by taking all pairs of elements: primes are conjoined, the subs of
-//! the pairs that survive are combined, and elements whose subs came out equal are merged (compression) by disjoining
-//! their primes. An SDD that lives further down is first written as a decision at the higher node: {(true, a)} if it
-//! lies on the right, {(a, true), (not a, false)} on the left. Without compression the cost is the product of the two
-//! sizes; compression can make it exponential in theory and keeps it small in practice
-//! (Van den Broeck & Darwiche, "On the Role of Canonicity in Knowledge Compilation", AAAI 2015).
+//! the pairs with a satisfiable prime are combined, and elements with equal subs are merged (compression) by disjoining
+//! their primes. An SDD of a lower vtree node is first written as a decision at the higher node: {(true, a)} if it is
+//! on the right, {(a, true), (not a, false)} if it is on the left. Without compression the cost is the product of the
+//! two sizes; compression can make it exponential in theory, but keeps it small in practice (Van den Broeck & Darwiche,
+//! "On the Role of Canonicity in Knowledge Compilation", AAAI 2015).
 //!
-//! Vtrees can be thousands of levels deep, so there is no recursion: a frame holds a half-finished combination, frames
-//! wait on a stack, and their elements lie on a second one. The cache is lossy: an entry is overwritten by the next one
-//! that hashes to its place.
+//! Vtrees can be thousands of levels deep, so there is no recursion: a frame holds an unfinished combination, frames
+//! wait on one stack, and their elements are on a second one. The cache is lossy: a new entry overwrites the old one
+//! with the same hash.
 
 use super::error::{DiagramError, Halt};
 use super::manager::{Element, NONE, Sdd, SddManager};
@@ -28,7 +28,7 @@ impl Op {
         if self == Op::And { Sdd::FALSE } else { Sdd::TRUE }
     }
 
-    /// The constant that changes nothing.
+    /// The constant that leaves the other operand unchanged: `a op neutral = a`.
     fn neutral(self) -> Sdd {
         if self == Op::And { Sdd::TRUE } else { Sdd::FALSE }
     }
@@ -104,16 +104,16 @@ impl Cache {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The conjunction of primes i and j is wanted.
+    /// Next: conjoin the primes of elements i and j.
     Prime,
-    /// The combination of subs i and j is wanted.
+    /// Next: combine the subs of elements i and j.
     Sub,
-    /// Elements i and those after it with the same sub are being merged.
+    /// Next: merge element i into the previous one if their subs are equal.
     Merge,
 }
 
-/// A combination under way. Its elements lie on the element stack: those of a from `a_at`, of b from `b_at`, and what
-/// has come out from `out_at` to the top.
+/// An unfinished combination. On the element stack, the elements of a start at `a_at`, those of b at `b_at`, and the
+/// results at `out_at`, up to the top.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     op: Op,
@@ -128,11 +128,11 @@ struct Frame {
     j: usize,
     /// In the stages `Sub` and `Merge`, the prime so far.
     prime: Sdd,
-    /// In the stage `Merge`, where the next finished element goes.
+    /// In the stage `Merge`, where to write the next finished element.
     merged: usize,
 }
 
-/// The two stacks, kept between operations for their memory.
+/// The two stacks, kept between operations to reuse their memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     frames: Vec<Frame>,
@@ -191,7 +191,7 @@ impl SddManager {
         }
     }
 
-    /// The result, where no pairs of elements have to be looked at.
+    /// The result, if no pairs of elements have to be compared.
     fn shortcut(&mut self, op: Op, a: Sdd, b: Sdd) -> Result<Option<Sdd>, Halt> {
         let (a, b) = (a.min(b), a.max(b));
         if a == b || b == op.absorbing() || a == op.neutral() {
@@ -233,7 +233,8 @@ impl SddManager {
         let (u, v) = (VtreeId(self.nodes[a.index()].vtree), VtreeId(self.nodes[b.index()].vtree));
         let (low, high, vtree) = if self.vtree.is_below(u, v) { (a, b, v) } else { (b, a, u) };
         let a_at = work.elements.len();
-        // An element known beforehand: where a low left operand is absorbing, the other's elements do not matter.
+        // Where a left operand absorbs, the other operand's elements do not matter: this element of the result is
+        // known.
         let mut known = None;
         if u == v {
             work.elements.extend_from_slice(self.elements(low));
@@ -254,7 +255,7 @@ impl SddManager {
         Ok(Frame { op, stage: Stage::Prime, a, b, vtree, a_at, b_at, out_at, i, j, prime, merged: out_at })
     }
 
-    /// Goes on with a frame until it needs another combination or is done. `returned` is what it last asked for.
+    /// Continues a frame until it needs another combination or is done. `returned` is the result of its last call.
     fn advance(
         &mut self,
         frame: &mut Frame,
@@ -297,11 +298,11 @@ impl SddManager {
                     };
                     elements.push(Element { prime: frame.prime, sub });
                     frame.stage = Stage::Prime;
-                    // A prime that implies another's is disjoint from the rest of the partition.
+                    // This prime lies inside prime j, so it is disjoint from all later primes of b.
                     frame.next_pair(frame.prime == elements[frame.i].prime);
                 }
                 Stage::Merge => {
-                    // All before `merged` are finished, `prime` belongs to the sub of i - 1, i is next.
+                    // Elements before `merged` are finished; `prime` belongs to the sub of i - 1; i comes next.
                     let sub = elements[frame.i - 1].sub;
                     if let Some(prime) = returned.take() {
                         frame.prime = prime;
@@ -328,7 +329,7 @@ impl SddManager {
         }
     }
 
-    /// The SDD of compressed elements: trims, or sorts them and asks the unique table.
+    /// The SDD with these compressed elements: trims them if possible, else looks up the node in the unique table.
     pub(super) fn trimmed(&mut self, vtree: VtreeId, elements: &mut [Element]) -> Result<Sdd, Halt> {
         match elements {
             [Element { sub, .. }] => return Ok(*sub),
@@ -340,7 +341,7 @@ impl SddManager {
         self.unique(vtree, elements)
     }
 
-    /// Merges elements of equal subs; they are left sorted by sub.
+    /// Merges elements with equal subs; leaves the elements sorted by sub.
     pub(super) fn compress(&mut self, elements: &mut Vec<Element>, watch: &Watch<'_>) -> Result<(), Halt> {
         elements.sort_unstable_by_key(|e| (e.sub, e.prime));
         let mut kept = 0;
@@ -356,7 +357,7 @@ impl SddManager {
         Ok(())
     }
 
-    /// The SDD of a partition with any subs.
+    /// The SDD of a partition whose subs may be equal.
     pub(super) fn decision(
         &mut self,
         vtree: VtreeId,

@@ -1,26 +1,25 @@
-//! Networks to ordered diagrams gate by gate, on the decision-diagram package OxiDD.
+//! Networks to ordered diagrams, gate by gate, with the decision-diagram package OxiDD.
 //!
-//! *Idea.* Every gate, of whatever layer, is a threshold over its inputs, and these are finished diagrams: at first the
-//! variables, later the gates of the layer before. The gate's own small diagram over its inputs ([`Threshold`]) is worked
-//! off from the bottom, one if-then-else a node: over variables in their order that costs a constant each, over gates
-//! it is Bryant's apply. The gates of the last layer are joined by "and", smallest first.
+//! *Idea.* Every gate of every layer is a threshold over its inputs, whose diagrams are already built: variables in the
+//! first layer, gates of the layer below in later ones. The gate's own small diagram over its inputs ([`Threshold`]) is
+//! processed bottom up, one if-then-else per node: over variables in order each costs constant time; over gates it is
+//! Bryant's apply. The gates of the last layer are conjoined, smallest first.
 //!
-//! *Where it fits.* What decides is the size of the gates' diagrams, not the number of inputs: sparse and convolutional
-//! networks, many layers, single wide gates. A gate's inputs are taken in the order in which they stand in the variable
-//! order, so that what is half done reaches only down from there.
+//! *When to use.* The cost depends on the size of the gates' diagrams, not on the number of inputs. The route suits
+//! sparse and convolutional networks, many layers, and single wide gates. A gate's inputs are taken in the variable
+//! order, so that a partial result only involves variables from there down.
 //!
-//! *Memory.* A diagram is dropped after the last gate that looks at it, and OxiDD collects what nobody refers to. Its
-//! tables have a fixed capacity, and the cache is paid for at once, so work begins in small ones and, when they prove too
-//! small, once more from the start in much larger ones: small networks cost little, and large ones a tenth to a
-//! half more for the attempts before. Full tables of the largest size allowed are [`DiagramError::TooManyNodes`].
-//! Complement edges are not used: they gain nothing here, where a gate is hardly ever met in both senses, and plain
-//! diagrams were the faster by a few per cent.
+//! *Memory.* A diagram is dropped after its last use, and OxiDD frees unreferenced nodes. Its tables have a fixed
+//! capacity, and the cache is allocated at once, so work begins with small tables and, if they are too small, restarts
+//! with much larger ones: small networks cost little, and large ones a tenth to a half more for the earlier attempts.
+//! If the tables of the largest allowed size are full, the error is [`DiagramError::TooManyNodes`]. Complement edges
+//! are not used: a gate rarely occurs both plain and negated, and plain diagrams were faster by a few per cent.
 //!
-//! *Depth.* OxiDD recurses over the levels. It does so on its own worker thread, which has a gigabyte of stack.
+//! *Depth.* OxiDD recurses over the levels, on its own worker thread with a gigabyte of stack.
 //!
-//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986
-//! (doi 10.1109/TC.1986.1676819). Husung, Dubslaff, Hermanns and Köhl, "OxiDD: A Safe, Concurrent, Modular, and
-//! Performant Decision Diagram Framework in Rust", TACAS 2024.
+//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986 (doi
+//! 10.1109/TC.1986.1676819). Husung, Dubslaff, Hermanns and Köhl, "OxiDD: A Safe, Concurrent, Modular, and Performant
+//! Decision Diagram Framework in Rust", TACAS 2024.
 
 use super::error::{DiagramError, Halt};
 use super::obdd::Obdd;
@@ -35,10 +34,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
-/// How to compile by apply.
+/// Limits of the apply route.
 #[derive(Debug, Clone)]
 pub struct ApplyOptions {
-    /// Gives up rather than hold more nodes than this, dead ones included. Full tables take 56 bytes a node.
+    /// The most nodes to hold, dead ones included. Full tables take 56 bytes per node.
     pub max_nodes: usize,
 }
 
@@ -49,10 +48,10 @@ impl Default for ApplyOptions {
     }
 }
 
-/// The capacity to begin with, and how many times larger the next is.
+/// The first capacity, and the factor by which each later attempt grows.
 const FIRST_CAPACITY: usize = 1 << 16;
 const GROWTH: usize = 16;
-/// OxiDD numbers nodes with 32 bits, and so does [`Obdd`]; two numbers are for the constants.
+/// OxiDD and [`Obdd`] number nodes with 32 bits; two numbers are for the constants.
 const MOST_NODES: usize = u32::MAX as usize - 2;
 
 /// Compiles the label over all its inputs, tested in the given order, root first.
@@ -137,36 +136,36 @@ fn compile_from(
     }
 }
 
-/// Whether there is room for the nodes, the tables that find them, the cache, and the worker's stack: OxiDD takes it for
-/// granted. Of what it reserves only the cache is used at once.
+/// Checks that memory for the nodes, their hash tables, the cache and the worker's stack can be reserved: OxiDD does
+/// not check. Of this memory only the cache is used at once.
 fn check_room(capacity: usize) -> Result<(), DiagramError> {
     let bytes = capacity.saturating_mul(56).saturating_add(1 << 30);
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| DiagramError::NoRoom { nodes: capacity, bytes })
 }
 
-/// One attempt, in tables of one capacity.
+/// One attempt, with tables of one capacity.
 struct Attempt<'a> {
     label: &'a Label,
     store: &'a Store,
     capacity: usize,
-    /// Whether a larger capacity is allowed, so that there is no point in struggling in this one.
+    /// Whether a larger capacity is allowed; if so, the attempt gives up early.
     may_grow: bool,
-    /// How many nodes were alive when they were last collected.
+    /// How many nodes were alive after the last collection.
     alive: usize,
-    /// Where it stands: the layer, how many of its gates are done, and how many gates in all.
+    /// Progress: the current layer, its finished gates, and all finished gates.
     layer: usize,
     done: usize,
     steps: u64,
-    /// What has been told of the progress, in earlier attempts too.
+    /// The largest progress reported so far, earlier attempts included.
     reported: u64,
     watch: &'a Watch<'a>,
 }
 
-/// What a layer offers to the next: diagrams, and where in the variable order each has its centre.
+/// The diagrams of a layer, and the average position of each in the variable order.
 struct Layer {
     diagrams: Vec<Option<Diagram>>,
     centres: Vec<f64>,
-    /// How many gates have yet to look at each.
+    /// How many gates have yet to use each diagram.
     uses: Vec<usize>,
 }
 
@@ -211,7 +210,7 @@ impl Attempt<'_> {
         Ok(self.store.with_manager_shared(|manager| export(manager, &root, order)))
     }
 
-    /// The variables that are looked at; OxiDD's variable `k` is the one on level `k`.
+    /// The variables that gates use; OxiDD's variable `k` is the one on level `k`.
     fn variables(&mut self, order: &[Var], next: &[Gate]) -> Result<Layer, Halt> {
         self.store.with_manager_exclusive(|manager| manager.add_vars(order.len() as u32));
         let mut layer = Layer::new(order.len(), next);
@@ -228,7 +227,7 @@ impl Attempt<'_> {
     fn gate(&mut self, gate: &Gate, below: &Layer) -> Result<Diagram, Halt> {
         let mut inputs: Vec<usize> = looked_at(gate).collect();
         let weight = |input: usize| gate.weights()[input];
-        // Those that reach to the top of the diagram first; then heavy ones, which settle more.
+        // Inputs near the top of the diagram first; among equals heavy ones first, since they settle more.
         inputs.sort_by(|&a, &b| {
             let first = below.centres[a].total_cmp(&below.centres[b]);
             first.then_with(|| weight(b).unsigned_abs().cmp(&weight(a).unsigned_abs()))
@@ -244,9 +243,9 @@ impl Attempt<'_> {
         let mut built: Vec<Option<Diagram>> = constants.into_iter().map(Some).collect();
         for node in &threshold.nodes {
             let input = inputs[node.level];
-            let test = below.diagrams[input].as_ref().expect("kept while a gate looks at it");
+            let test = below.diagrams[input].as_ref().expect("kept while a gate uses it");
             let (yes, no) = if weight(input) > 0 { (node.with, node.without) } else { (node.without, node.with) };
-            let child = |id: u32| built[id as usize].as_ref().expect("kept while a node has it for a child");
+            let child = |id: u32| built[id as usize].as_ref().expect("kept while a node has it as a child");
             let diagram = self.if_then_else(test, child(yes), child(no))?;
             built.push(Some(diagram));
             for id in [node.with, node.without] {
@@ -256,10 +255,10 @@ impl Attempt<'_> {
                 }
             }
         }
-        Ok(built[threshold.root as usize].take().expect("nothing is above the root"))
+        Ok(built[threshold.root as usize].take().expect("the root has no parents"))
     }
 
-    /// All of them together, the two smallest first; false is not conjoined with more.
+    /// The conjunction of all gates, the two smallest first; stops at false.
     fn conjoin(&mut self, gates: Vec<Diagram>) -> Result<Diagram, Halt> {
         let falsehood = self.store.with_manager_shared(|manager| Diagram::f(manager));
         let mut diagrams: Vec<Option<Diagram>> = gates.into_iter().map(Some).collect();
@@ -287,7 +286,7 @@ impl Attempt<'_> {
         self.or_collect(|| test.ite(yes, no))
     }
 
-    /// The operation, if it fits; else once more after collecting what is dead.
+    /// Runs the operation; if the tables are full, frees dead nodes and tries once more.
     fn or_collect(&mut self, operation: impl Fn() -> AllocResult<Diagram>) -> Result<Diagram, Halt> {
         if let Ok(diagram) = operation() {
             return Ok(diagram);
@@ -296,17 +295,17 @@ impl Attempt<'_> {
         operation().map_err(|_| Halt::Nodes(self.capacity))
     }
 
-    /// Between gates: half the capacity is in use, and it is worth while to collect the dead.
+    /// Collects dead nodes between gates if half the capacity is in use and the node count has doubled since last time.
     fn collect_if_full(&mut self) -> Result<(), Halt> {
         let nodes = self.store.with_manager_shared(|manager| manager.num_inner_nodes());
         if nodes > self.capacity / 2 && nodes > self.alive.saturating_mul(2) { self.collect() } else { Ok(()) }
     }
 
-    /// Frees the dead nodes; fails if that leaves little room and more is to be had.
+    /// Frees dead nodes; fails if little room is left and a larger capacity is allowed.
     fn collect(&mut self) -> Result<(), Halt> {
         self.alive = self.store.with_manager_shared(|manager| {
-            // OxiDD may be collecting in the background, and then does not begin another time: when two collections
-            // have begun from here on, one of them is over.
+            // OxiDD may already be collecting in the background and then ignores the request. Once the counter has
+            // risen by two, a collection that began after this point has finished.
             let enough = manager.gc_count() + 2;
             while manager.gc_count() < enough {
                 if manager.gc() == 0 {
@@ -329,8 +328,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Writes a diagram of the package down level by level. Nodes of a level are numbered as a walk from the root meets
-/// them, so equal functions of one order look the same.
+/// Converts OxiDD's diagram level by level. Nodes of a level are numbered in the order of a walk from the root, so
+/// equal functions with equal orders give equal diagrams.
 fn export<'id>(manager: &<Diagram as Function>::Manager<'id>, root: &Diagram, order: &[Var]) -> Obdd {
     let falsehood = Diagram::f(manager);
     let falsehood = falsehood.as_edge(manager);
@@ -381,8 +380,8 @@ mod tests {
         (0..width).map(|j| number >> j & 1 == 1).collect()
     }
 
-    /// The label after the first `level` variables of the order, for each of their values: the distinct functions that
-    /// depend on the next variable are the nodes of its level.
+    /// The number of distinct functions that depend on variable `level` of the order, over all values of the variables
+    /// before it: the number of nodes of that level, by definition.
     fn nodes_by_definition(label: &Label, order: &[Var], level: usize) -> usize {
         let left = order.len() - level;
         let value = |seen: usize, unseen: usize| {
@@ -401,7 +400,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
-        fn it_is_the_reduced_diagram_of_the_label(network in network_strategy(6), first_capacity in 1usize..200) {
+        fn is_the_reduced_diagram_of_the_label(network in network_strategy(6), first_capacity in 1usize..200) {
             let n = network.inputs();
             for class in 0..network.classes() {
                 let label = Label::of_class(&network, class).unwrap();
@@ -416,14 +415,14 @@ mod tests {
                     for (depth, (_, nodes)) in diagram.levels().enumerate() {
                         prop_assert_eq!(nodes.len(), nodes_by_definition(&label, &order, n - 1 - depth));
                     }
-                    // Roomy tables from the start give the very same.
+                    // Tables that are large from the start give the same diagram.
                     prop_assert_eq!(compile_apply(&label, &order, &options, &Watch::unlimited()).unwrap(), diagram);
                 }
             }
         }
     }
 
-    /// Gates over all inputs with weights +-1 in a fixed pattern that repeats late.
+    /// Dense gates with weights +-1 in a fixed pattern with a long period.
     fn dense(widths: &[usize]) -> Label {
         let weights = |salt: usize, width: usize| -> Vec<i128> {
             let sign = |j: usize| (salt * 7919 + j * j * 31 + salt * j * 17) / 5 % 2;
@@ -438,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_tell_how_far_it_got() {
+    fn limit_errors_report_the_progress() {
         let label = dense(&[12, 9]);
         let order = &candidate_orders(&label)[0];
         let compile = |max_nodes, watch: &Watch<'_>| compile_apply(&label, order, &ApplyOptions { max_nodes }, watch);
@@ -497,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_gate_by_gate_and_never_goes_back() {
+    fn progress_is_reported_gate_by_gate_and_never_decreases() {
         let label = dense(&[12, 9]);
         let told = std::sync::Mutex::new(Vec::new());
         let report = |done, total| told.lock().unwrap().push((done, total));

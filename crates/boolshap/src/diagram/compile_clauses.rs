@@ -1,10 +1,10 @@
 //! Step (b) of the paper: from clauses to an SDD.
 //!
-//! Clauses are conjoined in the order of the vtree: each belongs to the lowest vtree node that holds all its variables,
-//! and vtree nodes are worked off children first, so that partial results stay in their own part of the vtree until they
-//! have to meet. When the live diagrams have grown a good deal since the last time, the vtree is searched for a better
-//! one; the clauses that wait are then put in order anew. At the end vtree search and the exchange of variables alternate
-//! until neither gains anything. If only that end lacks the time, the diagram is handed over as it is.
+//! Clauses are conjoined in the order of the vtree: each belongs to the lowest vtree node above all its variables, and
+//! vtree nodes are processed children first, so that partial results stay within their own part of the vtree as long as
+//! possible. When the live diagrams have grown much since the last search, a better vtree is searched for, and the
+//! remaining clauses are sorted again. At the end vtree search and variable exchange alternate until neither improves
+//! the size. If time runs out during that last phase, the diagram is returned as it is.
 //!
 //! Choi & Darwiche, "Dynamic Minimization of Sentential Decision Diagrams", AAAI 2013.
 
@@ -15,7 +15,7 @@ use super::minimise::MinimiseOptions;
 use super::vtree::{Vtree, VtreeId};
 use crate::lit::{Lit, Watch};
 
-/// The vtree to begin with.
+/// The initial vtree.
 #[derive(Debug, Clone, Default)]
 pub enum StartVtree {
     /// [`Vtree::balanced`].
@@ -27,20 +27,20 @@ pub enum StartVtree {
     RightLinear,
     /// [`Vtree::random`] with this seed.
     Random(u64),
-    /// This one; it must have exactly the formula's variables.
+    /// This vtree; it must have exactly the formula's variables.
     Given(Vtree),
 }
 
-/// How to compile.
+/// Options of [`compile_clauses`].
 #[derive(Debug, Clone)]
 pub struct CompileOptions {
-    /// The vtree to begin with.
+    /// The initial vtree.
     pub vtree: StartVtree,
-    /// Whether to look for better vtrees; otherwise the one to begin with is kept.
+    /// Whether to search for better vtrees; otherwise the initial one is kept.
     pub minimise: bool,
-    /// Variables are exchanged in pairs, after all else, where the number of pairs times the size is at most this.
+    /// Variables are exchanged in pairs at the end, if the number of pairs times the size is at most this.
     pub exchange_work: usize,
-    /// Gives up rather than hold more decision nodes than this, dead ones included.
+    /// The most decision nodes to hold, dead ones included.
     pub max_nodes: usize,
 }
 
@@ -54,7 +54,7 @@ impl Default for CompileOptions {
 /// A compiled formula.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// The manager; nothing else is in it.
+    /// The manager; it holds nothing else.
     pub manager: SddManager,
     /// The formula's SDD, which the manager protects.
     pub root: Sdd,
@@ -98,8 +98,8 @@ pub fn compile_clauses<'c>(
         Ok(root) => Ok(Compiled { manager: compiler.manager, root }),
         Err(halt) => {
             let advice = match halt {
-                Halt::Nodes(_) => "try a higher node limit, another vtree to begin with, or fewer clauses",
-                Halt::Stopped(_) => "try more time, another vtree to begin with, or fewer clauses",
+                Halt::Nodes(_) => "try a higher node limit, another initial vtree, or fewer clauses",
+                Halt::Stopped(_) => "try more time, another initial vtree, or fewer clauses",
             };
             let (done, size) = (total - compiler.waiting.len(), compiler.manager.live_size());
             let cause = match halt {
@@ -111,7 +111,7 @@ pub fn compile_clauses<'c>(
     }
 }
 
-/// The clauses with sorted literals, without repetitions and without those that are always true.
+/// The clauses with sorted literals, without repetitions and tautologies.
 fn normalised<'c>(
     variables: usize,
     clauses: impl IntoIterator<Item = &'c [Lit]>,
@@ -124,7 +124,7 @@ fn normalised<'c>(
         let mut literals = clause.to_vec();
         literals.sort_unstable();
         literals.dedup();
-        // Sorted, a literal and its negation are neighbours.
+        // After sorting, a literal and its negation are neighbours.
         if !literals.windows(2).any(|pair| pair[0] == !pair[1]) {
             kept.push(literals);
         }
@@ -132,17 +132,17 @@ fn normalised<'c>(
     Ok(kept)
 }
 
-/// The live size at which the vtree is searched for the first time.
+/// The live size at which a better vtree is first searched for.
 const FIRST_SEARCH: usize = 400;
 
-/// So many dead nodes are not worth a collection.
+/// Fewer dead nodes than this are not worth a collection.
 const GARBAGE_TO_KEEP: usize = 250_000;
 
 struct Compiler {
     manager: SddManager,
-    /// Protected conjunctions of clauses, in the order of their vtree nodes; their conjunction is what is done so far.
+    /// Protected conjunctions of clauses, in the order of their vtree nodes; together they are the conjunction so far.
     partial: Vec<Sdd>,
-    /// What remains to be done; the next is last.
+    /// The remaining clauses; the next is last.
     waiting: Vec<Vec<Lit>>,
     size_when_searched: usize,
 }
@@ -184,7 +184,7 @@ impl Compiler {
         Ok(root)
     }
 
-    /// Walks fragments and exchanges variables in turn, until neither makes the diagram smaller.
+    /// Alternates vtree search and variable exchange until neither makes the diagram smaller.
     fn search_to_the_end(&mut self, root: &mut Sdd, work: usize, watch: &Watch<'_>) -> Result<(), Halt> {
         let variables = self.manager.variables();
         let pairs = variables * variables.saturating_sub(1) / 2;
@@ -213,7 +213,7 @@ impl Compiler {
         }
     }
 
-    /// Does work that may run out of room once more after collecting garbage, if there was any.
+    /// Runs `work`; if it fails for lack of room, collects garbage and tries once more.
     fn with_room<T>(&mut self, work: impl Fn(&mut Self) -> Result<T, Halt>) -> Result<T, Halt> {
         let manager = &mut self.manager;
         if manager.decision_count() > 4 * manager.live_decision_count() + GARBAGE_TO_KEEP {
@@ -250,7 +250,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Sorts what waits by vtree node, children first.
+    /// Sorts the remaining clauses by vtree node, children first.
     fn put_in_order(&mut self) {
         let vtree = self.manager.vtree();
         let mut rank = vec![0; vtree.node_count()];
@@ -265,12 +265,12 @@ impl Compiler {
     }
 }
 
-/// The SDD of a clause without repetitions. Neighbours in the vtree are joined first, so that every step puts together
-/// two SDDs from different sides of a vtree node, which takes constant time.
+/// The SDD of a clause without repetitions. Neighbours in the vtree are joined first, so that every step combines two
+/// SDDs from different sides of a vtree node, in constant time.
 fn disjunction(manager: &mut SddManager, clause: &[Lit], watch: &Watch<'_>) -> Result<Sdd, Halt> {
     let mut leaves: Vec<(VtreeId, Lit)> = clause.iter().map(|&l| (manager.vtree().leaf(l.var()), l)).collect();
     leaves.sort_unstable_by_key(|&(leaf, _)| manager.vtree().position(leaf));
-    // Disjunctions that wait for their right neighbour, each with the vtree node where it meets its left one.
+    // Disjunctions waiting for their right neighbour, each with the vtree node where it meets its left one.
     let mut stack: Vec<(Sdd, Option<VtreeId>)> = Vec::new();
     let mut previous = None;
     for (leaf, literal) in leaves {

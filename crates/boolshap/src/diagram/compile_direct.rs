@@ -1,9 +1,9 @@
-//! From a label to an ordered diagram by whichever direct route fits: the choice, and what to do when it fails.
+//! From a label to an ordered diagram by the most suitable direct route, with fallbacks.
 //!
-//! The truth table takes any network of few inputs, in time that depends on nothing else. Partial sums take many inputs
-//! if the first layer is narrow. Apply takes the rest, and has nothing to promise. The choice looks at the number of
-//! inputs that the label depends on, and at a bound on the number of partial sums; when a route ends at a limit the
-//! next one is tried. Where a diagram is cheap, several orders of the variables are, and the smallest result is kept.
+//! The truth table takes any network with few inputs, in time that depends on their number only. Partial sums take many
+//! inputs if the first layer is narrow. Apply takes the rest, without any guarantee. The choice depends on the number
+//! of inputs that the label uses and on a bound on the number of partial sums; when a route hits a limit, the next one
+//! is tried. Where diagrams are cheap, several variable orders are compiled and the smallest result is kept.
 
 #[cfg(feature = "apply")]
 use super::compile_apply::{ApplyOptions, compile_apply};
@@ -13,27 +13,27 @@ use crate::lit::{Stopped, Var, Watch};
 use crate::model::Label;
 use std::fmt;
 
-/// Tables of up to this many inputs are made in several orders.
+/// Tables of up to this many inputs are compiled in several orders.
 const CHEAP_INPUTS: usize = 20;
-/// Up to this many inputs the table is the best route whatever the network is.
+/// Up to this many inputs, the table is the best route for every network.
 const FEW_INPUTS: usize = 24;
-/// A first attempt at partial sums stops at so many states; each further round allows so many times more.
+/// The limit on states in the first round of partial sums, and the factor by which each further round raises it.
 const FIRST_STATES: usize = 1 << 12;
 const MORE_STATES: usize = 16;
 
-/// A direct way from a network to a diagram.
+/// A direct route from a network to a diagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// Evaluate all inputs, then reduce.
     TruthTable,
-    /// List the states of the first layer's sums, level by level.
+    /// Enumerate the states of the first layer's partial sums, level by level.
     PartialSums,
     /// Combine the gates' diagrams one by one.
     Apply,
 }
 
 impl Route {
-    /// The name that people and command lines use.
+    /// The route's name in messages and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Route::TruthTable => "truth-table",
@@ -49,14 +49,14 @@ impl fmt::Display for Route {
     }
 }
 
-/// What a compilation may use.
+/// Options of [`compile_direct`].
 #[derive(Debug, Clone, Copy)]
 pub struct DirectOptions {
-    /// The one route to take; without it they are tried in the order of their promise.
+    /// The route to take; by default all are tried, best first.
     pub route: Option<Route>,
-    /// The most nodes of the diagram.
+    /// The most nodes in the diagram.
     pub max_nodes: usize,
-    /// The most states of the partial-sums route.
+    /// The most states in the partial-sums route.
     pub max_states: usize,
 }
 
@@ -66,22 +66,22 @@ impl Default for DirectOptions {
     }
 }
 
-/// A diagram, and how it was made.
+/// A diagram and how it was compiled.
 #[derive(Debug, Clone)]
 pub struct Direct {
     /// The diagram.
     pub diagram: Obdd,
-    /// The route that led to it.
+    /// The route that succeeded.
     pub route: Route,
-    /// Why this route.
+    /// Why this route was chosen.
     pub reason: String,
-    /// How many orders of the variables were compiled to the end.
+    /// How many variable orders were compiled completely.
     pub orders: usize,
-    /// Routes that were tried before, and where they ended.
+    /// Routes that were tried before, and their errors.
     pub abandoned: Vec<(Route, DiagramError)>,
 }
 
-/// Compiles a label by the route that fits it best.
+/// Compiles a label by the most suitable route.
 ///
 /// ```
 /// use boolshap::diagram::{DirectOptions, Route, compile_direct};
@@ -104,7 +104,8 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
             Ok((diagram, orders)) => {
                 return Ok(Direct { diagram, route: *route, reason: reason.clone(), orders, abandoned });
             }
-            // Time and memory depend on the machine, so they end the work and choose no route.
+            // Running out of time or memory depends on the machine, so it ends the search and never selects another
+            // route.
             Err(error) if stopped(&error).is_some() => return Err(error),
             Err(error) => abandoned.push((*route, error)),
         }
@@ -115,7 +116,7 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
     }
 }
 
-/// Why a route was stopped from outside, if it was.
+/// The cause, if the route was stopped by the watch.
 fn stopped(error: &DiagramError) -> Option<Stopped> {
     match error {
         DiagramError::Stopped(stopped) => Some(*stopped),
@@ -124,7 +125,7 @@ fn stopped(error: &DiagramError) -> Option<Stopped> {
     }
 }
 
-/// The routes, best first, each with the reason for its place.
+/// The routes, best first, each with the reason for its rank.
 fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     let first = label.layers()[0].len();
     let states = log_states(label, used);
@@ -136,7 +137,7 @@ fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     let chain = if used <= FEW_INPUTS {
         vec![table, sums]
     } else if used <= MAX_TABLE_INPUTS {
-        // A state costs as much as some thousand entries of a table.
+        // A state costs about as much as a thousand table entries.
         if states + 10.0 < used as f64 { vec![sums, table] } else { vec![table, sums] }
     } else {
         vec![sums]
@@ -144,8 +145,8 @@ fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     chain.into_iter().chain(last).collect()
 }
 
-/// A bound on the number of states of the widest level, as a power of two: no more than assignments above it, and no
-/// more than combinations of the gates' needs there.
+/// An estimate of the number of states of the widest level, as a power of two: at most the number of assignments above
+/// it, and at most the number of combinations of the gates' needs there.
 fn log_states(label: &Label, used: usize) -> f64 {
     let bound = |level: usize| {
         let share = level as f64 / used.max(1) as f64;
@@ -191,7 +192,7 @@ fn along(
     }
 }
 
-/// The smallest of the diagrams in these orders; fails only if all do.
+/// The smallest diagram over these orders; fails only if all orders fail.
 fn smallest(
     orders: &[Vec<Var>],
     mut compile: impl FnMut(&[Var]) -> Result<Obdd, DiagramError>,
@@ -213,8 +214,8 @@ fn smallest(
     best.map(|best| (best, done)).ok_or_else(|| failed.expect("there is an order"))
 }
 
-/// Partial sums in rounds: all orders with few states allowed, then with more. The first round in which an order comes
-/// to its end decides; an order that got further in one round goes first in the next.
+/// Partial sums in rounds: all orders with a low limit on states, then with higher ones. The first round in which an
+/// order succeeds decides; orders that got further in one round go first in the next.
 fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
     let mut orders: Vec<(usize, Vec<Var>)> = candidate_orders(label).into_iter().map(|order| (0, order)).collect();
     let mut allowed = FIRST_STATES.min(options.max_states);
@@ -240,7 +241,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
                     (None, _) => failed = Some(error),
                 },
             }
-            // In the dear rounds one result is enough.
+            // In expensive rounds one result is enough.
             if done > 0 && allowed > FIRST_STATES * MORE_STATES {
                 break;
             }
@@ -252,7 +253,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
             return Err(failed.expect("there is an order"));
         }
         orders.sort_by_key(|(reached, _)| std::cmp::Reverse(*reached));
-        // What is tried with many states is tried in the most promising orders only.
+        // Rounds with many states try only the most promising orders.
         orders.truncate(orders.len().div_ceil(2));
         allowed = allowed.saturating_mul(MORE_STATES).min(options.max_states);
     }

@@ -1,14 +1,14 @@
 //! The partial-sums route: wide inputs, few neurons in the first layer, integer weights.
 //!
-//! Level by level over the variables, all states that the network can be in ([`SumNetwork`]) are listed; equal states are
-//! one, and a state in which the label is decided ends there. When nine variables or fewer are left, the residual
-//! function of each state is evaluated as a block of a truth table; from there the diagram is reduced upwards. This is
-//! the dynamic programming over partial sums that compiles a single neuron, carried to all neurons of a layer at once;
-//! compare Shi, Shih, Darwiche and Choi, "On Tractable Representations of Binary Neural Networks", KR 2020
-//! (doi 10.24963/kr.2020/91), who compile neurons one by one and conjoin.
+//! All states that the network can be in ([`SumNetwork`]) are enumerated level by level over the variables; equal
+//! states are merged, and a state in which the label is decided has no successors. When at most nine variables are
+//! left, the residual function of each state is evaluated as a block of a truth table; from there the diagram is
+//! reduced upwards. This is the dynamic programming over partial sums that compiles a single neuron, applied to all
+//! neurons of a layer at once; compare Shi, Shih, Darwiche and Choi, "On Tractable Representations of Binary Neural
+//! Networks", KR 2020 (doi 10.24963/kr.2020/91), who compile neurons one by one and conjoin them.
 //!
-//! Cost: proportional to the number of states, which is at most the product of the first layer's ranges and at most 2^k
-//! at level k; each takes a few dozen bytes while its level is worked on and eight afterwards.
+//! Cost: proportional to the number of states, which at level k is at most 2^k and at most the product of the first
+//! layer's ranges; each takes a few dozen bytes while its level is processed and eight afterwards.
 
 use super::order::check_order;
 use super::reduce::Reducer;
@@ -22,9 +22,9 @@ use rayon::prelude::*;
 /// Limits of the partial-sums route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SumsLimits {
-    /// The most nodes of the diagram.
+    /// The most nodes in the diagram.
     pub max_nodes: usize,
-    /// The most states of all levels together.
+    /// The most states over all levels.
     pub max_states: usize,
 }
 
@@ -34,16 +34,16 @@ impl Default for SumsLimits {
     }
 }
 
-/// Blocks of at most this many variables end the listing of states.
+/// The enumeration may end when at most this many variables are left.
 const MAX_BLOCK: usize = 9;
-/// As long as blocks would take more words than this, the listing goes on to smaller ones.
+/// While the blocks would take more words than this, the enumeration continues.
 const MAX_WORDS: usize = 1 << 27;
-/// States are dealt into so many tables by their hash, for as many threads.
+/// States are distributed over this many tables by their hash, so that threads can work in parallel.
 const SHARD_BITS: u32 = 4;
 const SHARDS: usize = 1 << SHARD_BITS;
-/// States whose successors are computed before they go into the tables.
+/// How many states are expanded before their successors are inserted into the tables.
 const BATCH: usize = 1 << 16;
-/// The constants among successors; others are a shard and a place in it.
+/// Codes from here on are constants; other codes are a shard and a position in it.
 const CONSTANT: u32 = u32::MAX - 1;
 
 /// The states of one level, packed, in shards.
@@ -58,7 +58,7 @@ struct Shard {
     count: u32,
 }
 
-/// The reduced diagram of a label in this order of its inputs, root variable first.
+/// Compiles a label to a reduced diagram, with its inputs tested in the given order, root first.
 ///
 /// ```
 /// use boolshap::diagram::{SumsLimits, compile_sums};
@@ -79,7 +79,7 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
     }
     let network = SumNetwork::new(label, order)?;
     let (mut level, root) = Level::start(&network);
-    // For each level the successors of its states, shard by shard.
+    // For each level, the successors of its states, shard by shard.
     let mut successors: Vec<Vec<[u32; 2]>> = Vec::new();
     let mut offsets: Vec<Vec<u32>> = vec![level.offsets()];
     let mut states = level.len();
@@ -140,7 +140,7 @@ fn hash(key: &[u64]) -> u64 {
 }
 
 impl Level {
-    /// The level above all variables, of one state or none, and the code of the root.
+    /// The level above all variables, with at most one state, and the code of the root.
     fn start(network: &SumNetwork) -> (Self, u32) {
         let mut level = Level { shards: (0..SHARDS).map(|_| Shard::default()).collect() };
         let mut state = network.start();
@@ -149,7 +149,7 @@ impl Level {
         }
         let mut words = vec![0; network.words()];
         network.pack(&state, &mut words);
-        // Alone in its level, its place is found without its shard's number.
+        // As the only state, it may go into shard 0 whatever its hash.
         level.shards[0].words = words;
         level.shards[0].count = 1;
         (level, 0)
@@ -159,7 +159,7 @@ impl Level {
         self.shards.iter().map(|shard| shard.count as usize).sum()
     }
 
-    /// How many states stand before each shard.
+    /// How many states come before each shard.
     fn offsets(&self) -> Vec<u32> {
         let mut total = 0;
         let before = |shard: &Shard| {
@@ -169,7 +169,7 @@ impl Level {
         self.shards.iter().map(before).collect()
     }
 
-    /// All states of the next level, and for each state of this one its two successors.
+    /// All states of the next level, and the two successors of each state of this one.
     fn successors(
         self,
         network: &SumNetwork,
@@ -179,7 +179,7 @@ impl Level {
         watch: &Watch<'_>,
     ) -> Result<(Level, Vec<[u32; 2]>), DiagramError> {
         let (words, key) = (network.words(), network.key_words());
-        // Levels seldom grow by more than half once they are large; growing a large table is dear.
+        // Large levels seldom grow by more than half, and growing a large table is expensive.
         let expected = self.len() * 3 / 2 / SHARDS;
         let mut next: Vec<Shard> = (0..SHARDS).map(|_| Shard::with_capacity(expected, words)).collect();
         let mut links: Vec<[u32; 2]> = Vec::with_capacity(self.len());
@@ -187,7 +187,7 @@ impl Level {
             for batch in shard.words.chunks(BATCH * words) {
                 watch.check()?;
                 let made = expand(network, depth, batch, words);
-                // Each shard takes its own of the batch; order inside the batch decides the places.
+                // Each shard inserts its own states, in the order of the batch, so positions do not depend on threads.
                 let mine = made.by_shard();
                 let codes: Vec<Vec<(u32, u32)>> = next
                     .par_iter_mut()
@@ -212,7 +212,7 @@ impl Level {
         Ok((Level { shards: next }, links))
     }
 
-    /// The nodes of the states of the last level that is listed, from their blocks of a truth table.
+    /// The nodes of the states of the last enumerated level, from their blocks of a truth table.
     fn blocks(
         &self,
         network: &SumNetwork,
@@ -257,10 +257,10 @@ impl Level {
 
 /// The successors of a batch of states.
 struct Expanded {
-    /// Two packed states each, whether open or not.
+    /// Two packed states each, also where the label is decided.
     states: Vec<u64>,
     hashes: Vec<u64>,
-    /// The code of a constant, or 0 where the successor is open.
+    /// The code of a constant, or 0 where the label is still open.
     constants: Vec<u32>,
 }
 
@@ -310,12 +310,12 @@ impl Shard {
         Shard { words: Vec::with_capacity(states * words), table: HashTable::with_capacity(states), count: 0 }
     }
 
-    /// Takes in these successors; tells the code of each.
+    /// Inserts these successors and returns the code of each.
     fn take(&mut self, index: usize, mine: &[u32], made: &Expanded, words: usize, key: usize) -> Vec<(u32, u32)> {
         let mut codes = Vec::with_capacity(mine.len());
         for &child in mine {
             let state = &made.states[child as usize * words..][..words];
-            // The table looks at the hash's top and bottom bits, the shard at the top ones.
+            // The table uses the top and bottom bits of the hash; the shard has used up the top ones.
             let hash = made.hashes[child as usize].rotate_left(SHARD_BITS);
             let kept = &mut self.words;
             let same = |&place: &u32| kept[place as usize * words..][..key] == state[..key];

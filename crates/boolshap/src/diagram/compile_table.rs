@@ -1,12 +1,12 @@
 //! The truth-table route: the label on all inputs, then the reduced diagram of the table.
 //!
-//! The table is filled by [`AllInputs`], 512 assignments at a time. Read from the deepest level up it already is a
-//! diagram, unreduced: word `i` is the function of the last six variables below path `i`, words `2 i` and `2 i + 1` are
-//! the children of a node seven levels from the end, and so on. Telling equal words apart from distinct ones, then equal
-//! pairs of their numbers, level by level, is all that is left to do: no apply, no cache, no garbage.
+//! The table is filled by [`AllInputs`], 512 assignments at a time. Read from the deepest level up, it already is an
+//! unreduced diagram: word `i` is the function of the last six variables below path `i`, words `2 i` and `2 i + 1` are
+//! the children of a node seven levels from the end, and so on. All that is left is to number the distinct words, then
+//! the distinct pairs of their numbers, level by level: no apply, no cache, no garbage.
 //!
-//! Cost: 2^n label evaluations and 2^(n-5) keys to compare, whatever the network looks like. Memory: the table, 2^(n-3)
-//! bytes, three times over while the words are told apart; 30 inputs take less than a gigabyte besides the diagram.
+//! Cost: 2^n label evaluations and 2^(n-5) keys to compare, for every network. Memory: three times the table of 2^(n-3)
+//! bytes while words are compared; 30 inputs take less than a gigabyte besides the diagram.
 
 use super::order::check_order;
 use super::reduce::Reducer;
@@ -14,10 +14,10 @@ use super::{DiagramError, Obdd};
 use crate::lit::{Var, Watch};
 use crate::model::{AllInputs, Label};
 
-/// The most inputs of a truth table: 2^32 entries are half a gigabyte.
+/// The most inputs of a truth table: 2^32 entries take half a gigabyte.
 pub const MAX_TABLE_INPUTS: usize = 32;
 
-/// The reduced diagram of a label in this order of its inputs, root variable first.
+/// Compiles a label to a reduced diagram, with its inputs tested in the given order, root first.
 ///
 /// ```
 /// use boolshap::diagram::compile_table;
@@ -34,7 +34,7 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     check_order(order, label.inputs())?;
     let mut used = vec![false; label.inputs()];
     label.used_inputs().into_iter().for_each(|input| used[input] = true);
-    // For the table, inputs that nothing looks at go on top, where they cost nothing.
+    // In the table, unused inputs go on top, where they cost nothing.
     let (below, above): (Vec<Var>, Vec<Var>) = order.iter().partition(|var| used[var.index()]);
     let variables = below.len();
     if variables > MAX_TABLE_INPUTS {
@@ -46,8 +46,8 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
     reduce(words, variables, order, |var| used[var.index()], max_nodes, watch)
 }
 
-/// The reduced diagram of a function given by its values: bit `i` is the value on the input in which variable `v` is bit
-/// `v` of `i`. Variables that do not matter have no node.
+/// The reduced diagram of a function given by its values: bit `i` is the value on the input in which variable `v` is
+/// bit `v` of `i`. Variables that the function does not depend on have no node.
 ///
 /// ```
 /// use boolshap::diagram::reduce_table;

@@ -1,10 +1,11 @@
-//! A forest as diagrams: the sums of the trees as one ordered diagram with sums at its leaves, then a label for each.
+//! A forest as diagrams: the sums of the trees as one ordered diagram with sums at its leaves, then one diagram per
+//! label.
 //!
-//! A tree is an ordered diagram once its tests are put in the order of the variables; two diagrams are added leaf by leaf,
-//! by the apply of Bahar et al., "Algebraic Decision Diagrams and Their Applications" (ICCAD 1993). Leaves hold the
-//! floating-point sums of all classes in the order of the trees, so that two inputs share a leaf only if a program that
-//! adds up the trees gets the same bits for both. In the end each sum becomes "class k wins", and the diagram is reduced
-//! again. Cost: the product of the sizes at worst, so a limit of nodes holds at every step.
+//! A tree is an ordered diagram once its tests are in the variable order; two diagrams are added leaf by leaf with the
+//! apply of Bahar et al., "Algebraic Decision Diagrams and Their Applications" (ICCAD 1993). Leaves hold the
+//! floating-point sums of all classes, added in the order of the trees, so that two inputs share a leaf only if a
+//! program that adds up the trees gets bitwise equal sums for both. At the end each sum is replaced by "class k wins",
+//! and the diagram is reduced again. Cost: at worst the product of the sizes, so a node limit applies at every step.
 
 use super::reduce::Reducer;
 use super::{DiagramError, Obdd};
@@ -13,12 +14,12 @@ use crate::model::{DecisionTree, Forest, TreeNode};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Numbers from here on are leaves.
+/// Ids from here on are leaves.
 const LEAF: u32 = 1 << 31;
-/// How many nodes are made between looks at the watch.
+/// The watch is checked each time this many nodes have been made.
 const WATCHED: usize = 1 << 12;
 
-/// The diagram of "the answer is class k" for each of these classes.
+/// For each of these classes, the diagram of "the answer is class k".
 pub fn compile_trees(
     forest: &Forest,
     classes: &[usize],
@@ -40,7 +41,7 @@ pub fn compile_trees(
     classes.iter().map(|&class| sums.label(all, &order, max_nodes, |sums| forest.winner(sums) == class)).collect()
 }
 
-/// Features that are looked at most come first.
+/// The features that are tested most often come first.
 fn order(forest: &Forest) -> Vec<Var> {
     let mut looks = vec![0usize; forest.features()];
     for node in forest.trees().iter().flat_map(DecisionTree::nodes) {
@@ -65,7 +66,7 @@ struct Sums {
     nodes: Vec<Inner>,
     numbers: HashMap<Inner, u32>,
     leaves: Vec<Vec<f64>>,
-    /// By their bits: what prints alike must not be one if it does not add alike.
+    /// Keyed by the bits of the sums: leaves are merged only if they are bitwise equal.
     leaf_numbers: HashMap<Vec<u64>, u32>,
     max_nodes: usize,
 }
@@ -98,12 +99,12 @@ impl Sums {
         Ok((self.nodes.len() - 1) as u32)
     }
 
-    /// Where a leaf is below every variable.
+    /// The level of a node; leaves are below every variable.
     fn level(&self, id: u32) -> u32 {
         if id & LEAF == 0 { self.nodes[id as usize].level } else { u32::MAX }
     }
 
-    /// What is left of a diagram when the variable of a level is known, of diagrams that begin at that level or below.
+    /// The cofactors of a diagram for the variable of `level`, for diagrams that begin at this level or below.
     fn given(&self, id: u32, level: u32) -> [u32; 2] {
         if self.level(id) == level { self.nodes[id as usize].children } else { [id, id] }
     }
@@ -122,7 +123,7 @@ impl Sums {
         Ok(built[0])
     }
 
-    /// If the variable of this level then the second, else the first; neither looks at it.
+    /// If the variable of this level is true then the second, else the first; neither depends on it.
     fn select(
         &mut self,
         level: u32,
@@ -169,7 +170,7 @@ impl Sums {
         Ok(added)
     }
 
-    /// Keeps only what this diagram reaches, and gives its new number.
+    /// Keeps only the nodes that this diagram reaches, and returns its new id.
     fn compact(&mut self, root: u32) -> u32 {
         let old = std::mem::take(self);
         self.max_nodes = old.max_nodes;
@@ -196,7 +197,7 @@ impl Sums {
         move_to(self, &moved, root)
     }
 
-    /// The diagram of what holds of the sums.
+    /// The diagram of a predicate on the sums.
     fn label(
         &self,
         root: u32,
@@ -231,7 +232,7 @@ mod tests {
     use super::*;
     use crate::data::Seeded;
 
-    /// A random tree over features that were not looked at above.
+    /// A random tree over the features in `free`.
     fn random_tree(free: &[usize], classes: usize, random: &mut Seeded) -> Vec<TreeNode> {
         let mut nodes = Vec::new();
         grow(free.to_vec(), classes, random, &mut nodes);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn forests_are_compiled_as_they_answer() {
+    fn compiled_forests_agree_with_the_forest() {
         let mut random = Seeded::new(7, 2);
         for features in 0..8 {
             for trees in [1, 2, 5, 12] {
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_tells_how_many_trees_were_added() {
+    fn a_limit_error_reports_how_many_trees_were_added() {
         let mut random = Seeded::new(7, 3);
         let free: Vec<usize> = (0..14).collect();
         let trees = (0..9).map(|_| random_tree(&free, 2, &mut random)).collect();

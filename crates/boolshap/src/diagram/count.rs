@@ -1,12 +1,12 @@
 //! Model counts and weighted model counts.
 //!
-//! The primes of a decision exclude each other and share no variable with the subs, so that the count of a decision is
-//! the sum over elements of prime count times sub count, each taken over all variables of its side of the vtree node.
-//! A node further down than that side is multiplied by the weight of the variables it does not see. Those lie left and
-//! right of its own interval of leaves, and products over intervals are looked up in a table (a disjoint sparse table:
-//! n log n products once, one multiplication a lookup, no division needed).
+//! The primes of a decision exclude each other and share no variable with the subs, so the count of a decision is the
+//! sum over elements of prime count times sub count, each taken over all variables of its side of the vtree node. If
+//! the prime or sub is at a lower vtree node, its count is multiplied by the weights of the other variables of that
+//! side. Those are to the left and right of its own interval of leaves, and products over intervals are looked up in a
+//! table (a disjoint sparse table: n log n products once, one multiplication per lookup, no division).
 //!
-//! Cost: one pass over the elements. Variables that the diagram never mentions count too.
+//! Cost: one pass over the elements. Variables that the diagram never mentions are counted too.
 
 use super::manager::{Sdd, SddManager};
 use super::view::SddNode;
@@ -15,15 +15,15 @@ use crate::lit::Lit;
 use dashu::integer::UBig;
 use dashu::rational::RBig;
 
-/// What weights of literals may be: a commutative semiring.
+/// Weights of literals: a commutative semiring.
 pub trait Weight: Clone {
-    /// The weight of what cannot be.
+    /// The weight of false, neutral for [`Weight::plus`].
     fn zero() -> Self;
-    /// The weight that changes nothing.
+    /// The weight of true, neutral for [`Weight::times`].
     fn one() -> Self;
-    /// The weight of one or the other.
+    /// The weight of a disjunction of exclusive parts.
     fn plus(&self, other: &Self) -> Self;
-    /// The weight of both.
+    /// The weight of a conjunction of independent parts.
     fn times(&self, other: &Self) -> Self;
 }
 
@@ -64,8 +64,8 @@ macro_rules! exact_weight {
 exact_weight!(UBig);
 exact_weight!(RBig);
 
-/// Products over intervals. Row k serves intervals whose ends first differ in bit k: it holds, for each block of
-/// 2^(k+1) entries, the products from every entry to the middle of the block.
+/// Products over intervals. Row k serves intervals whose ends first differ in bit k: for each block of 2^(k+1) entries
+/// it holds the products from every entry to the middle of the block.
 struct IntervalProducts<W> {
     rows: Vec<Vec<W>>,
     factors: Vec<W>,
@@ -105,12 +105,12 @@ impl<W: Weight> IntervalProducts<W> {
 }
 
 impl SddManager {
-    /// In how many assignments of all the manager's variables the SDD is true.
+    /// The number of assignments to all the manager's variables that make the SDD true.
     pub fn model_count(&self, sdd: Sdd) -> UBig {
         self.fold(sdd, |_| UBig::ONE, |count, from, to| count << (to - from))
     }
 
-    /// The sum, over the assignments of all the manager's variables that make the SDD true, of the product of the
+    /// The sum, over the assignments to all the manager's variables that make the SDD true, of the product of the
     /// weights of their literals.
     pub fn weighted_count<W: Weight>(&self, sdd: Sdd, weight: impl Fn(Lit) -> W) -> W {
         let order = self.vtree.variable_order();
@@ -119,8 +119,8 @@ impl SddManager {
         self.fold(sdd, weight, |count, from, to| if from == to { count } else { count.times(&table.product(from, to)) })
     }
 
-    /// `widen(w, from, to)` multiplies w by the weight of the unseen variables at the places from..to of the vtree's
-    /// variable order.
+    /// `widen(w, from, to)` multiplies w by the weights of the unmentioned variables at positions from..to of the
+    /// vtree's variable order.
     fn fold<W: Weight>(&self, root: Sdd, weight: impl Fn(Lit) -> W, widen: impl Fn(W, usize, usize) -> W) -> W {
         let Some(top) = self.vtree.root() else {
             return if root == Sdd::TRUE { W::one() } else { W::zero() };

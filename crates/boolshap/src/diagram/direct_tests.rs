@@ -13,7 +13,7 @@ fn order(n: usize, seed: u64) -> Vec<Var> {
     order
 }
 
-/// Right on every input, and reduced: no node with equal children, no two alike, none out of reach.
+/// Right on every input, and reduced: no node with equal children, no duplicates, no unreachable node.
 fn check(diagram: &Obdd, label: &Label) {
     let n = label.inputs();
     for number in 0..1usize << n {
@@ -23,14 +23,14 @@ fn check(diagram: &Obdd, label: &Label) {
     let mut used = HashSet::from([diagram.root()]);
     let mut next = 2;
     for (_, nodes) in diagram.levels() {
-        assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), nodes.len(), "two nodes alike");
+        assert_eq!(nodes.iter().collect::<HashSet<_>>().len(), nodes.len(), "duplicate node");
         for &[lo, hi] in nodes {
-            assert_ne!(lo, hi, "a node that decides nothing");
+            assert_ne!(lo, hi, "node with equal children");
             used.extend([lo, hi]);
             next += 1;
         }
     }
-    assert!((2..next).all(|node| used.contains(&node)), "a node without parent");
+    assert!((2..next).all(|node| used.contains(&node)), "unreachable node");
 }
 
 proptest! {
@@ -75,7 +75,7 @@ fn tables_of_several_groups_and_many_piles_agree_with_the_evaluator() {
         let network = dense(widths, 7);
         let label = Label::of_class(&network, 1).unwrap();
         let reversed: Vec<Var> = (0..widths[0]).rev().map(Var::new).collect();
-        // The evaluator numbers inputs the other way round: its bit j is feature j.
+        // The evaluator numbers inputs in reverse: its bit j is feature j.
         let table = crate::model::AllInputs::new(&label, &reversed).table(&Watch::unlimited()).unwrap();
         crate::model::Evaluator::new(&network).enumerate(|first, classes| {
             assert_eq!(table[first as usize / 64], classes[1], "block {first}");
@@ -93,7 +93,7 @@ fn tables_of_several_groups_and_many_piles_agree_with_the_evaluator() {
 }
 
 #[test]
-fn weights_of_every_size_find_their_masks() {
+fn weights_of_every_size_are_compiled_correctly() {
     for scale in [1i128, 1_000, 1 << 40, 1 << 100] {
         let weights: Vec<i128> = (0..11).map(|i| (i * i % 7 - 3) * scale + i).collect();
         let total: i128 = weights.iter().map(|w| w.abs()).sum();
@@ -109,7 +109,7 @@ fn weights_of_every_size_find_their_masks() {
 }
 
 #[test]
-fn limits_end_each_route_with_a_sentence() {
+fn each_route_reports_its_limit() {
     let network = dense(&[40, 12, 1], 3);
     let label = Label::of_class(&network, 1).unwrap();
     let order: Vec<Var> = (0..40).map(Var::new).collect();
@@ -134,14 +134,14 @@ fn limits_end_each_route_with_a_sentence() {
 }
 
 #[test]
-fn an_interrupt_ends_the_search_for_a_route_and_a_limit_does_not() {
+fn a_limit_tries_the_next_route_and_an_interrupt_does_not() {
     let network = dense(&[40, 3, 1], 5);
     let label = Label::of_class(&network, 1).unwrap();
     let flag = std::sync::atomic::AtomicBool::new(true);
     let watch = Watch::unlimited().stop_flag(&flag);
     let error = compile_direct(&label, &DirectOptions::default(), &watch).unwrap_err();
     assert!(!matches!(error, DiagramError::NoRoute { .. }) && error.to_string().contains("interrupted"), "{error}");
-    // Too few states for partial sums: the next route is tried, and says so.
+    // Too few states for partial sums: the next route is tried, and the abandoned one is listed.
     let options = DirectOptions { max_states: 10, ..DirectOptions::default() };
     let direct = compile_direct(&label, &options, &Watch::unlimited());
     match cfg!(feature = "apply") {

@@ -1,33 +1,34 @@
-//! The distinct ones among many keys, for each key which of them it is, and whether others are equal to it.
+//! The distinct keys among many: numbers each key by its distinct value and marks keys that occur more than once.
 //!
-//! One large hash table would miss the cache at every key. So the keys are first dealt into piles by the top bits of
-//! their hash, a pass that writes a few hundred streams in order, and each pile then has a small table of its own that
-//! stays in cache. Equal keys land in one pile, so the distinct keys of all piles one after another are the distinct
-//! keys. What was found is handed back by dealing once more: the keys in their first order find their results one after
-//! another on each pile, so that nothing needs to remember where a key came from and no pass jumps about in memory.
+//! One large hash table would miss the cache at every key. So the keys are first distributed into piles by the top bits
+//! of their hash, a pass that writes a few hundred sequential streams, and each pile then has a small table of its own
+//! that stays in cache. Equal keys are in the same pile, so the distinct keys are those of all piles in sequence. The
+//! results are returned by a second distribution: visited in their original order, the keys of each pile find their
+//! results in sequence, so that no pass needs to store positions or jump about in memory.
 //!
-//! Threads deal parts of the keys each, and share the piles. Cost: O(keys), four sequential passes. The numbering depends
-//! on the keys alone, not on the number of threads.
+//! Threads distribute parts of the keys and share the piles. Cost: O(keys), four sequential passes. The numbering
+//! depends on the keys alone, not on the number of threads.
 
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// A pile of about this many keys has its table in the nearer caches.
+/// The table of a pile with about this many keys fits into the nearer caches.
 const PILE: usize = 1 << 12;
-/// More streams than this and dealing misses the translation buffer at every key.
+/// With more streams than this, distributing misses the translation buffer at every key.
 const MAX_PILES: usize = 1 << 10;
-/// Parts for threads are at least this large; even.
+/// Parts for threads are at least this large; an even number.
 const MIN_PART: usize = 1 << 16;
 
-/// Set in the number of a key that others are equal to.
+/// Set in the number of a key that occurs more than once.
 pub(super) const SHARED: u32 = 1 << 31;
 
-/// While the piles are worked on: a number that is known, and one of several equal keys.
+/// Flags used while piles are processed: the number is already known; the key occurs more than once.
 const KNOWN: u32 = 1 << 31;
 const SEVERAL: u32 = 1 << 30;
 
 pub(super) trait Key: Copy + Default + Eq + Send + Sync {
-    /// Both halves of the key reach the top bits, of which the first choose the pile and the next the place.
+    /// All bits of the key must reach the top bits of the hash: the first choose the pile, the next the place in its
+    /// table.
     fn hash(self) -> u64;
 }
 
@@ -45,7 +46,7 @@ impl Key for u64 {
     }
 }
 
-/// Keys in a row.
+/// A sequence of keys.
 pub(super) trait Keys: Sync {
     type Key: Key;
 
@@ -80,7 +81,7 @@ impl Keys for Halves<'_> {
 
     #[inline]
     fn each(&self, range: Range<usize>, mut visit: impl FnMut(u32)) {
-        // One place to call from, so that it is compiled into the loop.
+        // A single call site, so that it is inlined into the loop.
         for &word in &self.0[range.start / 2..range.end / 2] {
             for half in [word as u32, (word >> 32) as u32] {
                 visit(half);
@@ -105,14 +106,14 @@ impl Keys for LowHalves<'_> {
     }
 }
 
-/// Memory that is used again for the next keys: fresh pages cost more than the work done in them.
+/// The working memory, kept for the next keys: fresh pages cost more than the work done in them.
 #[derive(Default)]
 pub(super) struct Distinct<K> {
     parts: Vec<Part<K>>,
-    /// Of the last keys: how many there are to a part, and how many bits choose a pile.
+    /// For the last keys: the size of a part, and the number of bits that choose a pile.
     size: usize,
     pile_bits: u32,
-    /// Before each pile, the distinct keys of all piles before it.
+    /// For each pile, the number of distinct keys in the piles before it.
     offsets: Vec<u32>,
 }
 
@@ -129,7 +130,7 @@ impl<K: Copy> Found<K> {
     }
 }
 
-/// A stretch of the keys, dealt.
+/// A part of the keys, distributed into piles.
 #[derive(Default)]
 struct Part<K> {
     keys: Vec<K>,
@@ -140,13 +141,13 @@ struct Part<K> {
 
 #[inline]
 fn pile<K: Key>(key: K, bits: u32) -> usize {
-    // Also for no bits at all.
+    // Two shifts, since a shift by 64 is not allowed when `bits` is 0.
     (key.hash() >> 1 >> (63 - bits)) as usize
 }
 
 impl<K: Key> Distinct<K> {
-    /// The distinct keys but those for which `known` has a number, below 2^30. To be followed by
-    /// [`Distinct::hand_back`] with the same keys.
+    /// The distinct keys, except those for which `known` returns a number, which must be below 2^30. Must be followed
+    /// by [`Distinct::hand_back`] with the same keys.
     pub(super) fn find<Q: Keys<Key = K> + ?Sized>(
         &mut self,
         keys: &Q,
@@ -162,7 +163,7 @@ impl<K: Key> Distinct<K> {
         let range = |part: usize| part * size..count.min((part + 1) * size);
         self.parts.par_iter_mut().enumerate().for_each(|(at, part)| part.deal(keys, range(at), bits));
 
-        // For each pile its keys and its room for results in all parts.
+        // For each pile, its keys and the space for its results in all parts.
         let mut piles: Vec<Vec<(&[K], &mut [u32])>> = (0..1 << bits).map(|_| Vec::new()).collect();
         for part in &mut self.parts {
             let mut room = part.numbers.as_mut_slice();
@@ -186,8 +187,8 @@ impl<K: Key> Distinct<K> {
         Found(found)
     }
 
-    /// Into `numbers` for each key `base` plus the position of its like among the distinct, with [`SHARED`] if it has
-    /// any; a known number is `resolve`d and counts as shared.
+    /// Writes to `numbers`, for each key, `base` plus its position among the distinct keys, with [`SHARED`] if it
+    /// occurs more than once; a known number is passed through `resolve` and counts as shared.
     pub(super) fn hand_back<Q: Keys<Key = K> + ?Sized>(
         &mut self,
         keys: &Q,
@@ -195,7 +196,7 @@ impl<K: Key> Distinct<K> {
         resolve: impl Fn(u32) -> u32 + Sync,
         numbers: &mut Vec<u32>,
     ) {
-        // What was there is written over.
+        // Old values are overwritten.
         numbers.resize(keys.len(), 0);
         let (bits, size, offsets) = (self.pile_bits, self.size, &self.offsets);
         numbers.par_chunks_mut(size).zip(&mut self.parts).enumerate().for_each(|(at, (numbers, part))| {
@@ -217,7 +218,7 @@ impl<K: Key> Distinct<K> {
 }
 
 impl<K: Key> Part<K> {
-    /// Sorts keys by the top bits of their hash, those of a pile in their first order.
+    /// Sorts keys by pile; within a pile they keep their order.
     fn deal<Q: Keys<Key = K> + ?Sized>(&mut self, keys: &Q, range: Range<usize>, bits: u32) {
         self.starts.clear();
         self.starts.resize((1 << bits) + 1, 0);
@@ -238,16 +239,16 @@ impl<K: Key> Part<K> {
     }
 }
 
-/// A hash table from keys to their positions among the found, counted from 1; 0 is a free place.
+/// A hash table from keys to their positions among the distinct keys, counted from 1; 0 marks a free place.
 #[derive(Default)]
 struct Table<K> {
     places: Vec<(K, u32)>,
-    /// Which of the found keys were met again.
+    /// Which of the distinct keys have occurred again.
     again: Vec<bool>,
 }
 
 impl<K: Key> Table<K> {
-    /// The distinct unknown keys of a pile in the order of their first appearance; numbers all.
+    /// The distinct unknown keys of a pile in the order of their first appearance; numbers all keys.
     #[inline]
     fn take(&mut self, pile: Vec<(&[K], &mut [u32])>, pile_bits: u32, known: &impl Fn(K) -> Option<u32>) -> Vec<K> {
         let count: usize = pile.iter().map(|(keys, _)| keys.len()).sum();
@@ -270,7 +271,7 @@ impl<K: Key> Table<K> {
                 while (places[at].1 != 0) & (places[at].0 != key) {
                     at = (at + 1) & mask;
                 }
-                // No branch on whether it is new: nothing could predict it.
+                // No branch on `new`: it would be unpredictable.
                 let new = places[at].1 == 0;
                 let position = if new { next } else { places[at].1 - 1 };
                 places[at] = (key, position + 1);
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_stand_in_the_order_of_their_bits() {
+    fn halves_come_in_the_order_of_their_bits() {
         let words: Vec<u64> = (0..70_000u64).map(|k| ((k % 97) << 32) | (k % 89)).collect();
         let (mut both, mut low) = (Vec::new(), Vec::new());
         let mut distinct = Distinct::default();

@@ -1,4 +1,4 @@
-//! What can go wrong in this stage.
+//! Errors of this stage.
 
 use super::Route;
 use crate::lit::{Lit, Stopped};
@@ -6,8 +6,8 @@ use crate::lit::{Lit, Stopped};
 /// Why a diagram could not be built, read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiagramError {
-    /// A vtree or an order was asked for over something that is not every variable exactly once.
-    #[error("a vtree or order needs each of its {variables} variables once, but {variable} is missing or stands twice")]
+    /// A vtree or an order does not contain every variable exactly once.
+    #[error("a vtree or order needs each of its {variables} variables once, but {variable} is missing or repeated")]
     NotAPermutation {
         /// How many variables there are.
         variables: usize,
@@ -17,7 +17,7 @@ pub enum DiagramError {
     /// A `.vtree` file is malformed.
     #[error("vtree file, line {line}: {problem}")]
     VtreeFile {
-        /// The line, from 1; 0 if the file as a whole is meant.
+        /// The line, from 1; 0 for the whole file.
         line: usize,
         /// What is wrong there.
         problem: String,
@@ -25,15 +25,15 @@ pub enum DiagramError {
     /// A `.sdd` file is malformed, or does not fit its vtree.
     #[error("sdd file, line {line}: {problem}")]
     SddFile {
-        /// The line, from 1; 0 if the file as a whole is meant.
+        /// The line, from 1; 0 for the whole file.
         line: usize,
         /// What is wrong there.
         problem: String,
     },
-    /// The vtree has no variables, and no file can say so.
+    /// The vtree has no variables, which the file format cannot express.
     #[error("a vtree without variables cannot be written: the libsdd format has no such vtree")]
     EmptyVtree,
-    /// A literal speaks of a variable the vtree does not have.
+    /// A literal of a variable that the vtree does not have.
     #[error("literal {} is out of range: there are {variables} variables", .literal.to_dimacs())]
     NoSuchVariable {
         /// The literal.
@@ -41,14 +41,14 @@ pub enum DiagramError {
         /// How many variables there are.
         variables: usize,
     },
-    /// A clause speaks of a variable the formula does not have.
+    /// A clause mentions a variable that the formula does not have.
     #[error("clause {clause}: literal {} is out of range: the formula has {variables} variables", .literal.to_dimacs())]
     ClauseVariable {
         /// The clause, counted from 1.
         clause: usize,
         /// The literal.
         literal: Lit,
-        /// How many variables were announced.
+        /// How many variables the formula has.
         variables: usize,
     },
     /// An assignment has the wrong length.
@@ -59,18 +59,18 @@ pub enum DiagramError {
         /// How many variables there are.
         variables: usize,
     },
-    /// A route cannot take so many inputs.
+    /// The route does not support this many inputs.
     #[error("the {route} route takes up to {limit} inputs, and there are {inputs}")]
     TooManyInputs {
         /// Which route.
         route: &'static str,
         /// How many inputs there are.
         inputs: usize,
-        /// How many it takes.
+        /// How many it supports.
         limit: usize,
     },
-    /// A table that has not one value for each input.
-    #[error("a table of {variables} variables takes {} words, {words} were given", (1u64 << .variables).div_ceil(64))]
+    /// The length of the table does not match the number of variables.
+    #[error("a table of {variables} variables takes {} words, not {words}", (1u64 << .variables).div_ceil(64))]
     TableLength {
         /// How many variables there are.
         variables: usize,
@@ -78,121 +78,121 @@ pub enum DiagramError {
         words: usize,
     },
     /// This build of the library does not have the route.
-    #[error("the {route} route was not built in")]
+    #[error("the {route} route is not part of this build")]
     NotBuilt {
         /// Which route.
         route: &'static str,
     },
-    /// Every route ended at a limit.
+    /// Every route hit a limit.
     #[error("no route led to a diagram; {}", attempts_text(.attempts))]
     NoRoute {
-        /// The routes in the order in which they were tried, and where each ended.
+        /// The routes in the order they were tried, each with its error.
         attempts: Vec<(Route, DiagramError)>,
     },
-    /// A route cannot take so large weights.
-    #[error("the {route} route takes gates whose weights sum to less than {limit}, and here they sum to {total}")]
+    /// The weights are too large for the route.
+    #[error("the {route} route takes gates whose weights sum to less than {limit}, but they sum to {total}")]
     TooHeavy {
         /// Which route.
         route: &'static str,
         /// The largest sum of a gate's weights.
         total: u128,
-        /// What it must stay below.
+        /// Their sum must stay below this.
         limit: u128,
     },
-    /// A route cannot take so wide a layer.
+    /// A layer is too wide for the route.
     #[error("the {route} route takes layers of up to {limit} gates, and one has {width}")]
     TooWide {
         /// Which route.
         route: &'static str,
         /// How many gates the widest layer has.
         width: usize,
-        /// How many it takes.
+        /// How many it supports.
         limit: usize,
     },
-    /// Listing the states of partial sums came to no end.
+    /// The enumeration of partial sums hit a limit.
     #[error("{cause} with {states} states listed, after {level} of {levels} levels")]
     Sums {
-        /// Which limit it was.
+        /// The limit.
         cause: Box<DiagramError>,
-        /// How many levels were done.
+        /// How many levels were finished.
         level: usize,
         /// How many there are.
         levels: usize,
-        /// How many states were listed by then.
+        /// How many states had been enumerated.
         states: usize,
     },
-    /// Reducing levels of functions came to no end.
+    /// The reduction hit a limit.
     #[error("{cause} after {level} of {levels} levels from the leaves up")]
     Reduce {
-        /// Which limit it was.
+        /// The limit.
         cause: Box<DiagramError>,
-        /// How many levels were done.
+        /// How many levels were finished.
         level: usize,
         /// How many there are.
         levels: usize,
     },
-    /// More states than allowed.
+    /// There are more states than allowed.
     #[error("the limit of {limit} states is reached")]
     TooManyStates {
         /// The limit.
         limit: usize,
     },
-    /// The diagram outgrew its limit.
+    /// The diagram has more nodes than allowed.
     #[error("the limit of {limit} diagram nodes is reached")]
     TooManyNodes {
         /// The limit.
         limit: usize,
     },
-    /// Adding up trees came to no end.
-    #[error("{cause} after {done} of {total} trees; fewer or smaller trees would do, or a higher limit")]
+    /// Adding up trees hit a limit.
+    #[error("{cause} after {done} of {total} trees; try fewer or smaller trees, or a higher limit")]
     Trees {
         /// How many trees were added up.
         done: usize,
         /// How many there are.
         total: usize,
-        /// What ended it.
+        /// The limit.
         #[source]
         cause: Box<DiagramError>,
     },
-    /// The time is up, or someone wants it stopped.
+    /// The time is up, or a stop was requested.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// Compiling clauses came to no end.
+    /// Compiling clauses hit a limit.
     #[error("{cause} after {done} of {clauses} clauses, with a diagram of size {size} so far; {advice}")]
     Compile {
-        /// Which limit it was.
+        /// The limit.
         cause: Box<DiagramError>,
         /// How many clauses had been conjoined.
         done: usize,
         /// How many there are.
         clauses: usize,
-        /// The size of the diagram at that moment.
+        /// The size of the diagram at that point.
         size: usize,
         /// What to try instead.
         advice: &'static str,
     },
-    /// Compiling a network gate by gate came to no end.
+    /// Compiling a network gate by gate hit a limit.
     #[error("{cause} after {done} of {gates} gates of layer {layer} of {layers}; {advice}")]
     CompileGates {
-        /// Which limit it was.
+        /// The limit.
         cause: Box<DiagramError>,
         /// The layer of the simplified network that was being compiled, from 1.
         layer: usize,
         /// How many layers there are.
         layers: usize,
-        /// How many gates of the layer had been compiled; if all, they were being joined.
+        /// How many gates of the layer had been compiled; if all, they were being conjoined.
         done: usize,
         /// How many gates the layer has.
         gates: usize,
         /// What to try instead.
         advice: &'static str,
     },
-    /// The system has no room for a diagram of the limit's size.
-    #[error("the system has no room for {nodes} diagram nodes ({bytes} bytes); lower the limit")]
+    /// There is not enough memory for a diagram of the limit's size.
+    #[error("there is not enough memory for {nodes} diagram nodes ({bytes} bytes); lower the limit")]
     NoRoom {
-        /// How many nodes were asked for.
+        /// How many nodes were requested.
         nodes: usize,
-        /// What they would take.
+        /// How much memory they take.
         bytes: usize,
     },
 }
@@ -202,7 +202,7 @@ fn attempts_text(attempts: &[(Route, DiagramError)]) -> String {
     texts.join("; ")
 }
 
-/// The two reasons for which an operation stops half way, small enough for the inner loops.
+/// The two reasons why an operation stops early, small enough for inner loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Halt {
     Nodes(usize),

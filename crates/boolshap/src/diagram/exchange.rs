@@ -1,12 +1,12 @@
 //! Exchanging variables: a second neighbourhood for the vtree search, for one diagram.
 //!
-//! Walks through fragments soon find a good shape of the vtree, and then hardly ever change which variable stands where:
-//! two variables that stand far apart change places only through many moves, most of them for the worse. The diagram of
-//! f on the vtree with the leaves of x and y exchanged is, but for the names, that of f with x and y exchanged on the
-//! vtree as it is. So an exchange is judged by computing that function, and only one that pays is carried out, by
+//! Walks through fragments soon find a good shape of the vtree, but then rarely change which variable is at which leaf:
+//! two distant variables change places only through many moves, most of which increase the size. Apart from the names,
+//! the diagram of f on the vtree with x and y exchanged equals the diagram of f with x and y exchanged on the current
+//! vtree. So an exchange is judged by computing that function, and if it reduces the size, it is carried out by
 //! renaming.
 //!
-//! Cost: four conditionings and three if-then-elses a pair, and n (n - 1) / 2 pairs a sweep.
+//! Cost: four conditionings and three if-then-elses per pair, and n (n - 1) / 2 pairs per sweep.
 
 use super::apply::Op;
 use super::error::{DiagramError, Halt};
@@ -24,7 +24,7 @@ impl SddManager {
                 parts[2 * which + other] = self.condition(half, y.literal(y_value), watch)?;
             }
         }
-        // parts[2 x + y] is the function at (x, y); the new one has there the old one's value at (y, x).
+        // parts[2 x + y] is the old function at (x, y); the new function's value there is the old one's at (y, x).
         let [at_00, at_01, at_10, at_11] = parts;
         let x_false = self.if_then_else(y, at_10, at_00, watch)?;
         let x_true = self.if_then_else(y, at_11, at_01, watch)?;
@@ -41,7 +41,7 @@ impl SddManager {
         self.apply(Op::Or, one, other, watch)
     }
 
-    /// A manager with only this SDD in it, x and y having changed names in it and in the vtree.
+    /// A manager that holds only this SDD, with x and y renamed to each other in it and in the vtree.
     fn renamed(&self, root: Sdd, x: Var, y: Var) -> Result<(SddManager, Sdd), Halt> {
         let rename = |var: Var| {
             if var == x {
@@ -77,8 +77,8 @@ impl SddManager {
         Ok((fresh, root))
     }
 
-    /// Tries to exchange each pair of variables and does so where the SDD, which must be the only protected one, becomes
-    /// smaller. All handles are invalid afterwards but `root`, which follows it and stays protected.
+    /// Tries to exchange each pair of variables and keeps the exchanges that make the SDD smaller. It must be the only
+    /// protected SDD. Afterwards all handles are invalid except `root`, which is updated and stays protected.
     pub(super) fn exchange_sweep(&mut self, root: &mut Sdd, watch: &Watch<'_>) -> Result<(), DiagramError> {
         let mut size = self.size(*root);
         for i in 0..self.variables() {

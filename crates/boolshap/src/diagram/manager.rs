@@ -1,14 +1,14 @@
 //! The store of sentential decision diagrams: nodes, unique table, reference counts, garbage collection.
 //!
-//! An SDD node is a constant, a literal, or a decision {(p1, s1), ..., (pk, sk)} at a vtree node v, which stands for
-//! the or of all pi and si. The primes pi speak of the variables left of v, none is false, no two can be true together,
-//! and their or is true; the subs si speak of the variables right of v.
+//! An SDD node is a constant, a literal, or a decision {(p1, s1), ..., (pk, sk)} at a vtree node v, which means (p1 and
+//! s1) or ... or (pk and sk). The primes pi are functions of the variables left of v; none is false, no two can be true
+//! together, and their or is true. The subs si are functions of the variables right of v.
 //!
-//! Invariants. Decisions are compressed (subs differ pairwise) and trimmed (never {(true, s)} nor {(p, true),
-//! (not p, false)}), their elements are sorted by prime, and the unique table holds one node for each (v, elements):
-//! so, for a given vtree, two handles are equal if and only if their functions are. A node is live while a protected
-//! root reaches it; live nodes, and only they, count as references to their children, which keeps the size of all that
-//! is live known at every moment. Elements lie in one pool; a node that changes gets a new stretch of it.
+//! Invariants. Decisions are compressed (subs differ pairwise) and trimmed (never {(true, s)} nor {(p, true), (not p,
+//! false)}), their elements are sorted by prime, and the unique table holds one node for each (v, elements): so, for a
+//! given vtree, two handles are equal if and only if their functions are. A node is live if a protected root reaches
+//! it; only live nodes count as references to their children, so that the total size of live nodes is known at every
+//! moment. Elements are stored in one pool; a node that changes gets a new range of it.
 //!
 //! Darwiche, "SDD: A New Canonical Representation of Propositional Knowledge Bases", IJCAI 2011.
 
@@ -40,9 +40,9 @@ impl Sdd {
 /// A prime and its sub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Element {
-    /// Speaks of the variables left of the decision's vtree node.
+    /// A function of the variables left of the decision's vtree node.
     pub prime: Sdd,
-    /// Speaks of the variables right of it.
+    /// A function of the variables right of it.
     pub sub: Sdd,
 }
 
@@ -50,7 +50,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// `NONE` for constants and for places whose node was removed.
+    /// `NONE` for constants and removed nodes.
     pub(super) vtree: u32,
     pub(super) start: u32,
     pub(super) length: u32,
@@ -59,7 +59,7 @@ pub(super) struct Node {
     next: u32,
 }
 
-/// Everything about SDDs over one vtree.
+/// All SDDs over one vtree, and the operations on them.
 ///
 /// ```
 /// use boolshap::diagram::{Sdd, SddManager, Vtree};
@@ -82,9 +82,9 @@ pub struct SddManager {
     buckets: Vec<u32>,
     /// The decisions at each vtree node, in order of creation.
     pub(super) levels: Vec<Vec<Sdd>>,
-    /// Removed places that may be used again: no cache entry mentions them.
+    /// Slots of removed nodes that may be reused: no cache entry mentions them.
     free: Vec<u32>,
-    /// Removed places that stale cache entries may still mention.
+    /// Slots of removed nodes that stale cache entries may still mention.
     pub(super) removed: Vec<u32>,
     pub(super) cache: super::apply::Cache,
     pub(super) work: super::apply::Work,
@@ -123,20 +123,20 @@ impl SddManager {
         }
     }
 
-    /// No manager holds more nodes than this: a handle and the operation on it share 32 bits in the cache.
+    /// The most nodes of any manager: in the cache, a handle and its operation share 32 bits.
     pub const MOST_NODES: usize = (1 << 31) - 1;
 
-    /// Operations fail rather than let the decision nodes, live and dead, become more than this.
+    /// Limits the number of decision nodes, live and dead; operations that would exceed it fail.
     pub fn set_max_nodes(&mut self, limit: usize) {
         self.max_nodes = limit.min(Self::MOST_NODES);
     }
 
-    /// The vtree as it now is; [`minimise`](SddManager::minimise) changes it.
+    /// The current vtree; [`minimise`](SddManager::minimise) changes it.
     pub fn vtree(&self) -> &Vtree {
         &self.vtree
     }
 
-    /// How many variables there are.
+    /// The number of variables.
     pub fn variables(&self) -> usize {
         self.vtree.variables()
     }
@@ -161,7 +161,7 @@ impl SddManager {
         }
     }
 
-    /// How many places at the front of the arena hold constants and literals.
+    /// The number of slots at the front of the arena that hold constants and literals.
     pub(super) fn terminals(&self) -> usize {
         2 + 2 * self.variables()
     }
@@ -181,28 +181,28 @@ impl SddManager {
         &self.pool[node.start as usize..][..node.length as usize]
     }
 
-    /// How many decision nodes there are, dead ones included.
+    /// The number of decision nodes, dead ones included.
     pub fn decision_count(&self) -> usize {
         self.decisions
     }
 
-    /// How many decision nodes the protected roots reach.
+    /// The number of decision nodes that protected roots reach.
     pub fn live_decision_count(&self) -> usize {
         self.live_decisions
     }
 
-    /// How many elements the decisions have that the protected roots reach: the size of all that is live.
+    /// The number of elements in the decisions that protected roots reach: the total live size.
     pub fn live_size(&self) -> usize {
         self.live_size
     }
 
-    /// Keeps an SDD, and all it is made of, through garbage collections; as often as it is called.
+    /// Keeps an SDD and all nodes below it through garbage collections. Calls are counted.
     pub fn protect(&mut self, sdd: Sdd) {
         *self.roots.entry(sdd).or_insert(0) += 1;
         self.reference(sdd);
     }
 
-    /// Takes back one [`protect`](SddManager::protect); false if there was none.
+    /// Undoes one [`protect`](SddManager::protect); returns false if there was none.
     pub fn release(&mut self, sdd: Sdd) -> bool {
         let Some(times) = self.roots.get_mut(&sdd) else { return false };
         *times -= 1;
@@ -262,7 +262,7 @@ impl SddManager {
         (hash >> 32) as usize & (self.buckets.len() - 1)
     }
 
-    /// The node with these elements, which are compressed, sorted by prime and cannot be trimmed.
+    /// The node with these elements, which must be compressed, sorted by prime and not trimmable.
     pub(super) fn unique(&mut self, vtree: VtreeId, elements: &[Element]) -> Result<Sdd, Halt> {
         let bucket = self.bucket_of(vtree.0, elements);
         let mut place = self.buckets[bucket];
@@ -310,14 +310,14 @@ impl SddManager {
         }
     }
 
-    /// Enters a node into the unique table.
+    /// Inserts a node into the unique table.
     pub(super) fn link(&mut self, sdd: Sdd) {
         let bucket = self.bucket_of(self.nodes[sdd.index()].vtree, self.elements(sdd));
         self.nodes[sdd.index()].next = self.buckets[bucket];
         self.buckets[bucket] = sdd.0;
     }
 
-    /// Takes a node out of the unique table.
+    /// Removes a node from the unique table.
     pub(super) fn unlink(&mut self, sdd: Sdd) {
         let bucket = self.bucket_of(self.nodes[sdd.index()].vtree, self.elements(sdd));
         let after = self.nodes[sdd.index()].next;
@@ -336,7 +336,7 @@ impl SddManager {
         }
     }
 
-    /// Gives a node, which is not in the unique table, a new stretch of the pool.
+    /// Sets the vtree node and pool range of a node that is not in the unique table.
     pub(super) fn replace_elements(&mut self, sdd: Sdd, vtree: VtreeId, start: u32, length: u32) {
         let node = &mut self.nodes[sdd.index()];
         self.pool_in_use = self.pool_in_use + length as usize - node.length as usize;
@@ -346,8 +346,8 @@ impl SddManager {
         (node.vtree, node.start, node.length) = (vtree.0, start, length);
     }
 
-    /// Removes a dead node. Its place is not used again before the next collection, so that the cache, which may
-    /// still mention it, can tell.
+    /// Removes a dead node. Its slot is not reused before the next collection, so that stale cache entries are
+    /// recognised.
     fn remove(&mut self, sdd: Sdd) {
         self.unlink(sdd);
         let node = &mut self.nodes[sdd.index()];
@@ -362,7 +362,7 @@ impl SddManager {
         self.removed.push(sdd.0);
     }
 
-    /// Removes the dead nodes of one vtree node. Nothing dead above it may exist.
+    /// Removes the dead decisions of one vtree node. There must be no dead nodes above it.
     pub(super) fn remove_dead_at(&mut self, vtree: VtreeId) {
         let mut level = std::mem::take(&mut self.levels[vtree.index()]);
         level.retain(|&sdd| {
@@ -375,7 +375,7 @@ impl SddManager {
         self.levels[vtree.index()] = level;
     }
 
-    /// Removes every node that no protected root reaches, and gives their places and memory back.
+    /// Removes every node that no protected root reaches, and frees its slot and memory.
     pub fn collect_garbage(&mut self) {
         if self.decisions > self.live_decisions {
             for index in 0..self.levels.len() {

@@ -1,12 +1,13 @@
 //! Dynamic vtree search: makes all live diagrams smaller by changing the vtree under them.
 //!
 //! Idea. A fragment is an inner vtree node together with one inner child: two nodes over three subtrees a, b, c, which
-//! can be arranged in 12 ways. Swapping the child and rotating the root in turn visits all twelve and comes back to the
-//! start. A pass goes over the vtree from below, walks both fragments of each node, and leaves each at the smallest
-//! diagrams seen; passes are repeated while they pay. A walk turns round where the diagrams grow too much, and tries the
-//! other way round the circle. Handles of live nodes stay valid throughout.
+//! can be arranged in 12 ways. Alternately swapping the child and rotating the root visits all twelve and returns to
+//! the start. A pass goes over the vtree bottom up, walks both fragments of each node, and leaves each in the
+//! arrangement with the smallest diagrams; passes are repeated while they are worthwhile. If the diagrams grow too
+//! much, a walk returns and tries the other direction round the circle. Handles of live nodes stay valid throughout.
 //!
-//! Cost: at most 24 moves a vtree node and pass, each as dear as the nodes at the two vtree nodes that move.
+//! Cost: at most 24 moves per vtree node and pass; each move costs time proportional to the decisions at the two vtree
+//! nodes.
 //!
 //! Choi & Darwiche, "Dynamic Minimization of Sentential Decision Diagrams", AAAI 2013.
 
@@ -19,9 +20,9 @@ use crate::lit::Watch;
 /// Limits on the search.
 #[derive(Debug, Clone, Copy)]
 pub struct MinimiseOptions {
-    /// A walk turns round where the live size is more than this many times that at its start.
+    /// A walk turns round when the live size exceeds this many times the size at its start.
     pub max_growth: f64,
-    /// A further pass is made while the last one took at least this part off the size.
+    /// Another pass is made if the last one reduced the size by at least this fraction.
     pub worthwhile: f64,
     /// At most this many passes.
     pub max_passes: usize,
@@ -33,7 +34,7 @@ impl Default for MinimiseOptions {
     }
 }
 
-/// What a search achieved.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minimised {
     /// The live size before.
@@ -44,19 +45,19 @@ pub struct Minimised {
     pub passes: usize,
 }
 
-/// Two nodes of a fragment that is being walked.
+/// The two nodes of a fragment that is being walked.
 #[derive(Debug, Clone, Copy)]
 struct Fragment {
     root: VtreeId,
     child: VtreeId,
-    /// How many steps forward on the circle it stands from where it was found.
+    /// Its position on the circle: steps forward from the initial arrangement.
     place: isize,
 }
 
 const ARRANGEMENTS: isize = 12;
 
 impl Fragment {
-    /// The move to the next arrangement: forward, odd places are left by rotating; backward, even ones are.
+    /// The move to the next arrangement. Forward, odd positions are left by rotating; backward, even ones.
     fn next(&self, sdds: &SddManager, direction: isize) -> (Move, Fragment) {
         let rotates = (self.place.rem_euclid(2) == 1) == (direction > 0);
         let place = self.place + direction;
@@ -70,8 +71,8 @@ impl Fragment {
 }
 
 impl SddManager {
-    /// Searches for a vtree on which the live diagrams are smaller. If the watch stops it, the manager is valid and no
-    /// larger than before.
+    /// Searches for a vtree on which the live diagrams are smaller. If the watch stops it, the manager is still valid
+    /// and no larger than before.
     pub fn minimise(&mut self, options: &MinimiseOptions, watch: &Watch<'_>) -> Result<Minimised, DiagramError> {
         let size_before = self.live_size();
         let mut passes = 0;
@@ -90,7 +91,7 @@ impl SddManager {
         Ok(Minimised { size_before, size_after: self.live_size(), passes })
     }
 
-    /// Walks one fragment of a vtree node and leaves it at its best.
+    /// Walks one fragment of a vtree node and leaves it in its best arrangement.
     fn improve(&mut self, root: VtreeId, left: bool, max_growth: f64, watch: &Watch<'_>) -> Result<(), Halt> {
         let Some((left_child, right_child)) = self.vtree.children(root) else { return Ok(()) };
         let child = if left { left_child } else { right_child };
@@ -133,7 +134,7 @@ impl SddManager {
         }
     }
 
-    /// A move within limits on its result and on what it leaves behind.
+    /// Makes a move within limits on the elements of the changed nodes and on dead nodes.
     fn try_move(&mut self, step: Move, most: usize, watch: &Watch<'_>) -> Result<(), Halt> {
         watch.check()?;
         let limit = self.max_nodes;
@@ -143,7 +144,7 @@ impl SddManager {
         outcome
     }
 
-    /// Goes back to an arrangement that was visited, by the way it was reached or, if all were, by the shorter one.
+    /// Returns to a visited arrangement: the way it came or, if the whole circle was visited, the shorter way.
     fn walk_to(&mut self, mut here: Fragment, place: isize, whole_circle: bool) -> Fragment {
         let mut distance = place - here.place;
         if whole_circle && distance.abs() > ARRANGEMENTS / 2 {
@@ -152,7 +153,7 @@ impl SddManager {
         let limit = std::mem::replace(&mut self.max_nodes, Self::MOST_NODES);
         for _ in 0..distance.abs() {
             let (step, next) = here.next(self, distance.signum());
-            // Without limits only the 32-bit id space could end this, and these nodes have fitted it before.
+            // Without limits only the 32-bit id space could end this, and these nodes have fitted into it before.
             if self.make(step, ElementLimit(usize::MAX), &Watch::unlimited()).is_err() {
                 break;
             }

@@ -1,9 +1,9 @@
-//! Decision diagrams: a package of its own for sentential ones, and direct compilers to ordered ones.
+//! Decision diagrams: an SDD package, and direct compilers to ordered diagrams.
 //!
-//! [`Vtree`] says how the variables are split, [`SddManager`] holds the diagrams over one vtree and all that can be
-//! done with them, [`SddFile`] and [`Vtree::parse`] speak libsdd's file formats, and [`compile_clauses`] is step (b) of
-//! the paper: from a CNF to an SDD. The direct compilers leave the CNF out: [`compile_direct`] makes an [`Obdd`] of a
-//! network's label by the truth table, by partial sums, or by applying gates on OxiDD, whichever fits.
+//! [`Vtree`] defines how the variables are split, [`SddManager`] holds the diagrams over one vtree with all operations,
+//! [`SddFile`] and [`Vtree::parse`] read libsdd's file formats, and [`compile_clauses`] is step (b) of the paper: from
+//! a CNF to an SDD. The direct compilers do without a CNF: [`compile_direct`] compiles a network's label to an [`Obdd`]
+//! by truth table, by partial sums, or by applying gates with OxiDD, whichever fits.
 
 mod apply;
 #[cfg(feature = "apply")]

@@ -1,9 +1,9 @@
-//! Reduced ordered binary decision diagrams, as the direct compilers deliver them.
+//! Reduced ordered binary decision diagrams, the result of the direct compilers.
 //!
-//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986
-//! (doi 10.1109/TC.1986.1676819). A diagram here is finished: an array of pairs of children for each level,
-//! the deepest level first, so that children stand before parents and no node needs to name its variable. A node takes
-//! eight bytes. The diagrams that are still being worked on live in the compilers, or in OxiDD.
+//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986 (doi
+//! 10.1109/TC.1986.1676819). An [`Obdd`] is immutable: for each level an array of pairs of children, deepest level
+//! first, so that children come before parents and nodes need not store their variable. A node takes eight bytes.
+//! Diagrams under construction are in the compilers, or in OxiDD.
 
 use crate::lit::Var;
 
@@ -23,7 +23,7 @@ use crate::lit::Var;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obdd {
     order: Vec<Var>,
-    /// The nodes of each level, deepest level first, and the number of its first.
+    /// The nodes of each level, deepest level first, and the number of its first node.
     levels: Vec<(u32, Vec<[u32; 2]>)>,
     root: u32,
 }
@@ -32,22 +32,22 @@ impl Obdd {
     /// A diagram over all variables of `order`, root variable first, from the nodes of each level, deepest level first.
     ///
     /// # Panics
-    /// If there are not as many levels as variables, or a child or the root does not stand before.
+    /// If the number of levels differs from that of variables, or a child or root refers to a later node.
     pub fn from_levels(order: Vec<Var>, levels: Vec<Vec<[u32; 2]>>, root: u32) -> Self {
-        assert_eq!(order.len(), levels.len(), "one level a variable");
+        assert_eq!(order.len(), levels.len(), "one level per variable");
         let mut next = 2;
         let mut numbered = Vec::with_capacity(levels.len());
         for level in levels {
-            assert!(level.iter().flatten().all(|&child| child < next), "children stand before parents");
+            assert!(level.iter().flatten().all(|&child| child < next), "children come before parents");
             let first = next;
             next += u32::try_from(level.len()).expect("nodes have 32-bit numbers");
             numbered.push((first, level));
         }
-        assert!(root < next, "the root is a node");
+        assert!(root < next, "the root is an existing node");
         Obdd { order, levels: numbered, root }
     }
 
-    /// The same without the nodes that the root does not reach.
+    /// Removes the nodes that the root does not reach.
     pub(super) fn reached(self) -> Self {
         let count = self.len() + 2;
         let mut reached = vec![false; count];
@@ -79,12 +79,12 @@ impl Obdd {
         Obdd::from_levels(self.order, levels, numbers[self.root as usize])
     }
 
-    /// The variables from the root on; deeper levels come later.
+    /// The variables in the order they are tested, root first.
     pub fn order(&self) -> &[Var] {
         &self.order
     }
 
-    /// How many inner nodes there are.
+    /// The number of inner nodes.
     pub fn len(&self) -> usize {
         self.levels.iter().map(|(_, nodes)| nodes.len()).sum()
     }

@@ -1,25 +1,24 @@
-//! Orders of the variables worth trying, before anything is compiled.
+//! Variable orders worth trying, found before anything is compiled.
 //!
-//! No order is best for all networks, and to find the best is hard, so a few cheap ones are offered and the compilers
+//! No order is best for all networks, and finding the best is hard, so a few cheap ones are offered and the compilers
 //! keep the smallest diagram:
-//! - the natural order, in which neighbours in an image or a table stand together;
-//! - by influence, both ways: how much of the label's decision a variable carries, if each gate hands its influence
-//!   back to its inputs in proportion to their weights;
-//! - by shared gates, where gates look at few inputs: a breadth-first walk from a far end, reversed, so that variables
-//!   which meet in a gate stand near each other. Cuthill and McKee, "Reducing the bandwidth of sparse symmetric
+//! - the natural order, in which neighbours in an image or a table stay together;
+//! - by influence, ascending and descending: a variable's share in the label, where each gate passes its influence to
+//!   its inputs in proportion to their weights;
+//! - by shared gates, if gates have few inputs: a reversed breadth-first walk from a peripheral variable, so that
+//!   variables of a common gate are close together. Cuthill and McKee, "Reducing the bandwidth of sparse symmetric
 //!   matrices", ACM National Conference, 1969 (doi 10.1145/800195.805928);
-//! - by similar columns: each variable is followed by the one whose weights in the first layer are most nearly
-//!   proportional to its own, in the same or the opposite sense, so that what has to be remembered of both is little
-//!   more than of one.
+//! - by similar columns: each variable is followed by the one whose first-layer weights are most nearly proportional to
+//!   its own, with either sign, so that the partial sums after both have few more values than after one.
 //!
-//! Cost: linear in the number of weights, but for the last, which takes the sum of the squares of the gates' inputs and
-//! is left out where that is above [`MOST_PAIRS`].
+//! Cost: linear in the number of weights, except for the last, which takes the sum of the squares of the gates' input
+//! counts and is skipped if that is above [`MOST_PAIRS`].
 
 use super::DiagramError;
 use crate::lit::Var;
 use crate::model::Label;
 
-/// Pairs of inputs of one gate that the order by similar columns may look at: about a second's work.
+/// The most pairs of inputs that the order by similar columns may compare: about a second's work.
 const MOST_PAIRS: usize = 500_000_000;
 
 /// A few orders of the label's variables, root first: the natural one, then others, all different.
@@ -53,7 +52,7 @@ pub fn candidate_orders(label: &Label) -> Vec<Vec<Var>> {
     orders
 }
 
-/// Whether an order names each variable exactly once.
+/// Checks that an order contains each variable exactly once.
 pub(super) fn check_order(order: &[Var], variables: usize) -> Result<(), DiagramError> {
     let mut seen = vec![false; variables];
     for var in order {
@@ -68,11 +67,11 @@ pub(super) fn check_order(order: &[Var], variables: usize) -> Result<(), Diagram
     }
 }
 
-/// What the first layer's gates look at, and how much each matters.
+/// The inputs of the first layer's gates, and how much each matters.
 struct FirstLayer {
     /// Each gate's inputs.
     gates: Vec<Vec<usize>>,
-    /// Each variable's gates, with its share in them: signed, and in proportion to the gate's influence.
+    /// Each variable's gates, with its signed share in them, in proportion to the gate's influence.
     columns: Vec<Vec<(usize, f64)>>,
     influence: Vec<f64>,
 }
@@ -104,7 +103,7 @@ impl FirstLayer {
         FirstLayer { gates, influence: columns.iter().map(sum).collect(), columns }
     }
 
-    /// Variables that meet in gates near each other; `None` if all meet everywhere.
+    /// Places variables of common gates close together; `None` if every gate has all variables.
     fn by_shared_gates(&self) -> Option<Vec<usize>> {
         let variables = self.columns.len();
         if self.gates.iter().all(|gate| gate.len() == variables) {
@@ -119,7 +118,7 @@ impl FirstLayer {
         let mut done = vec![false; variables];
         for &var in &by_degree {
             if !done[var] {
-                // Twice to the farthest: from nearly one end to nearly the other.
+                // Go to the farthest variable twice: this gets nearly from one end to the other.
                 let far = *walker.walk(var).last().expect("the walk begins somewhere");
                 let end = *walker.walk(far).last().expect("the walk begins somewhere");
                 let walk = walker.walk(end);
@@ -131,7 +130,7 @@ impl FirstLayer {
         Some(order)
     }
 
-    /// A chain of nearest neighbours, from the most influential variable on; `None` if it would take too long.
+    /// A chain of nearest neighbours, starting at the most influential variable; `None` if it would take too long.
     fn by_columns(&self) -> Option<Vec<usize>> {
         let pairs =
             self.gates.iter().try_fold(0usize, |sum, gate| sum.checked_add(gate.len().checked_mul(gate.len())?));
@@ -163,7 +162,7 @@ impl FirstLayer {
                     }
                 }
             }
-            // The nearest of those it meets in a gate; the lower number where two are equally near.
+            // The nearest among those that share a gate; the lower number breaks ties.
             let closeness = |other: usize| product[other].abs() / norms[other];
             next = near.iter().copied().max_by(|&a, &b| closeness(a).total_cmp(&closeness(b)).then(b.cmp(&a)));
             near.iter().for_each(|&other| product[other] = 0.0);
@@ -184,7 +183,7 @@ impl FirstLayer {
 struct Walker<'a> {
     layer: &'a FirstLayer,
     degree: &'a [usize],
-    /// The number of the walk that last met each gate and each variable, so that nothing has to be cleared.
+    /// The number of the walk that last visited each gate and each variable, so that nothing has to be cleared.
     met_gate: Vec<u32>,
     met_var: Vec<u32>,
     walks: u32,
@@ -196,7 +195,8 @@ impl<'a> Walker<'a> {
         Walker { layer, degree, met_gate, met_var, walks: 0 }
     }
 
-    /// All that is reached from a variable, nearest first, and of those met at once the ones with few neighbours first.
+    /// All variables reached from `start`, nearest first; among those found at the same gate, the ones with few
+    /// neighbours first.
     fn walk(&mut self, start: usize) -> Vec<usize> {
         self.walks += 1;
         let walk = self.walks;
@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_order_is_one_and_none_comes_twice(network in network_strategy(7)) {
+        fn every_order_is_a_permutation_and_all_differ(network in network_strategy(7)) {
             for class in 0..network.classes() {
                 let label = Label::of_class(&network, class).unwrap();
                 let orders = candidate_orders(&label);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_shuffled_chain_is_found_again() {
-        // Gates look at 3 neighbours of a line whose points are numbered 7 j mod 30.
+        // Gates use 3 neighbours of a line whose points are numbered 7 j mod 30.
         let place: Vec<usize> = (0..30).map(|j| 7 * j % 30).collect();
         let rows: Vec<Vec<i128>> = (0..28)
             .map(|gate| {
@@ -278,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn equal_and_opposite_columns_stand_together() {
-        // Variables 0 and 3 are equal, 1 and 4 opposite, 2 and 5 proportional; 6 is not looked at.
+    fn equal_and_opposite_columns_are_neighbours() {
+        // Variables 0 and 3 are equal, 1 and 4 opposite, 2 and 5 proportional; 6 is unused.
         let layer = first_layer(
             7,
             &[&[1, 2, 1, 1, -2, 2, 0], &[1, -2, 3, 1, 2, 6, 0], &[-1, 1, 1, -1, -1, 2, 0], &[1, 1, -1, 1, -1, -2, 0]],
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_order_names_the_variable() {
+    fn an_invalid_order_error_names_the_variable() {
         let order = |indices: &[usize]| indices.iter().map(|&index| Var::new(index)).collect::<Vec<_>>();
         let wrong = |variable| Err(DiagramError::NotAPermutation { variables: 3, variable });
         assert_eq!(check_order(&order(&[2, 0, 1]), 3), Ok(()));

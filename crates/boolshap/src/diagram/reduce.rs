@@ -1,40 +1,40 @@
 //! From levels of functions to a reduced ordered diagram, deepest level first.
 //!
-//! The rules are Bryant's: a node whose children are equal is that child, and two nodes of a level with equal pairs of
-//! children are one. Done level by level on whole arrays, with [`Distinct`] to tell equal pairs. Few have to be told:
-//! a child that is the child of one place only makes the pair there the only one of its kind. In the table of a dense
-//! network nearly all functions of seven variables are such. Functions of up to four variables have an array of all of
-//! them, so the one level at which every key is looked up is that of five variables, whose functions are 32-bit words.
-//! Cost: linear in the number of pairs.
+//! The rules are Bryant's: a node with equal children is replaced by that child, and nodes of a level with equal pairs
+//! of children are merged. This is done level by level on whole arrays, using [`Distinct`] to find equal pairs. Few
+//! pairs need comparing: a child used once makes its pair unique. In the table of a dense network this holds for nearly
+//! all functions of seven variables. Functions of up to four variables are indexed by an array of all of them, so the
+//! only level at which every key is looked up is that of five variables, whose functions are 32-bit words. Cost: linear
+//! in the number of pairs.
 
 use super::distinct::{Distinct, Halves, Keys, LowHalves, SHARED};
 use super::{DiagramError, Obdd};
 use crate::lit::Var;
 use rayon::prelude::*;
 
-/// Stands where a parent is not known yet.
+/// Marks a parent that is not known yet.
 const OPEN: u32 = u32::MAX;
-/// A task of a thread is this many pairs.
+/// The number of pairs in a task of a thread.
 const TASK: usize = 1 << 15;
-/// The functions of four variables are few enough for an array.
+/// There are few enough functions of four variables for an array.
 const DIRECT_VARIABLES: usize = 4;
 
 /// The levels reduced so far.
 pub(super) struct Reducer {
     levels: Vec<Vec<[u32; 2]>>,
-    /// The number that the next node gets; 0 and 1 are the constants.
+    /// The number of the next node; 0 and 1 are the constants.
     next: u32,
     max_nodes: usize,
-    /// How many levels there will be.
+    /// The total number of levels.
     height: usize,
     distinct: Distinct<u64>,
-    /// Memory for the pairs of a level that have to be told apart, and for their nodes.
+    /// Working memory for the pairs of a level that have to be compared, and for their nodes.
     pairs: Vec<u64>,
     numbers: Vec<u32>,
     above: Vec<u32>,
 }
 
-/// The node of each of a row of functions, with [`SHARED`] where the same function may stand elsewhere too.
+/// The nodes of a sequence of functions, with [`SHARED`] where the same function may occur again.
 #[derive(Default)]
 pub(super) struct Row(Vec<u32>);
 
@@ -55,7 +55,7 @@ impl Reducer {
         Reducer {
             levels: Vec::new(),
             next: 2,
-            // Numbers of nodes stay below 2^31.
+            // Node numbers stay below 2^31.
             max_nodes: max_nodes.min((1 << 31) - 16),
             height,
             distinct: Distinct::default(),
@@ -65,19 +65,20 @@ impl Reducer {
         }
     }
 
-    /// The nodes so far.
+    /// The number of nodes so far.
     pub(super) fn nodes(&self) -> usize {
         self.next as usize - 2
     }
 
-    /// The next level up, where function `i` has the children `2 i` and `2 i + 1`: replaces children by their parents.
+    /// Adds the next level up, where function `i` has the children `2 i` and `2 i + 1`: replaces children by their
+    /// parents.
     pub(super) fn halve(&mut self, row: &mut Row) -> Result<(), DiagramError> {
-        // First how many pairs of each kind there are in each task, then everything to its place.
+        // First count the pairs of each kind in each task, then write everything to its place.
         let counts: Vec<[usize; 2]> = row.0.par_chunks(2 * TASK).map(count).collect();
         let [once, open] = counts.iter().fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
         self.check_room(once)?;
         let mut level = vec![[0, 0]; once];
-        // What was there is written over.
+        // Old values are overwritten.
         self.pairs.resize(open, 0);
         self.above.resize(row.0.len() / 2, 0);
         let mut tasks = Vec::with_capacity(counts.len());
@@ -116,7 +117,7 @@ impl Reducer {
         self.push(level)
     }
 
-    /// The next level up, as pairs of children `lo << 32 | hi`: the node of each pair.
+    /// Adds the next level up, given as pairs of children `lo << 32 | hi`; returns the node of each pair.
     pub(super) fn level(&mut self, pairs: &[u64]) -> Result<Vec<u32>, DiagramError> {
         let equal = |pair: u64| ((pair >> 32) as u32 == pair as u32).then_some(pair as u32);
         self.pairs.clear();
@@ -130,7 +131,7 @@ impl Reducer {
         Ok(nodes)
     }
 
-    /// The levels of functions of up to six variables, given as the bits of a word each.
+    /// Adds the levels of functions of up to six variables, each given as the bits of a word.
     pub(super) fn words(&mut self, words: &[u64], variables: usize) -> Result<Row, DiagramError> {
         if variables <= DIRECT_VARIABLES {
             let mask = (1u64 << (1 << variables)) - 1;
@@ -147,11 +148,11 @@ impl Reducer {
         Ok(row)
     }
 
-    /// The levels of functions of five variables.
+    /// Adds the levels of functions of five variables.
     fn five_variables(&mut self, functions: &impl Keys<Key = u32>) -> Result<Row, DiagramError> {
         let halves = |function: u32| [(function & 0xFFFF) as usize, (function >> 16) as usize];
         let mut distinct = Distinct::default();
-        // A function of four variables is known by its bits; its node follows.
+        // A function that only depends on four variables is identified by its bits; its node is resolved later.
         let four = |function: u32| Some(halves(function)).filter(|[lo, hi]| lo == hi).map(|[four, _]| four);
         let found = distinct.find(functions, |function| four(function).map(|four| four as u32));
         let mut used = Used::new(functions.len());
@@ -169,7 +170,8 @@ impl Reducer {
         Ok(row)
     }
 
-    /// The levels of functions of up to four variables, given as numbers: the nodes of those that are used.
+    /// Adds the levels of functions of up to four variables, given as numbers; returns the nodes of those that are
+    /// used.
     fn small_functions(&mut self, used: Used, variables: usize) -> Result<Nodes, DiagramError> {
         let mut all = vec![used.list()];
         for left in (0..variables).rev() {
@@ -193,7 +195,7 @@ impl Reducer {
                 }
             }
             self.push(level)?;
-            // The functions of no variable are both there, used or not.
+            // Both functions of no variables are present, used or not.
             nodes = Nodes::new(functions, made);
         }
         Ok(nodes)
@@ -214,7 +216,7 @@ impl Reducer {
         Ok(())
     }
 
-    /// The diagram with this root; there is a level for each variable that `has_level`, the others have no node.
+    /// The diagram with this root. Variables for which `has_level` is false get an empty level.
     pub(super) fn finish(self, order: &[Var], has_level: impl Fn(Var) -> bool, root: u32) -> Obdd {
         let mut made = self.levels.into_iter();
         let mut level = |&var: &Var| if has_level(var) { made.next().unwrap_or_default() } else { Vec::new() };
@@ -222,7 +224,7 @@ impl Reducer {
     }
 }
 
-/// Up to so many functions, a list of them is quicker than an array of all.
+/// Up to this many functions, a list is faster than an array of all.
 const FEW: usize = 1 << 12;
 
 /// The functions of four variables that occur.
@@ -232,7 +234,7 @@ enum Used {
 }
 
 impl Used {
-    /// For those of so many functions of five.
+    /// For the halves of this many functions of five variables.
     fn new(functions: usize) -> Self {
         if functions <= FEW { Used::Few(Vec::new()) } else { Used::Marked(vec![false; 1 << 16]) }
     }
@@ -244,7 +246,7 @@ impl Used {
         }
     }
 
-    /// Ascending.
+    /// The functions in ascending order.
     fn list(self) -> Vec<usize> {
         match self {
             Used::Few(mut list) => {
@@ -266,7 +268,7 @@ enum Nodes {
 }
 
 impl Nodes {
-    /// Of functions in ascending order.
+    /// For functions in ascending order.
     fn new(functions: Vec<usize>, nodes: Vec<u32>) -> Self {
         let bound = functions.last().map_or(0, |last| last + 1);
         if functions.len() <= FEW && bound > FEW {
@@ -290,14 +292,14 @@ fn children(pair: u64) -> [u32; 2] {
     [(pair >> 32) as u32, pair as u32]
 }
 
-/// Whether a pair of nodes is one node, and whether it is the only such pair; if neither, it has to be told from others.
+/// Whether the two children are equal, and whether the pair is known to be unique; if neither, it has to be compared.
 #[inline]
 fn kind(pair: &[u32]) -> (bool, bool) {
     let equal = pair[0] == pair[1];
     (equal, !equal & (pair[0] & pair[1] & SHARED == 0))
 }
 
-/// How many pairs stand once, and how many are open.
+/// The number of unique pairs, and of pairs to compare.
 fn count(below: &[u32]) -> [usize; 2] {
     let (mut equals, mut onces) = (0, 0);
     for (equal, once) in below.chunks_exact(2).map(kind) {
@@ -307,22 +309,22 @@ fn count(below: &[u32]) -> [usize; 2] {
     [onces as usize, below.len() / 2 - equals as usize - onces as usize]
 }
 
-/// A stretch of a row, and room for what becomes of it.
+/// A part of a row, and space for its results.
 struct Task<'a> {
     below: &'a [u32],
     above: &'a mut [u32],
     made: &'a mut [[u32; 2]],
     pairs: &'a mut [u64],
-    /// The number of the first node made.
+    /// The number of the first new node.
     first: u32,
 }
 
-/// Pairs are sorted out so many at a time.
+/// The number of pairs classified at a time.
 const BATCH: usize = 256;
 
 impl Task<'_> {
-    /// Without branches, as there is no predicting the kind of a pair: every pair is written to the end of both lists,
-    /// and the end of one of them moves.
+    /// Without branches, as the kind of a pair is unpredictable: every pair is written to the end of both lists, and
+    /// only the end of the right one advances.
     fn run(self) {
         let (mut made_left, mut open_left) = (self.made, self.pairs);
         let (mut made_batch, mut open_batch) = ([[0u32; 2]; BATCH], [0u64; BATCH]);

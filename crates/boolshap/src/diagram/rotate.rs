@@ -1,15 +1,16 @@
-//! The three moves on a vtree, carried out on the diagrams that live on it.
+//! The three moves on a vtree, applied to the diagrams on it.
 //!
 //! A rotation turns x = (a, w = (b, c)) into w = (x = (a, b), c) or back, a swap turns v = (a, b) into v = (b, a). Only
 //! decisions at the nodes that move have to change, and each keeps its handle: it is the same function as before, so
-//! decisions above it, roots and cached results stay true. A move is first planned: all new elements are computed, which
-//! takes operations below the moved nodes only, and may fail for lack of time or room. Carrying the plan out cannot
-//! fail, so a move happens entirely or not at all.
+//! decisions above it, roots and cached results stay valid. A move is first planned: all new elements are computed,
+//! which only needs operations below the moved nodes and may fail for lack of time or room. Carrying out the plan
+//! cannot fail, so a move happens completely or not at all.
 //!
-//! New elements. Right rotation: {(p, s)} with each prime p over (a, b) being {(q, r)}: choose a pair from every prime
-//! so that the conjunction of all the q is possible; it is the new prime, and {(r, s)} over the chosen r is its sub.
-//! Left rotation: {(p, s)} with each sub s over (b, c) being {(q, t)}: for every t there is, {(p, q)} is its new prime.
-//! Swap: split true by every sub s and its negation; the sub of a part is the or of the p whose s was taken.
+//! New elements. Right rotation: {(p, s)} where each prime p over (a, b) is {(q, r)}: choose one pair from every prime
+//! such that the conjunction of all the q is satisfiable; this conjunction is a new prime, and {(r, s)} over the chosen
+//! r is its sub. Left rotation: {(p, s)} where each sub s over (b, c) is {(q, t)}: for every distinct t, {(p, q)} is
+//! its new prime. Swap: split true by every sub s and its negation; the sub of a part is the or of the p whose s was
+//! taken unnegated.
 //!
 //! Choi & Darwiche, "Dynamic Minimization of Sentential Decision Diagrams", AAAI 2013.
 
@@ -35,13 +36,13 @@ struct Change {
     length: u32,
 }
 
-/// How many elements the changed nodes may have altogether.
+/// The most elements that the changed nodes may have together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ElementLimit(pub(super) usize);
 
 impl SddManager {
-    /// Carries out a move, if it is possible at that place. On an error nothing has changed but for dead nodes. There
-    /// must be no dead nodes above the place of the move.
+    /// Makes a move, if it is possible at that node. On an error nothing has changed except for dead nodes. There must
+    /// be no dead nodes above the node of the move.
     pub(super) fn make(&mut self, step: Move, limit: ElementLimit, watch: &Watch<'_>) -> Result<(), Halt> {
         match step {
             Move::RotateLeft(x) => {
@@ -75,7 +76,8 @@ impl SddManager {
         Ok(())
     }
 
-    /// Asks `change` for the new vtree node and elements of every decision at `level`; `None` leaves a decision as it is.
+    /// Calls `change` for the new vtree node and elements of every decision at `level`; `None` leaves a decision
+    /// unchanged.
     fn plan(
         &mut self,
         level: VtreeId,
@@ -85,7 +87,7 @@ impl SddManager {
         let mut plan = Vec::new();
         let mut elements = Vec::new();
         let mut total = 0;
-        // Planning may add decisions to the level, but only such as the move leaves as they are.
+        // Planning may add decisions to the level, but only ones that the move leaves unchanged.
         for index in 0..self.levels[level.index()].len() {
             let sdd = self.levels[level.index()][index];
             elements.clear();
@@ -103,7 +105,7 @@ impl SddManager {
     }
 
     fn carry_out(&mut self, level: VtreeId, plan: Vec<Change>) {
-        // New children are referenced before old ones are let go, lest shared parts die and come back.
+        // New children are referenced before old ones are released, so that shared nodes do not die in between.
         for change in &plan {
             for at in change.start..change.start + change.length {
                 let Element { prime, sub } = self.pool[at as usize];
@@ -130,7 +132,7 @@ impl SddManager {
         }
     }
 
-    /// Whether the SDD is a constant or lives below the vtree node.
+    /// Whether the SDD is a constant or at or below the vtree node.
     fn lives_in(&self, sdd: Sdd, part: VtreeId) -> bool {
         self.vtree_of(sdd).is_none_or(|vtree| self.vtree.is_below(vtree, part))
     }
@@ -161,7 +163,7 @@ impl SddManager {
             return Ok(Some(w));
         }
         let old = old.to_vec();
-        // (t, p, q): under prime p, sub t goes with q.
+        // (t, p, q): under prime p, sub t belongs to q.
         let mut triples: Vec<(Sdd, Sdd, Sdd)> = Vec::new();
         for &Element { prime, sub } in &old {
             if self.vtree_of(sub) == Some(w) {
@@ -177,7 +179,7 @@ impl SddManager {
         let mut elements = Vec::new();
         for group in triples.chunk_by(|one, other| one.0 == other.0) {
             elements.clear();
-            // Both lists are sorted by prime, and a compressed sub mentions t once.
+            // Both lists are sorted by prime, and a compressed sub contains t once.
             let mut present = group.iter().peekable();
             elements.extend(old.iter().map(|e| match present.next_if(|&&(_, prime, _)| prime == e.prime) {
                 Some(&(_, prime, q)) => Element { prime, sub: q },
@@ -210,7 +212,7 @@ impl SddManager {
             return Ok(Some(x));
         }
         let old = old.to_vec();
-        // Row k is a new prime over a and, for each old prime so far, the part of it over b that goes with it.
+        // Row k is a new prime over a and, for each old prime so far, its matching part over b.
         let (mut primes, mut parts) = (vec![Sdd::TRUE], Vec::new());
         let (mut next_primes, mut next_parts) = (Vec::new(), Vec::new());
         let mut pairs: Vec<Element> = Vec::new();
@@ -247,7 +249,7 @@ impl SddManager {
             elements.clear();
             let possible = old.iter().zip(chosen).filter(|&(_, &part)| part != Sdd::FALSE);
             elements.extend(possible.map(|(e, &part)| Element { prime: part, sub: e.sub }));
-            // The old subs differed, so this is compressed.
+            // The old subs were distinct, so this is compressed.
             let sub = self.trimmed(w, &mut elements)?;
             out.push(Element { prime, sub });
         }

@@ -1,12 +1,12 @@
 //! libsdd's `.sdd` files.
 //!
-//! After `c` comments and `sdd N` come N lines, children before parents and the root last: `F ID`, `T ID`,
-//! `L ID VTREE LITERAL`, or `D ID VTREE K` followed by K pairs `PRIME SUB`. Ids are arbitrary; vtree ids are those of the
-//! `.vtree` file beside it.
+//! After comments (`c ...`) and `sdd N` come N lines, children before parents and the root last: `F ID`, `T ID`, `L ID
+//! VTREE LITERAL`, or `D ID VTREE K` followed by K pairs `PRIME SUB`. Ids are arbitrary; vtree ids are those of the
+//! matching `.vtree` file.
 //!
-//! [`SddFile`] is such a file as it stands: nodes and elements in the file's order. What can be seen from the form is
-//! checked on reading: ids, literals on their leaves, primes left and subs right of their vtree node. Whether primes
-//! exclude each other and cover everything is a question about functions; [`SddManager::load`] answers it.
+//! [`SddFile`] holds the nodes and elements in the file's order. Reading checks the form: ids, literals at their
+//! leaves, primes left and subs right of their vtree node. Whether primes exclude each other and cover everything
+//! depends on their functions; [`SddManager::load`] checks it.
 
 use super::apply::Op;
 use super::error::DiagramError;
@@ -25,16 +25,16 @@ pub enum FileNode {
     Constant(bool),
     /// A literal.
     Literal(Lit),
-    /// The or over all elements of prime and sub.
+    /// The or, over all elements, of prime and sub.
     Decision {
-        /// The vtree node it is at.
+        /// Its vtree node.
         vtree: VtreeId,
         /// (prime, sub) as indices of earlier nodes, in the file's order.
         elements: Vec<(usize, usize)>,
     },
 }
 
-/// An SDD as it stands in a file.
+/// The SDD in a file.
 ///
 /// ```
 /// use boolshap::diagram::{SddFile, Vtree};
@@ -46,12 +46,12 @@ pub enum FileNode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SddFile {
     nodes: Vec<FileNode>,
-    /// The line of each node; 0 if it was not read from a text.
+    /// The line of each node; 0 if it was not read from text.
     lines: Vec<usize>,
 }
 
 impl SddFile {
-    /// Reads the text of a `.sdd` file that belongs to a vtree.
+    /// Reads the text of a `.sdd` file for this vtree.
     pub fn parse(text: &str, vtree: &Vtree) -> Result<Self, DiagramError> {
         let mut file = SddFile { nodes: Vec::new(), lines: Vec::new() };
         let mut index_of = HashMap::new();
@@ -65,11 +65,11 @@ impl SddFile {
                 continue;
             };
             if file.nodes.len() == announced {
-                return Err(fail(format!("a node beyond the {announced} that were announced")));
+                return Err(fail(format!("more nodes than the {announced} announced")));
             }
             let (id, node) = file.node(&words, vtree, &index_of).map_err(fail)?;
             if index_of.insert(id, file.nodes.len()).is_some() {
-                return Err(fail(format!("node id {id} stands twice")));
+                return Err(fail(format!("node id {id} is repeated")));
             }
             file.nodes.push(node);
             file.lines.push(line);
@@ -86,14 +86,18 @@ impl SddFile {
         let vtree_id = |word: &str| -> Result<VtreeId, String> {
             let id: u32 = number(word, "vtree id")?;
             let count = vtree.node_count();
-            if (id as usize) < count { Ok(VtreeId(id)) } else { Err(format!("the vtree of {count} nodes has no {id}")) }
+            if (id as usize) < count {
+                Ok(VtreeId(id))
+            } else {
+                Err(format!("the vtree of {count} nodes has no node {id}"))
+            }
         };
         let node = match words {
             ["F", _] => FileNode::Constant(false),
             ["T", _] => FileNode::Constant(true),
             ["L", _, leaf, literal] => {
                 let value: i32 = number(literal, "literal")?;
-                let literal = Lit::from_dimacs(value).ok_or_else(|| format!("`{value}` is no literal"))?;
+                let literal = Lit::from_dimacs(value).ok_or_else(|| format!("`{value}` is not a literal"))?;
                 let leaf = vtree_id(leaf)?;
                 if vtree.node(leaf) != VtreeNode::Leaf(literal.var()) {
                     return Err(format!("vtree node {} is not the leaf of literal {value}", leaf.0));
@@ -111,7 +115,7 @@ impl SddFile {
                 }
                 let child = |word: &str, side: VtreeId, what: &str| -> Result<usize, String> {
                     let id: u64 = number(word, "node id")?;
-                    let index = *known.get(&id).ok_or_else(|| format!("{what} {id} has not come before"))?;
+                    let index = *known.get(&id).ok_or_else(|| format!("{what} {id} is not defined before its use"))?;
                     match self.vtree_of(index, vtree) {
                         Some(own) if !vtree.is_below(own, side) => {
                             Err(format!("{what} {id} is not below vtree node {}", side.0))
@@ -150,18 +154,18 @@ impl SddFile {
         self.nodes.len() - 1
     }
 
-    /// How many elements the decisions have.
+    /// The number of elements in all decisions.
     pub fn size(&self) -> usize {
         let length = |node: &FileNode| if let FileNode::Decision { elements, .. } = node { elements.len() } else { 0 };
         self.nodes.iter().map(length).sum()
     }
 
-    /// How many decisions there are.
+    /// The number of decisions.
     pub fn decision_nodes(&self) -> usize {
         self.nodes.iter().filter(|node| matches!(node, FileNode::Decision { .. })).count()
     }
 
-    /// The text of a `.sdd` file that goes with [`Vtree::to_file_text`] of the same vtree.
+    /// The text of a `.sdd` file that matches [`Vtree::to_file_text`] of the same vtree.
     pub fn to_file_text(&self, vtree: &Vtree) -> String {
         let mut text = String::from("c children before parents, the last node is the root; D ID VTREE K {PRIME SUB}\n");
         let _ = writeln!(text, "sdd {}", self.nodes.len());
@@ -184,7 +188,7 @@ impl SddFile {
 }
 
 impl SddManager {
-    /// The SDD as a file would hold it.
+    /// The SDD as a file.
     pub fn to_file(&self, root: Sdd) -> SddFile {
         let order = self.topological_order(&[root]);
         let index_of: HashMap<Sdd, usize> = order.iter().enumerate().map(|(index, &sdd)| (sdd, index)).collect();
@@ -199,8 +203,8 @@ impl SddManager {
         SddFile { lines: vec![0; order.len()], nodes: order.iter().map(node).collect() }
     }
 
-    /// Takes an SDD from a file into this manager, whose vtree is still the one the file was read with. Refuses decisions
-    /// whose primes overlap or leave something out; compresses and trims the others where the file did not.
+    /// Loads an SDD from a file into this manager, whose vtree must still be the one the file was read with. Rejects
+    /// decisions whose primes overlap or do not cover everything; compresses and trims the others if necessary.
     pub fn load(&mut self, file: &SddFile, watch: &Watch<'_>) -> Result<Sdd, DiagramError> {
         let mut loaded: Vec<Sdd> = Vec::with_capacity(file.nodes.len());
         for (node, &line) in file.nodes.iter().zip(&file.lines) {
@@ -247,16 +251,16 @@ mod tests {
             ("sdd\n", 1, "expected `sdd N`"),
             ("sdd 0\n", 1, "0 of 0"),
             ("sdd 2\nT 0\n", 2, "ends after 1 of 2"),
-            ("sdd 1\nT 0\nF 1\n", 3, "beyond"),
-            ("sdd 2\nT 0\nF 0\n", 3, "id 0 stands twice"),
-            ("sdd 1\nT x\n", 2, "`x` is no node id"),
+            ("sdd 1\nT 0\nF 1\n", 3, "more nodes than the 1"),
+            ("sdd 2\nT 0\nF 0\n", 3, "id 0 is repeated"),
+            ("sdd 1\nT x\n", 2, "`x` is not a node id"),
             ("sdd 1\nX 0\n", 2, "expected `F ID`"),
-            ("sdd 1\nL 0 0 0\n", 2, "`0` is no literal"),
+            ("sdd 1\nL 0 0 0\n", 2, "`0` is not a literal"),
             ("sdd 1\nL 0 2 1\n", 2, "not the leaf of literal 1"),
             ("sdd 1\nL 0 0 9\n", 2, "not the leaf of literal 9"),
-            ("sdd 1\nL 0 9 1\n", 2, "has no 9"),
+            ("sdd 1\nL 0 9 1\n", 2, "has no node 9"),
             ("c x\nsdd 3\nL 0 0 1\nL 1 2 2\nD 2 1 2 0 1\n", 5, "2 elements announced, 2 ids"),
-            ("sdd 3\nL 0 0 1\nL 1 2 2\nD 2 1 1 0 7\n", 4, "sub 7 has not come before"),
+            ("sdd 3\nL 0 0 1\nL 1 2 2\nD 2 1 1 0 7\n", 4, "sub 7 is not defined"),
             ("sdd 3\nL 0 0 1\nL 1 2 2\nD 2 1 1 1 0\n", 4, "prime 1 is not below vtree node 0"),
             ("sdd 3\nL 0 0 1\nL 1 2 2\nD 2 0 1 0 1\n", 4, "is a leaf"),
             ("sdd 3\nF 0\nL 1 2 2\nD 2 1 1 0 1\n", 4, "prime 0 is false"),
@@ -275,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn primes_that_are_no_partition_are_refused() {
+    fn primes_that_do_not_form_a_partition_are_refused() {
         let vtree = Vtree::parse(VTREE).unwrap();
         let cases = [
             ("sdd 3\nL 0 0 1\nL 1 2 2\nD 2 1 1 0 1\n", "do not cover"),

@@ -1,71 +1,71 @@
-//! The states of the partial-sums route: what is still open in a network after some of its inputs are fixed.
+//! The states of the partial-sums route: what remains of a network after some of its inputs are fixed.
 //!
-//! A gate is *settled* when the inputs fixed so far decide it, or when it no longer matters because every gate that looks
-//! at it is settled. Of an open gate only one number counts: how much weight it still needs. Settled gates hand their
-//! part on to the needs of the next layer and are forgotten, so two assignments that settled different gates but left
-//! the same needs are in one state. That is the whole state: a number for each gate, 0 for the settled. Equal states
-//! have equal residual functions; the converse need not hold, and reduction takes care of the rest.
+//! A gate is *settled* when the inputs fixed so far decide it, or when it no longer matters because every gate that
+//! uses it is settled. An open gate is described by one number: how much weight it still needs. Settled gates update
+//! the needs of the next layer and are forgotten, so two assignments that settled different gates but left the same
+//! needs are in the same state. A state thus has one number per gate, 0 for settled ones. Equal states have equal
+//! residual functions; the converse need not hold, and reduction merges the rest.
 //!
-//! Needs are brought to a normal form: between two sums that the remaining inputs can reach it makes no difference, so
-//! the larger one stands for both.
+//! Needs are normalised: all needs between two consecutive sums that the remaining inputs can reach have the same
+//! meaning, so each is raised to the larger of these sums.
 
 use super::DiagramError;
 use crate::lit::Var;
 use crate::model::{Gate, Label};
 
-/// The largest total weight of a gate: needs are small numbers.
+/// The largest total weight of a gate, so that needs fit in 32 bits.
 const MAX_TOTAL: u128 = 1 << 31;
-/// The most gates of a layer: a set of them is one number.
+/// The most gates in a layer: a set of gates is a 128-bit number.
 const MAX_WIDTH: usize = 128;
-/// Reachable sums are listed up to this many; beyond, needs stay as they are.
+/// Reachable sums are listed up to this many; beyond that, needs are not normalised.
 const MAX_LISTED: usize = 1 << 12;
 
 /// A network prepared for one order of its inputs.
 pub(super) struct SumNetwork {
     first: Vec<FirstGate>,
-    /// The gates of the deeper layers.
+    /// The gates of the later layers.
     deeper: Vec<Vec<DeepGate>>,
     /// Where each layer's numbers begin in a state.
     starts: Vec<usize>,
     numbers: usize,
-    /// The bytes of a number in a packed state.
+    /// The number of bytes per number in a packed state.
     width: usize,
 }
 
 /// A gate over the inputs.
 struct FirstGate {
     need: i32,
-    /// What each level gives it when 0 and when 1.
+    /// What the input of each level contributes when 0 and when 1.
     gives: Vec<[i32; 2]>,
-    /// For each level, what the remaining inputs weigh.
+    /// For each level, the total weight of the remaining inputs.
     left: Vec<i32>,
-    /// For each level, the sums that the remaining inputs reach, if not simply all.
+    /// For each level, the sums that the remaining inputs can reach, if not all.
     reached: Vec<Option<Vec<i32>>>,
 }
 
 /// A gate over gates.
 struct DeepGate {
     need: i32,
-    /// What each gate of the layer before gives it when false and when true.
+    /// What each gate of the layer before contributes when false and when true.
     gives: Vec<[i32; 2]>,
-    /// The gates it looks at.
+    /// The set of its inputs.
     looks_at: u128,
-    /// Whether each of them weighs 1.
+    /// Whether all of them have weight 1.
     unit: bool,
 }
 
-/// A state as it is worked on.
+/// An unpacked state.
 #[derive(Clone)]
 pub(super) struct Open {
-    /// What each gate still needs; 0 for the settled.
+    /// What each gate still needs; 0 for settled ones.
     needs: Vec<i32>,
-    /// For each layer the gates that are not settled.
+    /// For each layer, the gates that are not settled.
     open: Vec<u128>,
     /// The first-layer gates that are settled true.
     settled_true: u128,
 }
 
-/// What a state comes to.
+/// The result of settling a state.
 pub(super) enum Outcome {
     Constant(bool),
     Open,
@@ -103,12 +103,12 @@ impl SumNetwork {
         })
     }
 
-    /// How many words a packed state takes: its numbers, then the first-layer gates that are settled true.
+    /// The number of words in a packed state: its numbers, then the first-layer gates that are settled true.
     pub(super) fn words(&self) -> usize {
         self.key_words() + self.first.len().div_ceil(64)
     }
 
-    /// The words of a packed state that tell states apart.
+    /// The number of words that identify a packed state.
     pub(super) fn key_words(&self) -> usize {
         (self.numbers * self.width).div_ceil(8)
     }
@@ -121,7 +121,7 @@ impl SumNetwork {
         Open { needs, open: widths.map(|width| !0 >> (MAX_WIDTH - width)).collect(), settled_true: 0 }
     }
 
-    /// Fixes the input of this level, settles what can be settled after it, and brings needs to their normal form.
+    /// Fixes the input of this level, settles what can be settled, and normalises needs.
     pub(super) fn fix(&self, state: &mut Open, level: usize, value: bool) -> Outcome {
         for index in ones(state.open[0]) {
             state.needs[index] -= self.first[index].gives[level][usize::from(value)];
@@ -169,7 +169,7 @@ impl SumNetwork {
         if all_true {
             return Outcome::Constant(true);
         }
-        // Backwards: what only settled gates look at does not matter; any value does for it.
+        // Backwards: gates used only by settled gates do not matter, so they may be settled with any value.
         for (before, gates) in self.deeper.iter().enumerate().rev() {
             let wanted = ones(state.open[before + 1]).fold(0, |wanted, index| wanted | gates[index].looks_at);
             for index in ones(state.open[before] & !wanted) {
@@ -180,7 +180,7 @@ impl SumNetwork {
         Outcome::Open
     }
 
-    /// A gate is decided: the next layer's open gates that count this value need less.
+    /// Settles a gate: reduces the needs of the next layer's open gates that count this value.
     fn decide(&self, state: &mut Open, layer: usize, index: usize, value: bool) {
         state.open[layer] &= !(1 << index);
         state.needs[self.starts[layer] + index] = 0;
@@ -191,7 +191,7 @@ impl SumNetwork {
         }
     }
 
-    /// The state in words, for the table of states.
+    /// Writes the state into words, for the table of states.
     pub(super) fn pack(&self, state: &Open, words: &mut [u64]) {
         let (numbers, settled) = words.split_at_mut(self.key_words());
         let bits = 8 * self.width;
@@ -221,7 +221,7 @@ impl SumNetwork {
         }
     }
 
-    /// What the first-layer gates still need in a state, as a block of all inputs wants it.
+    /// What the first-layer gates still need in a state, in the form that blocks of a table take.
     pub(super) fn first_needs(&self, state: &Open, needs: &mut [i64]) {
         for (index, out) in needs.iter_mut().enumerate() {
             *out = match (state.needs[index], state.settled_true >> index & 1) {
@@ -246,7 +246,7 @@ fn ones(mut set: u128) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What an input of this weight gives when false and when true.
+/// What an input of this weight contributes when false and when true.
 fn gives(weight: i128) -> [i32; 2] {
     if weight < 0 { [-weight as i32, 0] } else { [0, weight as i32] }
 }
@@ -281,7 +281,7 @@ impl DeepGate {
     }
 }
 
-/// The sums reached with one more weight, ascending.
+/// The reachable sums with one more weight, ascending.
 fn with_weight(sums: Vec<i32>, weight: i32) -> Vec<i32> {
     let mut both: Vec<i32> = sums.iter().map(|sum| sum + weight).chain(sums.iter().copied()).collect();
     both.sort_unstable();

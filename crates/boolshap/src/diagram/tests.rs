@@ -1,4 +1,4 @@
-//! The package against truth tables: a function of n variables is a word of 2^n bits, and bit r is its value when
+//! The SDD package against truth tables: a function of n variables is a word of 2^n bits, where bit r is its value when
 //! variable i has the value of bit i of r.
 
 use super::rotate::{ElementLimit, Move};
@@ -72,13 +72,13 @@ fn table(sdds: &SddManager, sdd: Sdd) -> u64 {
     (0..1 << n).filter(|&row| value(row)).map(|row| 1 << row).sum()
 }
 
-/// Checks every invariant the manager promises, by other means than those that keep them.
+/// Checks every invariant of the manager by independent means.
 fn validate(sdds: &mut SddManager) {
     let alive: Vec<Sdd> = sdds.levels.iter().flatten().copied().collect();
     assert_eq!(alive.len(), sdds.decision_count());
     let mut by_elements = HashMap::new();
     for &sdd in &alive {
-        let SddNode::Decision { vtree, elements } = sdds.node(sdd) else { panic!("{sdd:?} is no decision") };
+        let SddNode::Decision { vtree, elements } = sdds.node(sdd) else { panic!("{sdd:?} is not a decision") };
         let elements = elements.to_vec();
         assert!(elements.len() >= 2 && elements.windows(2).all(|pair| pair[0].prime < pair[1].prime));
         let (left, right) = sdds.vtree.children(vtree).unwrap();
@@ -101,7 +101,7 @@ fn validate(sdds: &mut SddManager) {
             assert_eq!(by_table.insert(table(sdds, sdd), sdd), None, "one function, two nodes");
         }
     }
-    // References: a fresh walk from the live nodes without live parents must give what the counts say.
+    // Reference counts must match a fresh walk from the live nodes without live parents.
     let live: Vec<Sdd> = alive.iter().copied().filter(|&sdd| sdds.is_live(sdd)).collect();
     assert_eq!(live.len(), sdds.live_decision_count());
     assert_eq!(live.iter().map(|&sdd| sdds.elements(sdd).len()).sum::<usize>(), sdds.live_size());
@@ -185,7 +185,7 @@ fn weighted_counts_agree_with_summing_rows() {
         let mut sdds = SddManager::new(Vtree::random(variables, seed));
         let f = random.below(1 << 31) as u64 & rows(variables);
         let sdd = build(&mut sdds, f);
-        // Weights that do not add up to one, zeros and negative ones among them.
+        // Weights that do not add up to one, including zeros and negative ones.
         let weights: Vec<i64> = (0..2 * variables).map(|_| random.below(9) as i64 - 3).collect();
         let exact = |literal: Lit| RBig::from_parts(weights[literal.code()].into(), UBig::from(7_u8));
         let float = |literal: Lit| weights[literal.code()] as f64 / 7.0;
@@ -222,7 +222,7 @@ fn any_sequence_of_moves_keeps_functions_handles_and_invariants() {
                 1 => Move::RotateRight(id),
                 _ => Move::Swap(id),
             };
-            // Some moves are refused half way; they must leave no trace.
+            // Some moves are rejected half way; they must leave no trace.
             let limit = if round % 4 == 0 { random.below(30) } else { usize::MAX };
             let _ = sdds.make(step, ElementLimit(limit), &Watch::unlimited());
             for &(sdd, f) in &tables {
@@ -281,7 +281,7 @@ fn vtrees_thousands_of_levels_deep_do_not_overflow_the_stack() {
     let shapes = [(Vtree::right_linear(variables), true), (Vtree::left_linear(variables), false)];
     for (vtree, from_the_right) in shapes {
         let mut sdds = SddManager::new(vtree);
-        // All variables equal: two models. Built from the deepest variable up.
+        // All variables are equal: two models. Built from the deepest variable up.
         let (mut ones, mut zeros) = (Sdd::TRUE, Sdd::TRUE);
         let mut order = sdds.vtree().variable_order();
         if from_the_right {
@@ -297,7 +297,7 @@ fn vtrees_thousands_of_levels_deep_do_not_overflow_the_stack() {
         let not = sdds.negate(equal).unwrap();
         assert_eq!(sdds.model_count(not), (UBig::ONE << variables) - UBig::from(2_u8));
         let given = sdds.condition(equal, order[variables / 2].positive(), &Watch::unlimited()).unwrap();
-        assert_eq!(sdds.model_count(given), UBig::from(2_u8), "the variable itself is free again");
+        assert_eq!(sdds.model_count(given), UBig::from(2_u8), "the variable is free again");
         assert!(sdds.evaluate(equal, &vec![true; variables]).unwrap());
     }
 }
@@ -323,7 +323,7 @@ fn no_variables_and_one_variable() {
 }
 
 #[test]
-fn a_node_limit_is_an_error_and_the_manager_goes_on() {
+fn a_node_limit_is_an_error_and_the_manager_stays_usable() {
     let mut sdds = SddManager::new(Vtree::balanced(6));
     sdds.set_max_nodes(5);
     let parity = |sdds: &mut SddManager| {
@@ -372,7 +372,7 @@ fn compile(variables: usize, clauses: &[&[i32]], options: &CompileOptions) -> Re
 }
 
 #[test]
-fn clauses_at_the_edge() {
+fn empty_unit_and_tautological_clauses() {
     let options = CompileOptions::default();
     let cases: [(usize, &[&[i32]], u32); 10] = [
         (0, &[], 1),
@@ -398,8 +398,8 @@ fn clauses_at_the_edge() {
 }
 
 #[test]
-fn limits_say_which_and_how_far() {
-    // Pairs (i, i + 8) that differ, split by the order: exponential for a right-linear vtree that may not change.
+fn limit_errors_name_the_limit_and_the_progress() {
+    // Pairs (i, i + 8) that differ, separated by the order: exponential for a right-linear vtree that may not change.
     let clauses: Vec<Vec<Lit>> = (1..=8).flat_map(|i| [lits(&[i, i + 8]), lits(&[-i, -i - 8])]).collect();
     let options = CompileOptions { minimise: false, max_nodes: 100, ..CompileOptions::default() };
     let slices = || clauses.iter().map(Vec::as_slice);
@@ -471,7 +471,7 @@ proptest! {
         prop_assert_eq!(manager.model_count(root), UBig::from(expected.count_ones()));
         prop_assert_eq!(manager.live_size(), manager.size(root));
         validate(&mut manager);
-        // Written, read back, and loaded into a fresh manager it is the same function of the same size.
+        // Written, read back, and loaded into a fresh manager, it is the same function of the same size.
         let vtree = Vtree::parse(&manager.vtree().to_file_text().unwrap()).unwrap();
         let file = SddFile::parse(&manager.to_file(root).to_file_text(manager.vtree()), &vtree).unwrap();
         let mut fresh = SddManager::new(vtree);

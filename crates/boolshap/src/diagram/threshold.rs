@@ -1,11 +1,11 @@
-//! One threshold gate as a diagram over its own inputs, whatever these are: variables or other gates.
+//! One threshold gate as a diagram over its own inputs, which may be variables or other gates.
 //!
-//! *Idea.* Go through the inputs in a given order and keep what is still needed. At a level many needs ask the same of
-//! the inputs that are left: the needs for which that is so are an interval, known as soon as both branches are, and
-//! every need that falls into a known interval is answered by it. *Invariant.* Intervals of one level do not overlap and
-//! each belongs to a different function, so the diagram is reduced. *Cost.* Two look-ups for each node of the reduced
-//! diagram and each need asked for at its parents, however large the weights; the diagram itself can be exponential in
-//! the number of inputs when the weights are, hence the limit.
+//! *Idea.* Go through the inputs in a given order and track the weight still needed. At each level, the needs with the
+//! same residual function form an interval, which is known once both branches are; every need in a known interval is
+//! answered by its node. *Invariant.* Intervals of one level do not overlap and belong to different functions, so the
+//! diagram is reduced. *Cost.* Two look-ups for each node of the reduced diagram and each need requested at its
+//! parents, however large the weights are. The diagram itself can be exponential in the number of inputs if the weights
+//! are, hence the limit.
 //!
 //! Abío, Nieuwenhuis, Oliveras, Rodríguez-Carbonell and Mayer-Eichberger, "A New Look at BDDs for Pseudo-Boolean
 //! Constraints", Journal of Artificial Intelligence Research, 2012.
@@ -14,7 +14,7 @@ use super::error::Halt;
 use crate::lit::Watch;
 use std::collections::BTreeMap;
 
-/// A node: which input it looks at, where to go if that input is inconvenient, and where if convenient.
+/// A node: its input, and its children if that input does not contribute its weight and if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ThresholdNode {
     pub(super) level: usize,
@@ -22,7 +22,7 @@ pub(super) struct ThresholdNode {
     pub(super) with: u32,
 }
 
-/// The reduced diagram of "the convenient inputs weigh at least `need`".
+/// The reduced diagram of "the contributing inputs weigh at least `need`".
 #[derive(Debug)]
 pub(super) struct Threshold {
     /// Children before parents, deepest level first; 0 and 1 are the constants, `k + 2` is node `k`.
@@ -30,14 +30,14 @@ pub(super) struct Threshold {
     pub(super) root: u32,
 }
 
-/// The needs from the first to the last of an interval, and the node that answers them.
+/// The first and last need of an interval, and the node for all needs in it.
 type Interval = (i128, i128, u32);
 
-/// Beyond every need; sums of weights stay below 2^120.
+/// Larger than every need; sums of weights stay below 2^120.
 const FAR: i128 = 1 << 124;
 
 impl Threshold {
-    /// The diagram over inputs of these weights, none of them 0, in this order.
+    /// The diagram over inputs with these nonzero weights, in this order.
     pub(super) fn new(weights: &[u128], need: u128, limit: usize, watch: &Watch<'_>) -> Result<Self, Halt> {
         let weights: Vec<i128> = weights.iter().map(|&weight| weight as i128).collect();
         let mut build = Build::new(&weights);
@@ -48,9 +48,9 @@ impl Threshold {
 
 struct Build<'a> {
     weights: &'a [i128],
-    /// What the inputs from each level on weigh together.
+    /// For each level, the total weight of the inputs from there on.
     rest: Vec<i128>,
-    /// For each level: the known intervals by their first need.
+    /// For each level, the known intervals by their first need.
     known: Vec<BTreeMap<i128, (i128, u32)>>,
     nodes: Vec<ThresholdNode>,
 }
@@ -111,7 +111,7 @@ impl<'a> Build<'a> {
         Ok(self.find(0, need).expect("the last to be done").2)
     }
 
-    /// Puts the deepest level first: whoever works the nodes off then needs no more than two levels at a time.
+    /// Puts the deepest level first, so that processing the nodes needs only two levels at a time.
     fn finish(self, root: u32) -> Threshold {
         let mut by_level: Vec<u32> = (0..self.nodes.len() as u32).collect();
         by_level.sort_by_key(|&index| std::cmp::Reverse(self.nodes[index as usize].level));
@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
         #[test]
-        fn it_says_what_the_sum_says_and_is_reduced(weights in vec(1u128..12, 0..9), part in 0u128..=100) {
+        fn the_diagram_agrees_with_the_sum_and_is_reduced(weights in vec(1u128..12, 0..9), part in 0u128..=100) {
             let total: u128 = weights.iter().sum();
             let need = (total + 2) * part / 100;
             let diagram = Threshold::new(&weights, need, usize::MAX, &Watch::unlimited()).unwrap();
@@ -169,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn needs_of_one_meaning_are_one_node() {
-        // Nine inputs of weight 10 and need 41: any need of 41 to 50 is "at least five", so 5 * 5 nodes in all.
+    fn equivalent_needs_share_a_node() {
+        // Nine inputs of weight 10 and need 41: any need from 41 to 50 means "at least five", so there are 5 * 5 nodes.
         let diagram = Threshold::new(&[10; 9], 41, 100, &Watch::unlimited()).unwrap();
         assert_eq!(diagram.nodes.len(), 25);
         let near: Vec<u128> = (0..9).map(|i| 1_000_000 + i).collect();
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn weights_may_be_huge_and_the_limit_holds() {
-        // Powers of two: the inputs are a number, and its bits are compared down to the last that is set in the need.
+        // Powers of two: the inputs form a number, whose bits are compared down to the lowest bit set in the need.
         let weights: Vec<u128> = (0..110).rev().map(|i| 1 << i).collect();
         for zeros in [0, 7] {
             let need = (((1u128 << 110) / 3) >> zeros | 1) << zeros;

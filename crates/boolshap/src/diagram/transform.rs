@@ -1,9 +1,9 @@
 //! Negation, conditioning on a literal, and existential quantification.
 //!
-//! Negating a decision negates its subs, which keeps it compressed and trimmed; every node remembers its negation, so
-//! that it is made at most once. Conditioning replaces a literal by true and its negation by false in the one branch of
-//! the vtree that holds the variable. Both list the nodes concerned children first, then rebuild from below: the cost is
-//! the number of their elements, plus for conditioning the merging of elements that became equal.
+//! Negating a decision negates its subs, which keeps it compressed and trimmed; every node stores its negation, so that
+//! it is computed at most once. Conditioning replaces a literal by true and its negation by false in the branch of the
+//! vtree that holds the variable. Both list the affected nodes children first, then rebuild bottom up: the cost is the
+//! number of their elements, plus, for conditioning, merging elements whose subs have become equal.
 
 use super::apply::Op;
 use super::error::{DiagramError, Halt};
@@ -90,7 +90,7 @@ impl SddManager {
         Ok(done[&sdd])
     }
 
-    /// The SDD that is true where some value of the variable makes this one true.
+    /// True where some value of the variable makes this SDD true.
     pub fn exists(&mut self, sdd: Sdd, var: Var, watch: &Watch<'_>) -> Result<Sdd, DiagramError> {
         let with = self.condition(sdd, var.positive(), watch)?;
         let without = self.condition(sdd, var.negative(), watch)?;

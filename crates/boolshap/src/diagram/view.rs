@@ -1,18 +1,18 @@
-//! Looking at a finished SDD: its nodes children first, its size, its value on an assignment.
+//! Inspecting a finished SDD: its nodes children first, its size, its value on an assignment.
 
 use super::error::DiagramError;
 use super::manager::{Element, Sdd, SddManager};
 use super::vtree::VtreeId;
 use crate::lit::Lit;
 
-/// What an SDD node is.
+/// The content of an SDD node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SddNode<'a> {
     /// True or false.
     Constant(bool),
     /// A literal.
     Literal(Lit),
-    /// The or over all elements of prime and sub.
+    /// The or, over all elements, of prime and sub.
     Decision {
         /// The vtree node that splits the variables of primes from those of subs.
         vtree: VtreeId,
@@ -22,7 +22,7 @@ pub enum SddNode<'a> {
 }
 
 impl SddManager {
-    /// What the node is.
+    /// The content of a node.
     pub fn node(&self, sdd: Sdd) -> SddNode<'_> {
         if sdd.is_constant() {
             SddNode::Constant(sdd == Sdd::TRUE)
@@ -34,7 +34,7 @@ impl SddManager {
         }
     }
 
-    /// Every node that these roots are made of, once, children before parents, in each decision prime before sub.
+    /// Every node that these roots reach, once, children before parents, and in each decision primes before subs.
     pub fn topological_order(&self, roots: &[Sdd]) -> Vec<Sdd> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.nodes.len()];
@@ -60,12 +60,12 @@ impl SddManager {
         order
     }
 
-    /// How many elements the decisions of this SDD have, shared ones counted once: the size that libsdd reports.
+    /// The number of elements in the decisions of this SDD, shared ones counted once: the size that libsdd reports.
     pub fn size(&self, sdd: Sdd) -> usize {
         self.topological_order(&[sdd]).into_iter().map(|node| self.elements(node).len()).sum()
     }
 
-    /// How many decisions this SDD has, shared ones counted once.
+    /// The number of decisions in this SDD, shared ones counted once.
     pub fn decision_nodes(&self, sdd: Sdd) -> usize {
         self.topological_order(&[sdd]).into_iter().filter(|&node| self.is_decision(node)).count()
     }

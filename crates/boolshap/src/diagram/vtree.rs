@@ -1,26 +1,26 @@
 //! Vtrees: full binary trees whose leaves are the variables.
 //!
-//! A vtree says how a diagram splits its variables: a decision at an inner node splits them into those of the left
-//! subtree (primes) and those of the right (subs). Nodes carry their in-order position, so that a subtree is an
-//! interval of positions: "is u below v" is two comparisons, and "left or right of v" is one.
+//! A vtree defines how a diagram splits its variables: a decision at an inner node splits them into those of the left
+//! subtree (primes) and those of the right (subs). Nodes store their in-order position, so that a subtree is an
+//! interval of positions: "is u below v" takes two comparisons, and "left or right of v" takes one.
 //!
 //! Pipatsrisawat & Darwiche, "New Compilation Languages Based on Structured Decomposability", AAAI 2008.
 
 use super::error::DiagramError;
 use crate::lit::Var;
 
-/// A node of a [`Vtree`]. Rotations and swaps move nodes about but keep their ids.
+/// A node of a [`Vtree`]. Rotations and swaps move nodes but keep their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VtreeId(pub(super) u32);
 
 impl VtreeId {
-    /// The id as an index: ids run from 0 to [`Vtree::node_count`].
+    /// The id as an index, less than [`Vtree::node_count`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a vtree node is.
+/// The content of a vtree node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VtreeNode {
     /// A variable.
@@ -38,7 +38,7 @@ struct Slot {
     last: u32,
 }
 
-/// A vtree over the variables 0 .. n, which may be none at all.
+/// A vtree over the variables 0 .. n, possibly none.
 ///
 /// ```
 /// use boolshap::diagram::{Vtree, VtreeNode};
@@ -55,7 +55,7 @@ pub struct Vtree {
     root: Option<VtreeId>,
 }
 
-/// SplitMix64 (Steele, Lea & Flood 2014): enough randomness for shuffles and splits, equal on every machine.
+/// SplitMix64 (Steele, Lea & Flood 2014): random enough for shuffles and splits, the same on every machine.
 pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
@@ -73,7 +73,7 @@ fn identity(variables: usize) -> Vec<Var> {
 }
 
 impl Vtree {
-    /// Halves the variables again and again: depth log n.
+    /// Splits the variables in halves recursively: depth log n.
     pub fn balanced(variables: usize) -> Self {
         Self::split(&identity(variables), |length| length / 2)
     }
@@ -98,19 +98,19 @@ impl Vtree {
         Self::split(&order, |length| 1 + random.below(length - 1))
     }
 
-    /// [`Vtree::balanced`] with its leaves in this order, which names each variable once.
+    /// [`Vtree::balanced`] with its leaves in this order, which must contain each variable once.
     pub fn balanced_over(order: &[Var]) -> Result<Self, DiagramError> {
         check_permutation(order)?;
         Ok(Self::split(order, |length| length / 2))
     }
 
-    /// [`Vtree::right_linear`] with its leaves in this order, which names each variable once.
+    /// [`Vtree::right_linear`] with its leaves in this order, which must contain each variable once.
     pub fn right_linear_over(order: &[Var]) -> Result<Self, DiagramError> {
         check_permutation(order)?;
         Ok(Self::split(order, |_| 1))
     }
 
-    /// Builds top-down; `left_part(length)` says how many of `length` leaves go left.
+    /// Builds top-down; `left_part(length)` is how many of `length` leaves go left.
     fn split(order: &[Var], mut left_part: impl FnMut(usize) -> usize) -> Self {
         let mut nodes = Vec::with_capacity((2 * order.len()).saturating_sub(1));
         // (interval of the order, where the parent waits for this id, on its right side?)
@@ -138,7 +138,7 @@ impl Vtree {
         Self::from_nodes(nodes, root)
     }
 
-    /// Makes a vtree of nodes that are known to form one tree under `root` with variables 0 .. n.
+    /// Builds a vtree from nodes that form one tree under `root` with variables 0 .. n.
     pub(super) fn from_nodes(nodes: Vec<VtreeNode>, root: Option<VtreeId>) -> Self {
         let mut leaves = vec![VtreeId(0); nodes.len().div_ceil(2)];
         let mut slots: Vec<Slot> =
@@ -160,7 +160,7 @@ impl Vtree {
         vtree
     }
 
-    /// Gives the subtree under `top` its in-order positions, the first being `start`.
+    /// Sets the in-order positions of the subtree under `top`, starting at `start`.
     fn number(&mut self, top: VtreeId, start: u32) {
         let mut next = start;
         let mut stack = vec![(top, 0)];
@@ -192,17 +192,17 @@ impl Vtree {
         self.root
     }
 
-    /// How many variables the vtree has.
+    /// The number of variables.
     pub fn variables(&self) -> usize {
         if self.root.is_some() { self.leaves.len() } else { 0 }
     }
 
-    /// How many nodes the vtree has: one less than twice its variables.
+    /// The number of nodes: one less than twice the number of variables.
     pub fn node_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// What the node is.
+    /// The content of a node.
     pub fn node(&self, id: VtreeId) -> VtreeNode {
         self.slots[id.index()].node
     }
@@ -215,7 +215,7 @@ impl Vtree {
         }
     }
 
-    /// The node above; `None` at the root.
+    /// The parent; `None` at the root.
     pub fn parent(&self, id: VtreeId) -> Option<VtreeId> {
         self.slots[id.index()].parent
     }
@@ -225,7 +225,7 @@ impl Vtree {
         self.leaves[var.index()]
     }
 
-    /// The node's place among all nodes in in-order; leaves have even positions. libsdd calls this the node's id.
+    /// The node's in-order position; leaves have even positions. libsdd calls this the node's id.
     pub fn position(&self, id: VtreeId) -> usize {
         self.slots[id.index()].position as usize
     }
@@ -236,7 +236,7 @@ impl Vtree {
         (slot.first as usize, slot.last as usize)
     }
 
-    /// How many variables are below (or at) the node.
+    /// The number of variables below (or at) the node.
     pub fn variables_below(&self, id: VtreeId) -> usize {
         let (first, last) = self.span(id);
         (last - first) / 2 + 1
@@ -248,8 +248,8 @@ impl Vtree {
         slot.first <= position && position <= slot.last
     }
 
-    /// The lowest node that has both below (or at) it. Climbs from both sides in turn, so that on linear vtrees of any
-    /// depth it is found in a step or two.
+    /// The lowest node above (or at) both. Climbs from both in turn, so that linear vtrees of any depth take only a
+    /// step or two.
     pub fn lowest_common_ancestor(&self, one: VtreeId, other: VtreeId) -> VtreeId {
         let (mut u, mut v) = (one, other);
         loop {
@@ -259,7 +259,7 @@ impl Vtree {
             if self.is_below(one, v) {
                 return v;
             }
-            // Neither is the root here, since everything is below the root.
+            // Neither is the root here, since every node is below the root.
             u = self.parent(u).unwrap_or(u);
             v = self.parent(v).unwrap_or(v);
         }
@@ -307,7 +307,7 @@ impl Vtree {
         (slot.node, slot.first, slot.last) = (VtreeNode::Inner(left, right), first, last);
     }
 
-    /// Lets two variables change places.
+    /// Exchanges the leaves of two variables.
     pub(super) fn exchange_leaves(&mut self, x: Var, y: Var) {
         let (at_x, at_y) = (self.leaf(x), self.leaf(y));
         self.slots[at_x.index()].node = VtreeNode::Leaf(y);
@@ -315,7 +315,7 @@ impl Vtree {
         self.leaves.swap(x.index(), y.index());
     }
 
-    /// x = (a, w = (b, c)) becomes w = (x = (a, b), c). In-order positions stay as they are.
+    /// x = (a, w = (b, c)) becomes w = (x = (a, b), c). In-order positions do not change.
     pub(super) fn rotate_left(&mut self, x: VtreeId) {
         if let Some((a, w)) = self.children(x)
             && let Some((b, c)) = self.children(w)
@@ -326,7 +326,7 @@ impl Vtree {
         }
     }
 
-    /// w = (x = (a, b), c) becomes x = (a, w = (b, c)). In-order positions stay as they are.
+    /// w = (x = (a, b), c) becomes x = (a, w = (b, c)). In-order positions do not change.
     pub(super) fn rotate_right(&mut self, w: VtreeId) {
         if let Some((x, c)) = self.children(w)
             && let Some((a, b)) = self.children(x)
@@ -365,7 +365,7 @@ fn check_permutation(order: &[Var]) -> Result<(), DiagramError> {
 mod tests {
     use super::*;
 
-    /// The dumb way: climb to the root from both and take the first node on both paths.
+    /// The simple way: climb to the root from both and take the first common node.
     fn ancestor_by_paths(vtree: &Vtree, one: VtreeId, other: VtreeId) -> VtreeId {
         let path = |from| std::iter::successors(Some(from), |&id| vtree.parent(id)).collect::<Vec<_>>();
         let others = path(other);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_is_no_permutation_is_refused() {
+    fn an_order_that_is_not_a_permutation_is_refused() {
         let (x, y) = (Var::new(0), Var::new(1));
         assert!(Vtree::balanced_over(&[y, x]).is_ok());
         let twice = Vtree::right_linear_over(&[x, x]).unwrap_err();

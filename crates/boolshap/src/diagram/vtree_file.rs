@@ -1,23 +1,23 @@
 //! libsdd's `.vtree` files.
 //!
-//! After `c` comments and `vtree N` come N lines, children before parents and the root last: `L ID VARIABLE` or
+//! After comments (`c ...`) and `vtree N` come N lines, children before parents and the root last: `L ID VARIABLE` or
 //! `I ID LEFT RIGHT`, with ids 0 .. N and variables from 1. `.sdd` files refer to these ids, so reading keeps them as
-//! [`VtreeId`]s. Writing uses in-order positions for ids, as libsdd does.
+//! [`VtreeId`]s. Writing uses in-order positions as ids, as libsdd does.
 
 use super::error::DiagramError;
 use super::vtree::{Vtree, VtreeId, VtreeNode};
 use crate::lit::Var;
 use std::fmt::Write;
 
-/// The lines of a libsdd file that say something, with their numbers from 1, split at white space.
+/// The lines of a libsdd file except comments and empty lines, with their numbers from 1, split at white space.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     let words = text.lines().enumerate().map(|(index, line)| (index + 1, line.split_whitespace().collect::<Vec<_>>()));
     words.filter(|(_, words)| words.first().is_some_and(|&word| word != "c"))
 }
 
-/// A number, or a sentence saying that it is none.
+/// Parses a number; the error says what was expected.
 pub(super) fn number<T: std::str::FromStr>(word: &str, what: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("`{word}` is no {what}"))
+    word.parse().map_err(|_| format!("`{word}` is not a {what}"))
 }
 
 impl Vtree {
@@ -41,9 +41,9 @@ impl Vtree {
                     return Err(fail(format!("expected `vtree N`, found `{word}`")));
                 }
                 let count: usize = number(count, "number of nodes").map_err(fail)?;
-                // The count is not trusted with memory: no honest file has more nodes than bytes.
+                // Bounds the memory: no valid file has more nodes than bytes.
                 if count.is_multiple_of(2) || count > text.len() {
-                    return Err(fail(format!("no vtree in a file of this length has {count} nodes")));
+                    return Err(fail(format!("a vtree in a file of this length cannot have {count} nodes")));
                 }
                 reader.nodes = vec![None; count];
                 reader.has_parent = vec![false; count];
@@ -59,10 +59,10 @@ impl Vtree {
         if nodes.len() != announced {
             return Err(whole(format!("the file ends after {} of {announced} nodes", nodes.len())));
         }
-        // Children come first and have one parent each, so with one root there is one tree.
+        // Children come first and have one parent each, so a single root means a single tree.
         let roots: Vec<usize> = (0..announced).filter(|&id| !reader.has_parent[id]).collect();
         if roots.len() != 1 || Some(roots[0]) != last {
-            return Err(whole(format!("the last node is not the only root: nodes without parent are {roots:?}")));
+            return Err(whole(format!("the last node is not the only root: nodes without a parent are {roots:?}")));
         }
         Ok(Vtree::from_nodes(nodes, Some(VtreeId(roots[0] as u32))))
     }
@@ -100,7 +100,7 @@ impl Reader {
     fn node(&mut self, words: &[&str]) -> Result<usize, String> {
         let count = self.nodes.len();
         if self.read == count {
-            return Err(format!("a node beyond the {count} that were announced"));
+            return Err(format!("more nodes than the {count} announced"));
         }
         self.read += 1;
         let id = match words {
@@ -111,16 +111,16 @@ impl Reader {
             return Err(format!("vtree id {id} is not below the number of nodes, {count}"));
         }
         if self.nodes[id].is_some() {
-            return Err(format!("vtree id {id} stands twice"));
+            return Err(format!("vtree id {id} is repeated"));
         }
         let node = match words {
             ["L", _, variable] => {
                 let number: usize = number(variable, "variable")?;
                 let variables = self.variable_seen.len();
                 let seen = number.checked_sub(1).and_then(|index| self.variable_seen.get_mut(index));
-                let seen = seen.ok_or_else(|| format!("variable {number} is not among 1 to {variables}"))?;
+                let seen = seen.ok_or_else(|| format!("variable {number} is not in 1 to {variables}"))?;
                 if std::mem::replace(seen, true) {
-                    return Err(format!("variable {number} stands twice"));
+                    return Err(format!("variable {number} is repeated"));
                 }
                 VtreeNode::Leaf(Var::new(number - 1))
             }
@@ -134,7 +134,7 @@ impl Reader {
     fn child(&mut self, word: &str) -> Result<VtreeId, String> {
         let id: usize = number(word, "vtree id")?;
         if self.nodes.get(id).is_none_or(Option::is_none) {
-            return Err(format!("child {id} has not come before"));
+            return Err(format!("child {id} is not defined before its use"));
         }
         if std::mem::replace(&mut self.has_parent[id], true) {
             return Err(format!("node {id} has two parents"));
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_files_are_read_back() {
         for vtree in [Vtree::balanced(1), Vtree::balanced(6), Vtree::left_linear(5), Vtree::random(20, 4)] {
             let text = vtree.to_file_text().unwrap();
             let again = Vtree::parse(&text).unwrap();
@@ -164,21 +164,21 @@ mod tests {
             ("", 0, "missing"),
             ("c only\n", 0, "missing"),
             ("L 0 1\n", 1, "expected `vtree N`"),
-            ("vtree two\n", 1, "no number of nodes"),
+            ("vtree two\n", 1, "not a number of nodes"),
             ("vtree 2\nL 0 1\nL 1 2\n", 1, "2 nodes"),
             ("vtree 999999999\nL 0 1\n", 1, "999999999 nodes"),
             ("vtree 3\nL 0 1\nL 2 2\n", 3, "ends after 2 of 3"),
-            ("vtree 1\nL 0 1\nL 0 1\n", 3, "beyond"),
-            ("vtree 3\nL 0 1\nL 0 2\nI 1 0 2\n", 3, "id 0 stands twice"),
-            ("vtree 3\nL 0 1\nL 2 1\nI 1 0 2\n", 3, "variable 1 stands twice"),
-            ("vtree 3\nL 0 1\nL 2 3\nI 1 0 2\n", 3, "variable 3 is not among"),
-            ("vtree 3\nL 0 0\nL 2 1\nI 1 0 2\n", 2, "variable 0 is not among"),
+            ("vtree 1\nL 0 1\nL 0 1\n", 3, "more nodes than the 1"),
+            ("vtree 3\nL 0 1\nL 0 2\nI 1 0 2\n", 3, "id 0 is repeated"),
+            ("vtree 3\nL 0 1\nL 2 1\nI 1 0 2\n", 3, "variable 1 is repeated"),
+            ("vtree 3\nL 0 1\nL 2 3\nI 1 0 2\n", 3, "variable 3 is not in"),
+            ("vtree 3\nL 0 0\nL 2 1\nI 1 0 2\n", 2, "variable 0 is not in"),
             ("vtree 3\nL 0 1\nL 7 2\nI 1 0 2\n", 3, "not below"),
-            ("vtree 3\nL 0 1\nI 1 0 2\nL 2 2\n", 3, "has not come before"),
+            ("vtree 3\nL 0 1\nI 1 0 2\nL 2 2\n", 3, "not defined before its use"),
             ("vtree 3\nL 0 1\nL 2 2\nI 1 0 0\n", 4, "two parents"),
             ("vtree 3\nL 0 1\nL 2 2\nI 1 0\n", 4, "expected `L ID"),
-            ("vtree 3\nL 0 1\nL -2 2\nI 1 0 2\n", 3, "`-2` is no vtree id"),
-            ("vtree 5\nL 0 1\nL 1 2\nI 2 0 1\nL 3 3\nL 4 2\n", 6, "variable 2 stands twice"),
+            ("vtree 3\nL 0 1\nL -2 2\nI 1 0 2\n", 3, "`-2` is not a vtree id"),
+            ("vtree 5\nL 0 1\nL 1 2\nI 2 0 1\nL 3 3\nL 4 2\n", 6, "variable 2 is repeated"),
         ];
         for (text, at, part) in cases {
             match Vtree::parse(text) {

@@ -1,14 +1,15 @@
 //! One cell of a neuron's matrix: "at least t of the first k inputs are convenient", as a CNF.
 //!
 //! With the k-th input's formula l, the cell above-left a ("t-1 of k-1") and the cell above b ("t of k-1"), the paper
-//! writes (l and a) or b. Since b implies a, this is a and (l or b): the clauses of a, and the join of every clause of l
-//! with every clause of b. Two ways to make them:
-//! - by product, every join made and the subsumed ones removed: right where l is a literal, as in the first layer. There
-//!   the cell comes out as all (k-t+1)-subsets of the inputs, which are prime and irredundant without further work;
+//! writes (l and a) or b. Since b implies a, this is a and (l or b): the clauses of a, and the disjunction of every
+//! clause of l with every clause of b. There are two ways to compute it:
+//! - by product: all disjunctions are made and the subsumed ones removed. This is best if l is a literal, as in the
+//!   first layer. There the cell comes out as all (k-t+1)-subsets of the inputs, which are prime and irredundant
+//!   without further work;
 //! - by counterexample, if the three formulas together mention few enough variables for a table: for each assignment
-//!   that falsifies the cell and none of its clauses so far, one clause is joined from a clause of l and one of b which
-//!   that assignment falsifies (or taken from a), and shortened to a prime implicate of the cell. It makes about as many
-//!   clauses as the cell needs, where the product of two formulas of a thousand clauses has a million.
+//!   that falsifies the cell but none of its clauses so far, a clause of l and a clause of b that it falsifies are
+//!   joined (or a clause is taken from a), and the result is shortened to a prime implicate of the cell. This makes
+//!   about as many clauses as the cell needs, while the product of two formulas of a thousand clauses has a million.
 
 use super::cnf::Cnf;
 use super::error::FormulaError;
@@ -16,18 +17,19 @@ use super::simplify::simplify;
 use super::table::{Numbering, Table, TableClause};
 use crate::lit::{Stopped, Watch};
 
-/// From this many joins on, a table is worth building, and beyond tables the solver worth asking.
+/// From this many disjunctions on, it is worth building a table or, with too many variables for one, calling the SAT
+/// solver.
 const MANY: usize = 256;
 /// A product is reduced by subsumption each time it has grown by this much.
 const SURGE: usize = 1 << 16;
-/// How many clauses are handled between two looks at the watch.
+/// The watch is checked each time this many clauses are done.
 const STRIDE: usize = 256;
 
 /// Why a cell could not be finished.
 pub(super) enum Halt {
     /// It has more clauses than allowed.
     TooMany,
-    /// The watch said so.
+    /// The watch stopped it.
     Stopped(Stopped),
 }
 
@@ -48,7 +50,7 @@ pub(super) fn cell(input: &Cnf, left: &Cnf, above: &Cnf, max_clauses: usize, wat
     let joined = product(input, left, above, max_clauses, watch)?;
     simplify(&joined, watch).map_err(|error| match error {
         FormulaError::Stopped { why, .. } => Halt::Stopped(why),
-        other => unreachable!("simplification is only ever stopped: {other}"),
+        other => unreachable!("simplification can only be stopped: {other}"),
     })
 }
 
@@ -113,10 +115,10 @@ fn by_counterexample(
     Ok(Cnf::from_clauses(variables, chosen.into_iter().map(|clause| numbering.widen(clause))))
 }
 
-/// For each assignment one of the clauses that it falsifies.
+/// For each assignment, one of the clauses that it falsifies.
 struct Witnesses<'a> {
     clauses: &'a [TableClause],
-    /// The clause's place plus one; 0 if the assignment falsifies none.
+    /// The clause's index plus one; 0 if the assignment falsifies none.
     place: Vec<u32>,
 }
 

@@ -1,8 +1,8 @@
 //! A clause as a bit set: one mask of positive and one of negated variables for each block of 64 variables.
 //!
-//! Variables 0 to 63 are held inline, so that a clause of a small formula owns no heap memory and every operation on it
-//! is a few word instructions. Further blocks are listed only where they hold a literal: a clause of three literals among
-//! a million variables is as small as it looks.
+//! Variables 0 to 63 are stored inline, so that a clause of a small formula has no heap memory and every operation on
+//! it takes a few word instructions. Further blocks are stored only if they contain a literal, so a clause of three
+//! literals among a million variables is small too.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::lit::{Lit, Var};
 
 const BLOCK: usize = 64;
 
-/// 64 consecutive variables: bit i of a mask stands for variable `64 * index + i`.
+/// 64 consecutive variables: bit i of a mask is variable `64 * index + i`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Block {
     index: u32,
@@ -81,7 +81,7 @@ impl Clause {
     }
 
     /// The clause of these literals, in any order and with repetitions; `None` if it is always true because a variable
-    /// occurs in both signs.
+    /// occurs with both signs.
     pub fn new(lits: impl IntoIterator<Item = Lit>) -> Option<Self> {
         let mut first = Block { index: 0, positive: 0, negative: 0 };
         let mut wide = Vec::new();
@@ -139,13 +139,13 @@ impl Clause {
         self.positive | self.negative == 0 && self.rest.is_empty()
     }
 
-    /// Whether every literal of this clause is also one of the other, which this one then implies.
+    /// Whether every literal of this clause is also in the other, which this clause then implies.
     pub fn subsumes(&self, other: &Clause) -> bool {
         if !self.first().is_within(other.first()) {
             return false;
         }
         let mut theirs = other.rest.iter();
-        // Both lists ascend, so one walk over the other's blocks meets every block of ours.
+        // Both lists are ascending, so one walk over the other's blocks finds every block of ours.
         self.rest.iter().all(|ours| {
             theirs
                 .find(|block| block.index >= ours.index)
@@ -165,7 +165,7 @@ impl Clause {
         Clause::new(self.lits().chain(other.lits()))
     }
 
-    /// The clause less one literal.
+    /// The clause without one literal.
     pub fn without(&self, lit: Lit) -> Clause {
         let first = self.first();
         if lit.var().index() < BLOCK {
@@ -177,7 +177,7 @@ impl Clause {
         Clause { rest: shrunk.filter(|block| block.len() > 0).collect(), ..*self }
     }
 
-    /// Whether an assignment, one value a variable, makes a literal true.
+    /// Whether an assignment, with one value per variable, makes a literal true.
     pub fn holds(&self, values: &[bool]) -> bool {
         self.lits().any(|lit| lit.holds(values[lit.var().index()]))
     }
@@ -200,7 +200,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn numbers() -> impl Strategy<Value = Vec<i32>> {
-        // Variables on both sides of the block borders, the same places in different blocks, and few enough for two
+        // Variables on both sides of block borders, at the same positions in different blocks, and few enough for two
         // clauses to share some.
         let var = prop::sample::select(vec![1, 2, 64, 65, 66, 129, 130, 5000]);
         prop::collection::vec((var, any::<bool>()).prop_map(|(var, sign)| if sign { var } else { -var }), 0..4)
@@ -217,7 +217,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(5000))]
         #[test]
-        fn bit_sets_do_what_plain_sets_do(a in numbers(), b in numbers()) {
+        fn bit_sets_agree_with_plain_sets(a in numbers(), b in numbers()) {
             let (left, right) = (set(&a), set(&b));
             prop_assert_eq!(Clause::from_dimacs(&a).is_none(), contradicts(&left));
             let (Some(x), Some(y)) = (Clause::from_dimacs(&a), Clause::from_dimacs(&b)) else { return Ok(()) };

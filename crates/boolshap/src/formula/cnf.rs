@@ -1,9 +1,10 @@
 //! A formula in conjunctive normal form: a number of variables and a list of clauses.
 //!
-//! Subsumption: a clause whose literals include those of another says nothing new. A clause can only be subsumed by a
-//! shorter one or by its equal, so the clauses are taken by length and each is compared with the strictly shorter ones
-//! that were kept. In formulas of at most 64 variables a comparison is two word operations and all of them are made; in
-//! wider ones a kept clause is looked up under its rarest literal, and a clause asks only the lists of its own literals.
+//! Subsumption: a clause whose literals include those of another is redundant. A clause can only be subsumed by a
+//! shorter one or by an equal one, so the clauses are processed by length and each is compared with the strictly
+//! shorter ones that were kept. In formulas of at most 64 variables a comparison takes two word operations and all are
+//! made; in wider ones a kept clause is stored under its rarest literal, and each clause only searches the lists of its
+//! own literals.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use crate::lit::{Lit, Stopped, Var, Watch};
 
 /// Up to this many variables every pair of clauses is compared.
 const INLINE: usize = 64;
-/// How many clauses are handled between two looks at the watch.
+/// The watch is checked each time this many clauses are done.
 const STRIDE: usize = 1024;
 
 /// A conjunction of [clauses](Clause) over the variables 0 up to [`Cnf::variables`]. Without clauses it is true.
@@ -41,14 +42,14 @@ impl Cnf {
         Cnf { variables, clauses: vec![Clause::empty()] }
     }
 
-    /// The formula of these clauses; it has more variables than asked for if a clause speaks of one beyond.
+    /// The formula of these clauses; the number of variables is raised if a clause mentions a higher one.
     pub fn from_clauses(variables: usize, clauses: impl IntoIterator<Item = Clause>) -> Self {
         let mut cnf = Cnf::new(variables);
         clauses.into_iter().for_each(|clause| cnf.push(clause));
         cnf
     }
 
-    /// Adds a clause, and the variables that it needs.
+    /// Adds a clause, raising the number of variables if necessary.
     pub fn push(&mut self, clause: Clause) {
         if let Some(last) = clause.lits().last() {
             self.variables = self.variables.max(last.var().index() + 1);
@@ -56,7 +57,7 @@ impl Cnf {
         self.clauses.push(clause);
     }
 
-    /// How many variables the formula is over, whether its clauses mention them or not.
+    /// The number of variables, whether clauses mention them or not.
     pub fn variables(&self) -> usize {
         self.variables
     }
@@ -76,7 +77,7 @@ impl Cnf {
         self.clauses.is_empty()
     }
 
-    /// The number of literals in all clauses together.
+    /// The total number of literals.
     pub fn literals(&self) -> usize {
         self.clauses.iter().map(Clause::len).sum()
     }
@@ -96,7 +97,7 @@ impl Cnf {
         vars
     }
 
-    /// Whether an assignment, one value a variable, makes every clause true.
+    /// Whether an assignment, with one value per variable, makes every clause true.
     ///
     /// # Panics
     /// If a clause mentions a variable without a value.
@@ -104,7 +105,7 @@ impl Cnf {
         self.clauses.iter().all(|clause| clause.holds(values))
     }
 
-    /// Removes every clause that another one subsumes, and repetitions; the rest ends up sorted by length.
+    /// Removes every clause that another one subsumes, and repetitions; the rest is sorted by length.
     pub fn remove_subsumed(&mut self, watch: &Watch<'_>) -> Result<(), Stopped> {
         self.clauses.sort_unstable_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         self.clauses.dedup();
@@ -117,7 +118,7 @@ impl Cnf {
     }
 }
 
-/// Takes distinct clauses sorted by length.
+/// The clauses must be distinct and sorted by length.
 fn keep_by_comparing(clauses: Vec<Clause>, watch: &Watch<'_>) -> Result<Vec<Clause>, Stopped> {
     let mut kept: Vec<Clause> = Vec::new();
     let (mut length, mut shorter) = (0, 0);
@@ -135,7 +136,7 @@ fn keep_by_comparing(clauses: Vec<Clause>, watch: &Watch<'_>) -> Result<Vec<Clau
     Ok(kept)
 }
 
-/// Takes distinct clauses sorted by length.
+/// The clauses must be distinct and sorted by length.
 fn keep_by_lookup(clauses: Vec<Clause>, watch: &Watch<'_>) -> Result<Vec<Clause>, Stopped> {
     let mut frequency: HashMap<Lit, usize> = HashMap::new();
     for lit in clauses.iter().flat_map(Clause::lits) {
@@ -171,7 +172,7 @@ pub(super) mod tests {
         let lit = (0..variables, any::<bool>()).prop_map(move |(var, sign)| Var::new(var * spread).literal(sign));
         let clause = prop::collection::vec(lit, 0..6);
         prop::collection::vec(clause, 0..clauses).prop_map(move |lists| {
-            // Empty clauses make a formula trivial: let one of the lists of length 0 through only when it comes first.
+            // Empty clauses make a formula trivial: allow one only in first place.
             let some = lists.iter().enumerate().filter(|(place, list)| *place == 0 || !list.is_empty());
             Cnf::from_clauses((variables - 1) * spread + 1, some.filter_map(|(_, list)| Clause::new(list.clone())))
         })

@@ -1,16 +1,17 @@
-//! A small set of prime implicates that says all, chosen from the truth table of a formula of few variables.
+//! A small set of prime implicates equivalent to a formula of few variables, chosen from its truth table.
 //!
-//! Two-level minimisation after Quine and McCluskey: first the prime implicates, then a set of them whose cubes cover
-//! every falsifying assignment. Up to [`ALL_PRIMES`] variables all primes are found: for each of the 3^n cubes one byte
-//! says whether it lies in the table, filled variable by variable (a cube with a free variable lies in it if both halves
-//! do), and a cube is maximal if freeing no further variable leaves it inside: O(n 3^n) byte operations in long runs.
-//! Beyond that, the candidates are the formula's own clauses shortened in several orders; they cover too.
+//! Two-level minimisation after Quine and McCluskey: first the prime implicates, then a subset whose cubes cover every
+//! falsifying assignment. Up to [`ALL_PRIMES`] variables all primes are found: for each of the 3^n cubes one byte says
+//! whether it is inside the table, filled variable by variable (a cube with a free variable is inside if both halves
+//! are), and a cube is maximal if it is not inside any more when another variable is freed: O(n 3^n) byte operations in
+//! long runs. Beyond that, the candidates are the formula's own clauses shortened in several orders, which cover the
+//! table too.
 //!
-//! The cover is greedy: always the prime with the most assignments not covered yet. Gains only ever fall, so a heap of
-//! stale gains suffices: the top is counted again, and taken if its gain has not changed.
+//! The cover is greedy: each step takes the prime with the most assignments not covered yet. Gains can only decrease,
+//! so a heap of possibly stale gains suffices: the top is counted again, and taken if its gain has not changed.
 //!
-//! Invariant: every clause returned is a prime implicate, and together they are equivalent to the table. That no clause
-//! is redundant is left to the SAT pass after it.
+//! Invariant: every clause returned is a prime implicate, and together they are equivalent to the table. Redundant
+//! clauses are removed later, by SAT.
 //!
 //! W. V. Quine, The Problem of Simplifying Truth Functions, 1952; E. J. McCluskey, Minimization of Boolean Functions,
 //! 1956; V. Chvatal, A Greedy Heuristic for the Set-Covering Problem, 1979.
@@ -23,12 +24,12 @@ use crate::lit::{Stopped, Watch};
 
 /// Up to this many variables every prime implicate is a candidate: 3^14 is 4.8 million bytes.
 const ALL_PRIMES: usize = 14;
-/// How many orders of shortening supply candidates beyond that.
+/// The number of orders in which clauses are shortened beyond that.
 const ORDERS: usize = 6;
-/// How many clauses are handled between two looks at the watch.
+/// The watch is checked each time this many clauses are done.
 const STRIDE: usize = 256;
 
-/// Prime implicates equivalent to the table, given clauses that are.
+/// Prime implicates equivalent to the table; `clauses` must be equivalent to it, too.
 pub(super) fn cover(table: &Table, clauses: &[TableClause], watch: &Watch<'_>) -> Result<Vec<TableClause>, Stopped> {
     let primes = if table.variables() <= ALL_PRIMES {
         watch.check()?;
@@ -121,7 +122,7 @@ fn greedy(table: &Table, primes: &[TableClause], watch: &Watch<'_>) -> Result<Ve
 mod tests {
     use super::*;
 
-    /// Every clause over three variables, the empty one among them.
+    /// Every clause over three variables, including the empty one.
     fn all_clauses() -> impl Iterator<Item = TableClause> {
         (0..27).map(|number| clause_of_cube(number, 3))
     }

@@ -1,11 +1,11 @@
 //! DIMACS CNF files, read line by line from any source and written to any sink.
 //!
-//! What is read: lines that begin with `c` are comments and may stand anywhere, as may a lone `c` that makes a comment
-//! of the rest of its line; one header `p cnf VARIABLES CLAUSES` before the first clause; clauses of nonzero integers
-//! ended by `0`, on one line or several; a lone `%` ends the file early, as in the SATLIB collection. Both counts of the
-//! header are checked. A clause with a variable in both signs counts as read but is not kept, since it is always true;
-//! repeated literals count once. Counting extensions in comments (`c p show`, `c p weight`) are comments here: the
-//! formula is the same with or without them.
+//! Lines that begin with `c` are comments and may appear anywhere, and so may a separate word `c` that makes the rest
+//! of its line a comment. There is one header `p cnf VARIABLES CLAUSES` before the first clause; clauses are nonzero
+//! integers ended by `0`, on one or several lines; a separate `%` ends the file early, as in the SATLIB collection.
+//! Both counts of the header are checked. A clause with a variable in both signs is counted but not kept, since it is
+//! always true; repeated literals count once. Extensions for model counters in comments (`c p show`, `c p weight`) are
+//! ignored: they do not change the formula.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,7 +14,7 @@ use super::cnf::Cnf;
 use super::error::FormulaError;
 use crate::lit::Lit;
 
-/// Reads a formula; `name` is what error messages call the source.
+/// Reads a formula; error messages call the source `name`.
 ///
 /// ```
 /// let cnf = boolshap::formula::read_dimacs(&b"c two clauses\np cnf 3 2\n1 -2 0 3\n0\n"[..], "two.cnf").unwrap();
@@ -45,7 +45,7 @@ pub fn read_dimacs(mut source: impl BufRead, name: &str) -> Result<Cnf, FormulaE
     }
 }
 
-/// Writes a formula: the header, then one clause a line.
+/// Writes a formula: the header, then one clause per line.
 pub fn write_dimacs(cnf: &Cnf, mut sink: impl Write) -> io::Result<()> {
     writeln!(sink, "p cnf {} {}", cnf.variables(), cnf.len())?;
     for clause in cnf.clauses() {
@@ -63,12 +63,12 @@ enum Next {
 }
 
 struct Reader {
-    /// Variables and clauses as announced.
+    /// The announced numbers of variables and clauses.
     header: Option<(usize, usize)>,
     cnf: Cnf,
-    /// Clauses read, those that are always true among them.
+    /// The number of clauses read, including those that are always true.
     read: usize,
-    /// The literals of the clause that has not ended yet.
+    /// The literals of the unfinished clause.
     open: Vec<Lit>,
 }
 
@@ -91,16 +91,16 @@ impl Reader {
 
     fn take_header<'a>(&mut self, mut tokens: impl Iterator<Item = &'a str>) -> Result<Next, String> {
         if self.header.is_some() {
-            return Err("a second header `p`".to_owned());
+            return Err("there is a second header `p`".to_owned());
         }
         match tokens.next() {
             Some("cnf") => {}
-            Some(other) => return Err(format!("`{other}` where the header should say `cnf`")),
+            Some(other) => return Err(format!("`{other}` instead of `cnf` in the header")),
             None => return Err("`p` without `cnf VARIABLES CLAUSES`".to_owned()),
         }
         let variables = count(tokens.next(), "variables")?;
         if variables > i32::MAX as usize {
-            return Err(format!("`{variables}` variables are more than literals can name ({})", i32::MAX));
+            return Err(format!("`{variables}` variables are more than the limit of {}", i32::MAX));
         }
         let clauses = count(tokens.next(), "clauses")?;
         match tokens.next() {
@@ -136,20 +136,20 @@ impl Reader {
 
     fn end(&self) -> Result<(), String> {
         let Some((_, clauses)) = self.header else {
-            return Err("no header `p cnf VARIABLES CLAUSES`".to_owned());
+            return Err("the header `p cnf VARIABLES CLAUSES` is missing".to_owned());
         };
         if let Some(last) = self.open.last() {
             return Err(format!("the file ends after `{}`, before the clause's closing `0`", last.to_dimacs()));
         }
         if self.read != clauses {
-            return Err(format!("the file ends after {} clauses, the header announced {clauses}", self.read));
+            return Err(format!("the file ends after {} clauses, but the header announced {clauses}", self.read));
         }
         Ok(())
     }
 }
 
 fn count(token: Option<&str>, what: &str) -> Result<usize, String> {
-    let token = token.ok_or_else(|| format!("the header does not say how many {what}"))?;
+    let token = token.ok_or_else(|| format!("the number of {what} is missing in the header"))?;
     token.parse().map_err(|_| format!("`{token}` is not a number of {what}"))
 }
 
@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn accepts_what_the_format_allows() {
+    fn valid_files_are_read() {
         let cases: [(&str, usize, &[&[i32]]); 7] = [
             ("p cnf 0 0\n", 0, &[]),
             ("c one\np cnf 3 2\nc two\n1 -3\nc three\n0 2 0\nc four\n", 3, &[&[1, -3], &[2]]),
@@ -180,15 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn refuses_naming_line_and_token() {
+    fn errors_name_the_line_and_the_token() {
         let cases = [
             ("", 0, "no header"),
             ("c only\n", 1, "no header"),
             ("1 0\n", 1, "`1` before the header"),
             ("p\n", 1, "`p` without"),
             ("p dnf 1 1\n", 1, "`dnf`"),
-            ("p cnf\n", 1, "how many variables"),
-            ("p cnf 1\n", 1, "how many clauses"),
+            ("p cnf\n", 1, "number of variables is missing"),
+            ("p cnf 1\n", 1, "number of clauses is missing"),
             ("p cnf -1 1\n", 1, "`-1`"),
             ("p cnf 1 x\n", 1, "`x`"),
             ("p cnf 1 1 1\n", 1, "`1` after the header"),
@@ -199,7 +199,7 @@ mod tests {
             ("p cnf 1 1\n99999999999 0\n", 2, "`99999999999`"),
             ("p cnf 3 1\n1\n-4 0\n", 3, "`-4`, but the header announced 3"),
             ("p cnf 3 1\n1 0\n2 0\n", 3, "`2` after the last of 1"),
-            ("p cnf 3 2\n1 0\n", 2, "after 1 clauses, the header announced 2"),
+            ("p cnf 3 2\n1 0\n", 2, "after 1 clauses, but the header announced 2"),
             ("p cnf 3 1\n1\n-2\n", 3, "after `-2`"),
             ("p cnf 3 1\n1 % 0\n", 2, "after `1`"),
         ];
@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_files_read_back(cnf in formulas(6, 12, 17)) {
+        fn written_files_are_read_back(cnf in formulas(6, 12, 17)) {
             let mut file = Vec::new();
             write_dimacs(&cnf, &mut file).unwrap();
             prop_assert_eq!(read_dimacs(&file[..], "t").unwrap(), cnf);

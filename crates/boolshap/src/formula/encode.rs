@@ -1,16 +1,16 @@
 //! A binary network as a CNF over its inputs: step (a) of the paper.
 //!
-//! A gate fires if at least d of its n inputs are convenient, that is, have the sign of their weight; d is equation (4).
-//! Its matrix M^g has in row k, column t the CNF of "at least t of the first k inputs are convenient", made from two
-//! cells of the row above (see `cell`). Only the last cell, row n and column d, is wanted, so of row k only the columns
-//! max(1, d-(n-k)) up to min(d, k) are made, and of the rows only the last one is kept.
+//! A gate fires if at least d of its n inputs are convenient, that is, have the sign of their weight; d is from
+//! equation (4). Row k, column t of its matrix M^g is the CNF of "at least t of the first k inputs are convenient",
+//! computed from two cells of the row above (see `cell`). Only the last cell, row n and column d, is needed, so of row
+//! k only the columns max(1, d-(n-k)) up to min(d, k) are computed, and only the last row is kept.
 //!
 //! A weight of -1 needs the negation of a hidden gate. Not (at least d of n) is "at least n-d+1 of the n negated
-//! inputs", again a matrix, so no CNF is ever negated. Which gates are needed in which sign is found from the output
-//! backwards. Gates of a layer, and cells of a row, are made in parallel.
+//! inputs", which is again a matrix, so no CNF is ever negated. Which gates are needed with which sign is determined
+//! from the output backwards. Gates of a layer, and cells of a row, are computed in parallel.
 //!
-//! The result has the inputs as its only variables, and is made prime and irredundant at the end. Cost: exponential in
-//! the worst case, by nature: "at least n/2 of n" alone has about 2^n / sqrt(n) clauses.
+//! The result has only the inputs as variables, and is made prime and irredundant at the end. The worst-case cost is
+//! exponential, and this cannot be avoided: "at least n/2 of n" alone has about 2^n / sqrt(n) clauses.
 //!
 //! L. Bertossi, J. E. Leon, Efficient Computation of Shap Explanation Scores for Neural Network Classifiers via
 //! Knowledge Compilation, 2023; the count d after N. Narodytska et al., Verifying Properties of Binarized Deep Neural
@@ -27,12 +27,12 @@ use super::error::{FormulaError, Place};
 use super::simplify::simplify;
 use crate::lit::{Var, Watch};
 
-/// A gate of a binary network, as neutral data: it fires if at least `need` inputs have their sign.
+/// A gate of a binary network: it fires if at least `need` inputs have their sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateSpec {
-    /// For each input, i.e. each gate of the layer before, whether its weight is +1 rather than -1.
+    /// For each input, that is, each gate of the layer before: true for the weight +1, false for -1.
     pub signs: Vec<bool>,
-    /// How many inputs must agree with their sign: 0 means always true, more than there are inputs means never.
+    /// How many inputs must have their sign: 0 means always true, more than the number of inputs means never.
     pub need: usize,
 }
 
@@ -40,7 +40,7 @@ impl GateSpec {
     /// The gate that fires if the signed sum of its inputs (+1 or -1 each) plus the bias is at least 0: equation (4).
     /// `None` if the bias is not a number.
     ///
-    /// With k of n inputs convenient the sum is 2k - n, an integer, so the bias is rounded first and nothing is lost.
+    /// With k of n inputs convenient the sum is 2k - n, an integer, so the bias can be rounded first without loss.
     ///
     /// ```
     /// use boolshap::formula::GateSpec;
@@ -57,7 +57,7 @@ impl GateSpec {
 
 /// The CNF, prime and irredundant, of the single gate in the last layer.
 ///
-/// No cell may have more than `max_clauses` clauses. The watch is told which row, of those of all matrices, is begun.
+/// No cell may have more than `max_clauses` clauses. Progress is reported in rows over all matrices.
 pub fn encode(
     inputs: usize,
     layers: &[Vec<GateSpec>],
@@ -92,7 +92,7 @@ pub fn encode(
     simplify(&output, watch)
 }
 
-/// A gate's CNF and that of its negation, where needed.
+/// A gate's CNF and that of its negation, if needed.
 type Signed = [Option<Cnf>; 2];
 
 struct Work<'a> {
@@ -104,7 +104,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The last cell of the gate's matrix, or of its negation's.
+    /// The last cell of the matrix of the gate or of its negation.
     fn neuron(
         &self,
         layer: usize,
@@ -174,7 +174,7 @@ fn check_shape(inputs: usize, layers: &[Vec<GateSpec>]) -> Result<(), FormulaErr
     Ok(())
 }
 
-/// For each gate, whether it is needed as it is and whether its negation is.
+/// For each gate, whether it and whether its negation is needed.
 fn needed_signs(layers: &[Vec<GateSpec>]) -> Vec<Vec<[bool; 2]>> {
     let mut needed: Vec<Vec<[bool; 2]>> = layers.iter().map(|layer| vec![[false; 2]; layer.len()]).collect();
     if let Some([output]) = needed.last_mut().map(Vec::as_mut_slice) {
@@ -183,7 +183,7 @@ fn needed_signs(layers: &[Vec<GateSpec>]) -> Vec<Vec<[bool; 2]>> {
     for layer in (1..layers.len()).rev() {
         let (before, here) = needed.split_at_mut(layer);
         for (gate, needed) in layers[layer].iter().zip(&here[0]) {
-            // A gate that is constant asks nothing of its inputs.
+            // A constant gate does not need its inputs.
             if gate.need == 0 || gate.need > gate.signs.len() {
                 continue;
             }

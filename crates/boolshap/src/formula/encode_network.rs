@@ -1,15 +1,15 @@
-//! From a model's network to the gates that [`encode`] takes: the edge between the stages.
+//! Converts a model's network to the gates that [`encode`] takes.
 //!
-//! "The answer is this class" is a conjunction of gates over the last hidden layer, and a conjunction of CNFs is their
-//! union. The gates that compare two scores have weight 0 where both classes agree on an input; such an input is left out
-//! of the layer before, for this gate alone.
+//! "The answer is this class" is a conjunction of gates over the last hidden layer, and the conjunction of CNFs is
+//! their union. A gate that compares two scores has weight 0 for inputs on which both classes agree; such an input is
+//! left out of the layer before, for this gate only.
 
 use super::{Clause, Cnf, FormulaError, GateSpec, encode, simplify};
 use crate::lit::{Lit, Var, Watch};
 use crate::model::{Gate, Network};
 
-/// The CNF of "the answer is `class`" (of label 1 when there are two), prime and irredundant, over the network's inputs.
-/// All weights must be +-1.
+/// The CNF of "the answer is `class`" (label 1 if there are two), prime and irredundant, over the network's inputs. All
+/// weights must be +-1.
 pub fn encode_network(
     network: &Network,
     class: usize,
@@ -41,7 +41,7 @@ pub fn encode_network(
                 let clauses = cnf.clauses().map(|clause| Clause::new(clause.lits().map(rename)));
                 Cnf::from_clauses(
                     network.inputs(),
-                    clauses.map(|clause| clause.expect("renaming keeps literals apart")),
+                    clauses.map(|clause| clause.expect("renaming keeps literals distinct")),
                 )
             }
         });
@@ -56,7 +56,7 @@ pub fn encode_network(
 fn spec(gate: &Gate, layer: usize, number: usize) -> Result<GateSpec, FormulaError> {
     if !gate.is_binary() {
         let weight = gate.weights().iter().find(|w| w.unsigned_abs() != 1).copied().unwrap_or(0);
-        let problem = format!("a CNF is made of weights +-1 only, and here is the weight {weight}");
+        let problem = format!("a CNF needs weights of +-1, but this weight is {weight}");
         return Err(FormulaError::Shape { layer, gate: Some(number), problem });
     }
     let need = usize::try_from(gate.need()).unwrap_or(usize::MAX);
@@ -73,7 +73,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn the_formula_is_the_network_on_every_input(network in binary_network_strategy(8)) {
+        fn the_formula_agrees_with_the_network_on_every_input(network in binary_network_strategy(8)) {
             let n = network.inputs();
             let watch = Watch::unlimited();
             for class in 0..network.classes() {
@@ -94,7 +94,7 @@ mod tests {
         let hidden = vec![vec![Gate::new(vec![1, 1], 1).unwrap(), Gate::new(vec![1, -3], 1).unwrap()]];
         let network = Network::new(2, hidden, Output::Step(Gate::new(vec![1, 1], 1).unwrap())).unwrap();
         let error = encode_network(&network, 1, 100, &watch).unwrap_err();
-        assert_eq!(error.to_string(), "layer 1, gate 2: a CNF is made of weights +-1 only, and here is the weight -3");
+        assert_eq!(error.to_string(), "layer 1, gate 2: a CNF needs weights of +-1, but this weight is -3");
         let scores = vec![Score::new(vec![1], 0).unwrap(), Score::new(vec![-1], 0).unwrap()];
         let network = Network::new(1, vec![], Output::Argmax(scores)).unwrap();
         let error = encode_network(&network, 2, 100, &watch).unwrap_err();

@@ -1,4 +1,4 @@
-//! What can go wrong between a network, a file and a CNF.
+//! Errors of this stage.
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use crate::lit::Stopped;
 /// An error of the formula stage.
 #[derive(Debug, thiserror::Error)]
 pub enum FormulaError {
-    /// A DIMACS file that does not follow the format.
+    /// A DIMACS file is malformed.
     #[error("{name}, line {line}: {problem}")]
     Dimacs {
-        /// What the reader was told the file is called.
+        /// The name of the source.
         name: String,
         /// The line, counted from 1.
         line: usize,
         /// What is wrong, with the offending token.
         problem: String,
     },
-    /// A file that could not be read.
+    /// A file could not be read.
     #[error("{name}: {source}")]
     Read {
-        /// What the reader was told the file is called.
+        /// The name of the source.
         name: String,
         /// The cause.
         source: std::io::Error,
     },
-    /// A network whose layers do not fit together.
+    /// The layers of a network do not fit together.
     #[error("layer {layer}{}: {problem}", gate_suffix(*.gate))]
     Shape {
         /// The layer, counted from 1.
         layer: usize,
-        /// The gate in it, counted from 1, if the trouble is with one gate.
+        /// The gate in it, counted from 1, if the problem is in one gate.
         gate: Option<usize>,
         /// What does not fit.
         problem: String,
     },
-    /// A CNF grew past the limit.
+    /// A CNF exceeds the limit.
     #[error(
         "more than {limit} clauses (max-clauses) {place}: raise the limit, or compile by a direct route, which needs no formula"
     )]
@@ -48,14 +48,14 @@ pub enum FormulaError {
     /// Out of time, or interrupted.
     #[error("{why} {place}{}", advice(.why))]
     Stopped {
-        /// Which of the two, and the limit.
+        /// The reason.
         why: Stopped,
         /// How far the work had got.
         place: Place,
     },
 }
 
-/// How far the work had got when it had to stop.
+/// How far the work had got when it was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// While the matrices of the neurons were built.
@@ -66,25 +66,25 @@ pub enum Place {
         neuron: usize,
         /// The row of the neuron's matrix, counted from 1.
         row: usize,
-        /// The rows that the matrix has in all.
+        /// The number of rows of the matrix.
         rows: usize,
-        /// The clauses of the largest cell so far in this matrix.
+        /// The number of clauses of the largest cell so far in this matrix.
         clauses: usize,
     },
     /// While a formula was simplified.
     Simplify {
-        /// The clauses that it had at the start.
+        /// The number of clauses at the start.
         clauses: usize,
-        /// What was being done.
+        /// The current phase.
         phase: Phase,
-        /// The clauses already treated in this phase.
+        /// The number of clauses done in this phase.
         done: usize,
     },
     /// While the tree-width was bounded.
     TreeWidth {
-        /// The variables already eliminated.
+        /// The number of variables already eliminated.
         done: usize,
-        /// The variables in all.
+        /// The total number of variables.
         variables: usize,
     },
 }

@@ -1,8 +1,8 @@
 //! Step (a) of the paper: a binary network as a formula in conjunctive normal form over its inputs.
 //!
 //! [`Cnf`] and [`Clause`] hold formulas, [`read_dimacs`] and [`write_dimacs`] exchange them with other programs,
-//! `encode` makes them from networks, `simplify` makes them prime and irredundant, and [`tree_width_bound`] tells how
-//! hard they may be to compile. `encode`, `simplify` and the `Solver` they ask are there with the cargo feature `sat`.
+//! `encode` makes them from networks, `simplify` makes them prime and irredundant, and [`tree_width_bound`] estimates
+//! how hard they are to compile. `encode`, `simplify` and the `Solver` they use need the cargo feature `sat`.
 
 mod clause;
 mod cnf;

@@ -1,10 +1,10 @@
-//! What a single assignment proves about many clauses, so that the SAT solver need not be asked about each.
+//! What a single assignment proves about many clauses, which saves calls to the SAT solver.
 //!
 //! - A model of the formula that makes exactly one literal of a clause true falsifies the clause without that literal:
 //!   the literal cannot be dropped.
 //! - An assignment that falsifies exactly one clause would be a model without it: the clause cannot be removed, now or
-//!   after others have been. Where a model has a variable that is the only true literal of exactly one clause, flipping
-//!   it gives such an assignment. So does flipping, in such an assignment, a variable of its false clause, if that
+//!   after others have been. If, in a model, a variable is the only true literal of exactly one clause, flipping it
+//!   gives such an assignment. So does flipping, in such an assignment, a variable of its false clause, if that
 //!   falsifies exactly one other clause in turn: model rotation, repeated as long as it proves something new.
 //!
 //! A. Belov, J. Marques-Silva, Accelerating MUS Extraction with Recursive Model Rotation, FMCAD 2011.
@@ -15,7 +15,7 @@ fn is_true(lit: Lit, values: &[bool]) -> bool {
     lit.holds(values[lit.var().index()])
 }
 
-/// The place of the only true literal, if there is only one.
+/// The index of the only true literal, if there is exactly one.
 fn only_true(lits: &[Lit], values: &[bool]) -> Option<usize> {
     let mut places = (0..lits.len()).filter(|&place| is_true(lits[place], values));
     places.next().filter(|_| places.next().is_none())
@@ -35,7 +35,7 @@ impl Literals {
         &self.proved[clause]
     }
 
-    /// Takes a model of all clauses and looks at the clauses from this one on: less work than finding the model was.
+    /// Uses a model of all clauses on the clauses from this one on, which is less work than finding the model was.
     pub(super) fn learn(&mut self, clauses: &[Vec<Lit>], from: usize, model: &[bool]) {
         for (lits, proved) in clauses.iter().zip(&mut self.proved).skip(from) {
             if let Some(place) = only_true(lits, model) {
@@ -45,7 +45,7 @@ impl Literals {
     }
 }
 
-/// Which clauses are still there, and which of them are proved necessary.
+/// Which clauses are still present, and which of them are proved necessary.
 pub(super) struct Clauses<'a> {
     clauses: &'a [Vec<Lit>],
     /// The clauses of each literal, by its code.
@@ -76,7 +76,7 @@ impl<'a> Clauses<'a> {
         self.present[clause] = false;
     }
 
-    /// Takes a model of all clauses.
+    /// Uses a model of all clauses.
     pub(super) fn learn_from_model(&mut self, model: &mut [bool]) {
         let mut alone: Vec<Option<(Lit, usize)>> = vec![None; model.len()];
         let mut several = vec![false; model.len()];
@@ -93,7 +93,7 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// Takes an assignment that falsifies this clause and no other; it is the same again afterwards.
+    /// Uses an assignment that falsifies only this clause; afterwards `values` is unchanged.
     pub(super) fn learn_from_counterexample(&mut self, clause: usize, values: &mut [bool]) {
         if std::mem::replace(&mut self.proved[clause], true) {
             return;
@@ -120,7 +120,7 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// The only present clause with this literal that is false, if there is exactly one.
+    /// The present clause with this literal that is false, if there is exactly one.
     fn only_falsified(&self, lit: Lit, values: &[bool]) -> Option<usize> {
         let is_false =
             |&place: &usize| self.present[place] && !self.clauses[place].iter().any(|&lit| is_true(lit, values));

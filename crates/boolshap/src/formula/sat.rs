@@ -1,7 +1,7 @@
-//! The SAT solver CaDiCaL behind the few calls this library makes, in its literals and under its watch.
+//! The SAT solver CaDiCaL, with this library's literals and limits.
 //!
-//! The solver is asked in slices of some thousand conflicts; between slices the watch may stop it. What it has learned
-//! stays, so slicing loses little.
+//! The solver runs in slices of a few thousand conflicts; between slices the watch may stop it. Learned clauses are
+//! kept, so slicing loses little.
 //!
 //! A. Biere, T. Faller, K. Fazekas, M. Fleury, N. Froleyks, F. Pollitt, CaDiCaL 2.0, CAV 2024.
 
@@ -9,10 +9,10 @@ use cadical_sys::{CaDiCal, Status};
 
 use crate::lit::{Lit, Stopped, Var, Watch};
 
-/// Conflicts between two looks at the watch.
+/// The number of conflicts between two checks of the watch.
 const SLICE: i32 = 5_000;
 
-/// An incremental solver: clauses stay, assumptions hold for one question.
+/// An incremental solver: clauses stay, assumptions apply to one call.
 ///
 /// ```
 /// use boolshap::formula::Solver;
@@ -39,7 +39,7 @@ impl Solver {
     /// A solver without clauses.
     pub fn new() -> Self {
         let mut inner = CaDiCal::new();
-        // Thousands of small questions: preprocessing before each, or lucky guesses, would cost more than the search.
+        // For thousands of small problems, preprocessing or lucky guesses would cost more than the search.
         inner.configure("plain");
         inner.set("lucky", 0);
         Solver { inner }
@@ -65,17 +65,17 @@ impl Solver {
         }
     }
 
-    /// After [`Solver::solve`] said yes: whether the literal is true in the assignment found.
+    /// After [`Solver::solve`] returned true: whether the literal is true in the model found.
     pub fn holds(&mut self, lit: Lit) -> bool {
         self.inner.val(lit.to_dimacs()) > 0
     }
 
-    /// After [`Solver::solve`] said yes: the values of this many variables.
+    /// After [`Solver::solve`] returned true: the values of the first `variables` variables.
     pub fn model(&mut self, variables: usize) -> Vec<bool> {
         (0..variables).map(|var| self.holds(Var::new(var).positive())).collect()
     }
 
-    /// After [`Solver::solve`] said no: whether the assumption is among those that cannot hold together.
+    /// After [`Solver::solve`] returned false: whether the assumption is part of the conflict.
     pub fn failed(&mut self, assumption: Lit) -> bool {
         self.inner.failed(assumption.to_dimacs())
     }

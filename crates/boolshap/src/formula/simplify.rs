@@ -1,20 +1,21 @@
-//! Makes a CNF prime and irredundant, and as small as it can.
+//! Makes a CNF prime, irredundant and small.
 //!
-//! Prime: no literal of a clause can be dropped, i.e. the formula does not imply the shorter clause. Irredundant: no
-//! clause is implied by the others. Both are decided by a SAT solver, on formulas of any width:
+//! Prime: no literal of a clause can be dropped, because the formula does not imply the shorter clause. Irredundant: no
+//! clause is implied by the others. Both are decided by a SAT solver, for formulas of any width:
 //! - a clause is implied if the formula has no model under the negations of its literals; the solver's failed
-//!   assumptions are an implied part of it at once, and each literal left is tried alone, so a clause of k literals takes
-//!   at most k + 1 questions. Being prime depends only on what the formula says, so it survives the next step;
+//!   assumptions immediately give an implied part of it, and each remaining literal is tried alone, so a clause of k
+//!   literals takes at most k + 1 calls. Whether a clause is prime depends only on the function, so the next step does
+//!   not change it;
 //! - a clause is redundant if the others have no model under the negations of its literals. Clauses are tried from the
-//!   last to the first, that is, the longest or the least useful ones first. A solver per batch of about sqrt(m) clauses
-//!   holds all other clauses outright and those of the batch behind a switch, which keeps both the clauses loaded and the
-//!   assumptions made at O(m sqrt(m)).
+//!   last to the first, that is, the longest or the least useful ones first. For each batch of about sqrt(m) clauses, a
+//!   solver holds all other clauses permanently and each clause of the batch with a switch literal, which keeps the
+//!   number of loaded clauses and of assumptions at O(m sqrt(m)).
 //!
-//! Every assignment that the solver finds is put to use on other clauses too (see `necessity`), which saves most of the
-//! questions.
+//! Every assignment that the solver finds is also used on other clauses (see `necessity`), which saves most of the
+//! calls.
 //!
-//! Which primes are chosen decides how small the result gets. With at most 20 mentioned variables they come from a greedy
-//! cover of the truth table instead (see `cover`), which knows what is prime, and the solver only removes.
+//! The choice of primes decides how small the result gets. With at most 20 mentioned variables they come from a greedy
+//! cover of the truth table instead (see `cover`), which finds primes itself, and the solver only removes clauses.
 
 use super::clause::Clause;
 use super::cnf::Cnf;
@@ -25,7 +26,7 @@ use super::sat::Solver;
 use super::table::{Numbering, Table, TableClause};
 use crate::lit::{Lit, Stopped, Var, Watch};
 
-/// How many models found while shortening are kept to prove clauses necessary.
+/// How many of the models found while shortening are kept to prove clauses necessary.
 const MODELS: usize = 64;
 
 /// An equivalent formula over the same variables whose clauses are prime implicates, none implied by the others.
@@ -41,7 +42,7 @@ pub fn simplify(cnf: &Cnf, watch: &Watch<'_>) -> Result<Cnf, FormulaError> {
     let clauses = cnf.len();
     let stopped =
         |phase, done| move |why| FormulaError::Stopped { why, place: Place::Simplify { clauses, phase, done } };
-    // The solver's tables are as long as its largest variable: number the mentioned ones 0, 1, 2...
+    // The solver's tables are as long as its largest variable, so the mentioned ones are renumbered from 0.
     let mentioned = cnf.mentioned();
     let mut reduced =
         renumbered(cnf, mentioned.len(), |var| Var::new(mentioned.binary_search(&var).expect("a mentioned variable")));
@@ -65,12 +66,12 @@ fn renumbered(cnf: &Cnf, variables: usize, rename: impl Fn(Var) -> Var) -> Cnf {
 /// A value for each variable.
 type Model = Vec<bool>;
 
-/// Replaces the clauses by prime implicates chosen from the truth table. Returns some models of the formula too.
+/// Replaces the clauses by prime implicates chosen from the truth table. Also returns some models of the formula.
 fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), Stopped> {
     let narrow: Vec<TableClause> = cnf.clauses().map(|clause| numbering.narrow(clause)).collect();
     let table = Table::of(numbering.len(), narrow.iter().copied());
     let chosen = cover(&table, &narrow, watch)?;
-    // Variables that only subsumed clauses mentioned have no place in the table: any value will do.
+    // Variables that only subsumed clauses mentioned are not in the table: they may have any value.
     let spread = (1usize << numbering.len()).div_ceil(MODELS);
     let models = (0..1 << numbering.len()).step_by(spread).filter(|&row| !table.contains(row));
     let models = models.map(|row| (0..cnf.variables()).map(|var| numbering.value(row, Var::new(var))).collect());
@@ -78,7 +79,7 @@ fn cover_by_table(cnf: &Cnf, numbering: &Numbering, watch: &Watch<'_>) -> Result
     Ok((primes, models.collect()))
 }
 
-/// Replaces every clause by a prime implicate within it. Returns some models of the formula too.
+/// Replaces every clause by a prime implicate within it. Also returns some models of the formula.
 fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, usize)> {
     let mut solver = Solver::new();
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
@@ -90,7 +91,7 @@ fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, 
         let (proved, open): (Vec<_>, Vec<_>) =
             lits.iter().zip(necessary.proved(done)).partition(|(_, proved)| **proved);
         let mut known = proved.len();
-        // The negations of literals proved necessary, then of those not tried yet. The former are in every core.
+        // The negations of the literals proved necessary, which are in every core, then of those not tried yet.
         let mut against: Vec<Lit> = proved.into_iter().chain(open).map(|(&lit, _)| !lit).collect();
         while known < against.len() {
             let tried = against.pop().expect("not all are known yet");
@@ -114,7 +115,7 @@ fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, 
     Ok((primes, models))
 }
 
-/// Removes every clause that those left imply, trying the last ones first. Takes some models of the formula.
+/// Removes every clause implied by the remaining ones, trying the last ones first. Uses some models of the formula.
 fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
     let mut state = Clauses::new(&clauses, cnf.variables());
@@ -130,7 +131,7 @@ fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cn
         let Some(&start) = open.last() else { break };
         let mut solver = Solver::new();
         for (place, lits) in clauses.iter().enumerate().filter(|(place, _)| state.is_present(*place)) {
-            // `open` descends.
+            // `open` is descending.
             let slot = open.binary_search_by(|other| place.cmp(other)).ok();
             let switch = slot.map(|slot| !switch(cnf, slot));
             solver.add(lits.iter().copied().chain(switch));
@@ -154,7 +155,7 @@ fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cn
     Ok(Cnf::from_clauses(cnf.variables(), kept.map(|(_, clause)| clause.clone())))
 }
 
-/// The literal beyond the formula's variables that turns a clause of the batch on.
+/// The literal, beyond the formula's variables, that enables a clause of the batch.
 fn switch(cnf: &Cnf, place: usize) -> Lit {
     Var::new(cnf.variables() + place).positive()
 }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     proptest! {
-        /// What wide formulas go through, on formulas small enough for a truth table.
+        /// The steps for wide formulas, on formulas small enough for a truth table.
         #[test]
         fn sat_alone_makes_prime_and_irredundant(cnf in formulas(6, 60, 1)) {
             let mut reduced = cnf.clone();

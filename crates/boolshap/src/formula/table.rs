@@ -1,9 +1,10 @@
-//! Which assignments falsify a formula of few variables, as a table of bits.
+//! The assignments that falsify a formula of few variables, as a table of bits.
 //!
-//! The mentioned variables are numbered 0 to n-1; bit a of the table stands for the assignment that gives variable i the
-//! value of bit i of a. The assignments that falsify a clause form a cube: its positive variables 0, its negated ones 1,
-//! the others free. A cube is walked word by word: the low six variables become one mask inside a word, the free ones of
-//! the others are enumerated. So a test of a cube with k free variables costs about 2^(k-6) word operations.
+//! The mentioned variables are numbered 0 to n-1; bit a of the table is the assignment in which variable i has the
+//! value of bit i of a. The assignments that falsify a clause form a cube: its positive variables are 0, its negated
+//! ones 1, the others free. A cube is visited word by word: the low six variables become one mask inside a word, and
+//! the free ones of the others are enumerated. So testing a cube with k free variables costs about 2^(k-6) word
+//! operations.
 
 use super::clause::Clause;
 use super::cnf::Cnf;
@@ -28,7 +29,7 @@ impl TableClause {
         TableClause { positive: self.positive & !bit, negative: self.negative & !bit }
     }
 
-    /// The clause with the sign of one variable turned.
+    /// The clause with the sign of one variable flipped.
     fn turned(self, bit: u32) -> Self {
         TableClause { positive: self.positive ^ bit, negative: self.negative ^ bit }
     }
@@ -120,7 +121,7 @@ impl Table {
         self.words[assignment / 64] >> (assignment % 64) & 1 == 1
     }
 
-    /// The words of a clause's cube, and the mask of the cube that is the same in each.
+    /// The words of a clause's cube, and the mask of the cube, which is the same in each word.
     fn cube(&self, clause: TableClause) -> (impl Iterator<Item = usize> + use<>, u64) {
         let mut mask = if self.variables >= 6 { u64::MAX } else { (1 << (1 << self.variables)) - 1 };
         for (place, ones) in LOW_VARIABLES.iter().enumerate() {
@@ -154,20 +155,20 @@ impl Table {
         words.for_each(|word| self.words[word] |= mask);
     }
 
-    /// Takes the assignments out that falsify the clause.
+    /// Removes the assignments that falsify the clause.
     pub(super) fn remove(&mut self, clause: TableClause) {
         let (words, mask) = self.cube(clause);
         words.for_each(|word| self.words[word] &= !mask);
     }
 
-    /// How many assignments of the set falsify the clause.
+    /// How many assignments in the set falsify the clause.
     pub(super) fn count(&self, clause: TableClause) -> u32 {
         let (words, mask) = self.cube(clause);
         words.map(|word| (self.words[word] & mask).count_ones()).sum()
     }
 
-    /// Whether every assignment that falsifies the clause is in the set: of a formula's table, whether the formula
-    /// implies the clause.
+    /// Whether every assignment that falsifies the clause is in the set. For the table of a formula: whether the
+    /// formula implies the clause.
     pub(super) fn includes(&self, clause: TableClause) -> bool {
         let (mut words, mask) = self.cube(clause);
         words.all(|word| self.words[word] & mask == mask)
@@ -177,7 +178,7 @@ impl Table {
     pub(super) fn shorten(&self, mut clause: TableClause, start: usize) -> TableClause {
         for step in 0..self.variables {
             let bit = 1 << ((start + step) % self.variables);
-            // The half of the larger cube that the clause already has is known to be in the set.
+            // The half of the larger cube that is the clause's own is known to be in the set.
             if clause.mask() & bit != 0 && self.includes(clause.turned(bit)) {
                 clause = clause.without(bit);
             }

@@ -1,11 +1,11 @@
 //! An upper bound on the tree-width of a formula's primal graph.
 //!
-//! The primal graph joins two variables that share a clause. Eliminating a variable joins its neighbours with each other
-//! and takes it out; the largest number of neighbours met along an elimination order bounds the tree-width from above.
-//! Min-fill always eliminates the variable that adds the fewest edges, the smallest index first among equals. That number
-//! is kept for every vertex and corrected edge by edge: a new edge completes one pair for each common neighbour of its
-//! ends, and opens pairs at the ends themselves; cost O(smaller degree) an edge. Once no more variables are left than the
-//! bound already allows, nothing can raise it.
+//! The primal graph joins two variables that share a clause. Eliminating a variable joins its neighbours with each
+//! other and removes it; the largest number of neighbours along an elimination order is an upper bound on the
+//! tree-width. Min-fill always eliminates the variable that adds the fewest edges, the smallest index among equals.
+//! That number is kept for every vertex and updated edge by edge: a new edge completes one pair for each common
+//! neighbour of its ends, and opens pairs at the ends themselves, at a cost of O(smaller degree) per edge. Once the
+//! number of remaining variables is no larger than the bound, nothing can raise it.
 //!
 //! H. L. Bodlaender, A. M. C. A. Koster, Treewidth computations I: Upper bounds, Information and Computation, 2010.
 
@@ -54,9 +54,9 @@ pub fn tree_width_bound(cnf: &Cnf, watch: &Watch<'_>) -> Result<usize, FormulaEr
 
 struct Graph {
     neighbours: Vec<BTreeSet<usize>>,
-    /// For each vertex, how many pairs of its neighbours are not joined.
+    /// For each vertex, the number of pairs of its neighbours that are not joined.
     fill: Vec<usize>,
-    /// Vertices whose number changed, with repetitions.
+    /// Vertices whose number has changed, with repetitions.
     changed: Vec<usize>,
 }
 
@@ -94,12 +94,12 @@ impl Graph {
         self.neighbours[second].insert(first);
     }
 
-    /// Joins the neighbours, takes the vertex out, and returns how many neighbours it had.
+    /// Joins the neighbours, removes the vertex, and returns how many neighbours it had.
     fn eliminate(&mut self, vertex: usize, watch: &Watch<'_>) -> Result<usize, Stopped> {
         let around: Vec<usize> = self.neighbours[vertex].iter().copied().collect();
         self.join(&around, watch)?;
         for &neighbour in &around {
-            // The neighbours form a clique by now: what is not adjacent to the vertex lies outside it.
+            // The neighbours now form a clique: vertices not adjacent to the eliminated one lie outside it.
             self.fill[neighbour] -= self.neighbours[neighbour].len() - around.len();
             self.neighbours[neighbour].remove(&vertex);
         }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(bound(&Cnf::from_clauses(0, [clique])), 12);
     }
 
-    /// The plain rule on a plain matrix: count, eliminate the least, until nothing is left.
+    /// The same rule on a plain matrix: count, eliminate the least, until nothing is left.
     fn plain_min_fill(cnf: &Cnf, n: usize) -> usize {
         let mut adjacent = vec![vec![false; n]; n];
         let vars = |clause: &Clause| clause.lits().map(|lit| lit.var().index()).collect::<Vec<_>>();
@@ -166,7 +166,7 @@ mod tests {
         bound
     }
 
-    /// The tree-width itself, by trying every elimination order (dynamic programming over sets of eliminated vertices).
+    /// The exact tree-width, by trying every elimination order (dynamic programming over sets of eliminated vertices).
     fn exact(cnf: &Cnf, n: usize) -> usize {
         let mut adjacent = vec![0u32; n];
         for clause in cnf.clauses() {
@@ -178,7 +178,7 @@ mod tests {
             best[gone] = (0..n)
                 .filter(|v| gone >> v & 1 == 1)
                 .map(|v| {
-                    // Who is reachable from v through vertices eliminated before it.
+                    // Vertices reachable from v through vertices eliminated before it.
                     let through = gone as u32 & !(1 << v);
                     let mut reached = adjacent[v];
                     for _ in 0..n {
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_the_plain_rule_says(cnf in formulas(16, 24, 1)) {
+        fn agrees_with_the_plain_rule(cnf in formulas(16, 24, 1)) {
             prop_assert_eq!(bound(&cnf), plain_min_fill(&cnf, 16));
         }
     }

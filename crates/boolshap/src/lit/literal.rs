@@ -8,13 +8,13 @@ use std::ops::Not;
 pub struct Var(u32);
 
 impl Var {
-    /// The largest index a variable may have: its two literals must fit 32 bits, and DIMACS numbers 31.
+    /// The largest index of a variable: both its literals must fit in 32 bits, and its DIMACS number in 31.
     pub const MAX_INDEX: usize = (i32::MAX - 1) as usize;
 
     /// The variable of this index, counted from 0.
     ///
     /// # Panics
-    /// If the index is above [`Var::MAX_INDEX`]; readers of files check before they come here.
+    /// If the index is above [`Var::MAX_INDEX`]; file readers check this first.
     pub fn new(index: usize) -> Self {
         assert!(index <= Self::MAX_INDEX, "variable index {index} out of range");
         Var(index as u32)
@@ -25,7 +25,7 @@ impl Var {
         self.0 as usize
     }
 
-    /// The number this variable has in DIMACS, NNF and SDD files: its index plus one.
+    /// The number of this variable in DIMACS, NNF and SDD files: its index plus one.
     pub fn to_dimacs(self) -> i32 {
         self.0 as i32 + 1
     }
@@ -59,7 +59,7 @@ impl Var {
 pub struct Lit(u32);
 
 impl Lit {
-    /// The literal of a DIMACS number; `None` for 0 and for numbers no variable has.
+    /// The literal with this DIMACS number; `None` for 0 and for numbers out of range.
     pub fn from_dimacs(number: i32) -> Option<Self> {
         let magnitude = number.checked_abs()?;
         (magnitude > 0).then(|| Var((magnitude - 1) as u32).literal(number > 0))
@@ -71,7 +71,7 @@ impl Lit {
         if self.is_negative() { -number } else { number }
     }
 
-    /// The variable it speaks of.
+    /// The literal's variable.
     pub fn var(self) -> Var {
         Var(self.0 >> 1)
     }
@@ -86,12 +86,12 @@ impl Lit {
         value != self.is_negative()
     }
 
-    /// `2 * index + negated`, for tables with one slot a literal.
+    /// `2 * index + negated`, for tables with one slot per literal.
     pub fn code(self) -> usize {
         self.0 as usize
     }
 
-    /// The literal of a [`Lit::code`].
+    /// The literal with this [`Lit::code`].
     pub fn from_code(code: usize) -> Self {
         Var::new(code >> 1).literal(code & 1 == 0)
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dimacs_numbers_go_there_and_back() {
+    fn dimacs_numbers_round_trip() {
         for number in [1, -1, 2, -2, 77, -77, i32::MAX, -i32::MAX] {
             let lit = Lit::from_dimacs(number).unwrap();
             assert_eq!(lit.to_dimacs(), number);

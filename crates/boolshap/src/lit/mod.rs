@@ -1,4 +1,4 @@
-//! The words that every stage speaks: variables, literals, words of assignments, and the watch over a long computation.
+//! Types that every stage uses: variables, literals, words of 64 assignments, and limits on long computations.
 
 mod literal;
 mod remedy;

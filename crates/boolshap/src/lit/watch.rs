@@ -1,10 +1,10 @@
-//! The watch over a long computation: how long it may take, whether someone wants it stopped, and whom to tell how far
-//! it has got. The library never prints; a front end that wants a progress bar hands in a callback.
+//! Time limit, stop request and progress reports of a long computation. The library never prints; a front end that
+//! wants a progress bar passes a callback.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Limits and reporting that every long computation takes and consults now and then.
+/// Limits and progress reporting. Every long computation takes one and checks it regularly.
 ///
 /// ```
 /// use boolshap::lit::{Stopped, Watch};
@@ -21,7 +21,7 @@ pub struct Watch<'a> {
     progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
-/// Why a computation was stopped before it was done.
+/// Why a computation was stopped before it finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The time limit has passed.
@@ -30,16 +30,16 @@ pub enum Stopped {
         /// The limit that was set.
         limit: Duration,
     },
-    /// The program holds as much memory as it may.
+    /// The memory limit is reached.
     #[error("the memory limit is reached")]
     OutOfMemory,
-    /// Someone asked for it, by Ctrl-C for instance.
+    /// A stop was requested, for example by Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl<'a> Watch<'a> {
-    /// No limit, nobody to tell.
+    /// No limits and no progress reports.
     pub fn unlimited() -> Self {
         Self::default()
     }
@@ -54,23 +54,23 @@ impl<'a> Watch<'a> {
         Self { stop: Some(flag), ..self }
     }
 
-    /// Stop soon after the flag becomes true, which tells that memory runs out. It is for whoever started the program to
-    /// look at its memory: the library does not know how much it may take.
+    /// Stop soon after the flag becomes true because memory is running out. The caller watches the memory: the library
+    /// does not know how much it may use.
     pub fn memory_flag(self, flag: &'a AtomicBool) -> Self {
         Self { memory: Some(flag), ..self }
     }
 
-    /// Report progress as (done, of how many); a total of 0 means that it is not known.
+    /// Report progress as (done, total); a total of 0 means unknown.
     pub fn progress(self, report: &'a (dyn Fn(u64, u64) + Sync)) -> Self {
         Self { progress: Some(report), ..self }
     }
 
-    /// The same limits with nobody to tell: for a part of the work that does not know the whole.
+    /// The same limits without progress reports, for one part of a larger computation.
     pub fn silent(self) -> Self {
         Self { progress: None, ..self }
     }
 
-    /// Fails if the computation has to stop now.
+    /// Returns an error if the computation has to stop now.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.stop.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Stopped::Interrupted);
@@ -84,7 +84,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells how far the work has got, then [checks](Watch::check).
+    /// Reports progress, then [checks](Watch::check) the limits.
     pub fn step(&self, done: u64, total: u64) -> Result<(), Stopped> {
         if let Some(report) = self.progress {
             report(done, total);
@@ -99,7 +99,7 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn the_flag_stops_and_progress_is_told() {
+    fn the_flag_stops_and_progress_is_reported() {
         let flag = AtomicBool::new(false);
         let seen = Mutex::new(Vec::new());
         let report = |done, total| seen.lock().unwrap().push((done, total));

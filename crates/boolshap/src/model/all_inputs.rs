@@ -1,27 +1,27 @@
 //! A label on all inputs: the truth table, 512 assignments at a time.
 //!
-//! The last nine variables of an order vary inside a block, the others are fixed in it. A first-layer gate then depends
-//! on one number, what it still needs after the fixed variables, and its slice is looked up in a table of masks: eleven
-//! of them for weights +-1, at most 513 for any weights. Eight more variables form a group of 256 blocks whose partial
-//! sums are tabulated, so that a block costs one subtraction a gate to find its masks, done for all blocks of a group
-//! at once. Deeper layers are a [`SliceProgram`]. Cost: about six word operations for a weight of the second layer and
-//! 64 assignments; the first layer, however wide its inputs, costs two.
+//! The last nine variables of an order vary inside a block; the others are fixed in it. A first-layer gate then depends
+//! on one number, the weight it still needs after the fixed variables, and its slice is looked up in a table of masks:
+//! at most eleven for weights +-1, at most 513 for any weights. Eight more variables form a group of 256 blocks, whose
+//! partial sums are tabulated, so that finding a gate's mask takes one subtraction per block, done for all blocks of a
+//! group at once. Later layers are a [`SliceProgram`]. Cost: about six word operations per weight of the second layer
+//! and 64 assignments; the first layer costs two per gate, however many inputs it has.
 //!
-//! The loops are plain and compiled several times; [`pulp`] picks the widest vectors that the machine has.
+//! The loops are plain code, compiled several times; [`pulp`] picks the widest vectors of the machine.
 
 use super::slice_program::{Slice, SliceProgram, WORDS};
 use super::{Gate, Label};
 use crate::lit::{LOW_VARIABLES, Stopped, Var, Watch};
 use rayon::prelude::*;
 
-/// The variables that vary inside a block.
+/// The number of variables that vary inside a block.
 const BLOCK_VARIABLES: usize = LOW_VARIABLES.len() + WORDS.ilog2() as usize;
-/// At most so many more vary inside a group of blocks.
+/// The most further variables that vary inside a group of blocks.
 const GROUP_VARIABLES: usize = 8;
-/// Needs up to this have their rank in a table; larger ones are searched.
+/// Needs up to this have their rank in a table; for larger ones it is searched.
 const MAX_RANKED: u128 = 1 << 16;
 
-/// A label made ready to be evaluated on all inputs in a given order of the variables.
+/// A label prepared for evaluation on all inputs in a given order of the variables.
 ///
 /// ```
 /// use boolshap::lit::{Var, Watch};
@@ -35,7 +35,7 @@ const MAX_RANKED: u128 = 1 << 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct AllInputs {
-    /// Variables in all, in a block, and in a group of blocks on top of a block's.
+    /// The number of variables: in all, in a block, and in a group beyond those of a block.
     variables: [usize; 3],
     gates: Vec<FirstGate>,
     program: Option<SliceProgram>,
@@ -46,21 +46,21 @@ pub struct AllInputs {
 #[derive(Clone, Debug)]
 struct FirstGate {
     need: i128,
-    /// What the variables above the groups give when 0 and when 1, root variable last.
+    /// What each variable above the groups contributes when 0 and when 1, root variable last.
     high: Vec<[i128; 2]>,
-    /// What the variables of a group give, for each block of it.
+    /// What the variables of a group contribute, for each block of the group.
     group: Vec<i128>,
     /// The same, if the numbers are small.
     small_group: Option<Vec<i32>>,
     ranks: Ranks,
-    /// The slices in the order of their needs: all ones first, all zeros last.
+    /// The slices by rank of the need: all ones first, all zeros last.
     masks: Vec<Slice>,
 }
 
-/// From what a gate still needs to the mask that tells where a block gives it.
+/// Maps the weight a gate still needs to the index of its mask.
 #[derive(Clone, Debug)]
 enum Ranks {
-    /// The rank of a need is the need itself, up to a largest one.
+    /// The rank equals the need, up to a maximum.
     Itself(i32),
     Table(Vec<u16>),
     /// The sums that a block's variables can reach, ascending.
@@ -73,7 +73,7 @@ impl AllInputs {
         Self::below(label, order, order.len())
     }
 
-    /// The same where only the last `variables` of the order vary and [`AllInputs::block`] says what is still needed.
+    /// The same if only the last `variables` of the order vary, and [`AllInputs::block`] is given what is still needed.
     pub fn below(label: &Label, order: &[Var], variables: usize) -> Self {
         assert_eq!(order.len(), label.inputs(), "an order of all inputs");
         let block = variables.min(BLOCK_VARIABLES);
@@ -92,18 +92,18 @@ impl AllInputs {
         AllInputs { variables: sizes, gates, program, constant: constant.unwrap_or(false) }
     }
 
-    /// How many words the whole table takes.
+    /// The number of words in the whole table.
     pub fn words(&self) -> usize {
         1 << self.variables[0].saturating_sub(LOW_VARIABLES.len())
     }
 
-    /// The words of one group of blocks, the unit of [`AllInputs::fill`].
+    /// The number of words in a group of blocks, the unit of [`AllInputs::fill`].
     pub fn group_words(&self) -> usize {
         self.words().min(WORDS << self.variables[2])
     }
 
-    /// The whole table: bit `i` of the words is the label of assignment `i`. Groups are shared among threads. With
-    /// fewer than 6 variables the bits above the table are 0.
+    /// The whole table: bit `i` of the words is the label of assignment `i`. Threads share the groups. With fewer than
+    /// 6 variables the bits above the table are 0.
     pub fn table(&self, watch: &Watch<'_>) -> Result<Vec<u64>, Stopped> {
         let mut words = vec![0; self.words()];
         let group_words = self.group_words();
@@ -118,7 +118,7 @@ impl AllInputs {
         Ok(words)
     }
 
-    /// The words of one group.
+    /// Fills the words of one group.
     pub fn fill(&self, group: usize, words: &mut [u64]) {
         let Some(program) = &self.program else {
             words.fill(if self.constant { !0 } else { 0 });
@@ -128,8 +128,8 @@ impl AllInputs {
         pulp::Arch::new().dispatch(Group { gates: &self.gates, program, group, blocks, words });
     }
 
-    /// The words of the one block in which the first-layer gates still need this much, for tables of up to
-    /// 9 variables that [`AllInputs::below`] made.
+    /// Fills the words of the single block in which the first-layer gates still need this much, for tables of up to 9
+    /// variables from [`AllInputs::below`].
     pub fn block(&self, needs: &[i64], scratch: &mut BlockScratch, words: &mut [u64]) {
         let Some(program) = &self.program else {
             words.fill(if self.constant { !0 } else { 0 });
@@ -145,14 +145,14 @@ impl AllInputs {
     }
 }
 
-/// Memory that [`AllInputs::block`] works in.
+/// Working memory of [`AllInputs::block`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockScratch {
     ranks: Vec<u16>,
     slots: Vec<Slice>,
 }
 
-/// The loop over the blocks of a group, to be compiled for several kinds of vectors.
+/// The loop over the blocks of a group, compiled for several vector widths.
 struct Group<'a> {
     gates: &'a [FirstGate],
     program: &'a SliceProgram,
@@ -166,7 +166,7 @@ impl pulp::NullaryFnOnce for Group<'_> {
 
     #[inline(always)]
     fn call(self) {
-        // For each gate the rank of its need in each block.
+        // For each gate, the rank of its need in each block.
         let mut ranks = vec![0u16; self.gates.len() * self.blocks];
         for (gate, ranks) in self.gates.iter().zip(ranks.chunks_exact_mut(self.blocks)) {
             let given: i128 = gate.high.iter().enumerate().map(|(bit, given)| given[self.group >> bit & 1]).sum();
@@ -238,7 +238,7 @@ impl FirstGate {
         } else {
             Ranks::Search(reached.clone())
         };
-        // First where each sum is reached, then where at least it is. Fewer variables than a block's repeat themselves.
+        // First where each sum is reached, then where it is at least reached. Fewer variables than a block's repeat.
         let mut masks = vec![[0u64; WORDS]; reached.len() + 1];
         for (entry, &sum) in inside.iter().cycle().take(64 * WORDS).enumerate() {
             let rank = match &ranks {
@@ -271,7 +271,7 @@ impl FirstGate {
         }
     }
 
-    /// The ranks in all blocks of a group, of which this much is needed.
+    /// The ranks in all blocks of a group, in which this much is needed.
     #[inline(always)]
     fn rank_all(&self, need: i128, ranks: &mut [u16]) {
         match (&self.ranks, &self.small_group) {

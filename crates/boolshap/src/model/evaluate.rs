@@ -1,18 +1,18 @@
 //! Evaluation of a network on 64 entities at a time.
 //!
 //! The idea: bit `k` of a machine word belongs to entity `k`. A gate adds up the weights of its conveniently
-//! instantiated inputs in bit-sliced counters (plane `p` holds bit `p` of all 64 sums) with a ripple of full adders, and
-//! compares them with its `need` from the highest plane down. The cost is about (weights x planes) word operations a
-//! gate for 64 entities; scores that are compared for the largest work the same way, lifted by a constant so that no
-//! sum is negative.
+//! instantiated inputs in bit-sliced counters (plane `p` holds bit `p` of all 64 sums) with ripple-carry adders, and
+//! compares the sums with its `need` from the highest plane down. The cost is about (weights x planes) word operations
+//! per gate for 64 entities. The scores of an argmax are computed in the same way, with a constant added so that no sum
+//! is negative.
 
 use super::network::{Gate, Network, Output, Score};
 use crate::lit::LOW_VARIABLES;
 
-/// How many entities one word holds.
+/// The number of entities in a word.
 pub const LANES: usize = 64;
 
-/// A network made ready to be evaluated, with its scratch memory.
+/// A network prepared for evaluation, with its working memory.
 ///
 /// ```
 /// use boolshap::model::{Evaluator, Gate, Network, Output};
@@ -29,7 +29,7 @@ pub struct Evaluator<'a> {
     classes: Vec<u64>,
     planes: Vec<u64>,
     best: Vec<u64>,
-    /// What is added to every score so that none is negative.
+    /// A constant added to every score so that none is negative.
     lift: i128,
 }
 
@@ -51,10 +51,10 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// One word a class: bit `k` of word `c` tells whether entity `k` is of class `c`. Word `j` of the input holds
-    /// feature `j` of the 64 entities.
+    /// One word per class: bit `k` of word `c` is 1 if entity `k` is of class `c`. Word `j` of the input holds feature
+    /// `j` of the 64 entities.
     pub fn classes(&mut self, inputs: &[u64]) -> &[u64] {
-        assert_eq!(inputs.len(), self.network.inputs(), "one word a feature");
+        assert_eq!(inputs.len(), self.network.inputs(), "one word per feature");
         self.values.clear();
         self.values.extend_from_slice(inputs);
         for gates in self.network.hidden() {
@@ -75,7 +75,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Calls `visit` with the first assignment and the class words of every block of 64 assignments, in counting order:
-    /// bit `j` of the assignment's number is feature `j`. With fewer than 6 inputs the one block repeats itself.
+    /// bit `j` of the assignment's number is feature `j`. With fewer than 6 inputs the assignments repeat within the
+    /// single block.
     pub fn enumerate(&mut self, mut visit: impl FnMut(u64, &[u64])) {
         let inputs = self.network.inputs();
         let mut words = vec![0; inputs];
@@ -111,8 +112,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// How many of all `2^inputs` assignments fall into each class, by enumeration; `None` if that would take more than
-/// `max_steps` steps, of a nanosecond or two each: weights times blocks of 64 assignments.
+/// The number of assignments in each class, by enumeration of all `2^inputs`; `None` if that would take more than
+/// `max_steps` steps: weights times blocks of 64 assignments, one or two nanoseconds each.
 pub fn count_classes(network: &Network, max_steps: u64) -> Option<Vec<u64>> {
     let blocks = 1u64.checked_shl(network.inputs().saturating_sub(6).try_into().ok()?)?;
     let outputs = match network.output() {
@@ -133,7 +134,7 @@ pub fn count_classes(network: &Network, max_steps: u64) -> Option<Vec<u64>> {
     Some(counts)
 }
 
-/// The gate's value for the 64 entities whose input values are given, a word an input.
+/// The gate's value for 64 entities, given one word per input.
 pub(crate) fn gate_word(gate: &Gate, inputs: &[u64], planes: &mut Vec<u64>) -> u64 {
     planes.clear();
     planes.resize(bits(gate.total()), 0);
@@ -141,7 +142,7 @@ pub(crate) fn gate_word(gate: &Gate, inputs: &[u64], planes: &mut Vec<u64>) -> u
     if gate.need() > gate.total() { 0 } else { at_least(planes, gate.need()) }
 }
 
-/// Adds `|w| << shift` to the counters of the entities in which the input has the sign of `w`, for every weight.
+/// For every weight, adds `|w| << shift` to the counters of the entities in which the input has the sign of `w`.
 fn add_convenient(planes: &mut [u64], weights: &[i128], inputs: &[u64], shift: usize) {
     for (&weight, &input) in weights.iter().zip(inputs) {
         let convenient = if weight > 0 { input } else { !input };
@@ -165,7 +166,7 @@ fn add_convenient(planes: &mut [u64], weights: &[i128], inputs: &[u64], shift: u
     }
 }
 
-/// The entities whose counter is at least `bound`, which must fit the planes.
+/// The entities whose counter is at least `bound`, which must fit into the planes.
 fn at_least(planes: &[u64], bound: u128) -> u64 {
     let (mut above, mut equal) = (0, !0);
     for (p, &plane) in planes.iter().enumerate().rev() {

@@ -1,18 +1,18 @@
 //! From a layer's stored parameters to integer gates, exactly.
 //!
-//! A file stores real numbers: f32 and f64 are dyadic fractions, text is decimal. Both are rationals, and here they stay
-//! rationals. The weights of a gate are scaled to integers by their common denominator; its threshold is then the
-//! smallest whole weight `C` of conveniently instantiated inputs for which the stored condition holds, found by bisection
-//! with an exact predicate, since the condition is monotone in `C`.
+//! A file stores real numbers: f32 and f64 are dyadic fractions, text is decimal. Both are rationals, and are kept as
+//! rationals here. The weights of a gate are scaled to integers by their common denominator; its threshold is then the
+//! smallest integer weight `C` of conveniently instantiated inputs for which the stored condition holds, found by
+//! bisection with an exact predicate, since the condition is monotone in `C`.
 //!
-//! The condition with batch normalisation is `gamma (w.s + b - mean) / sqrt(variance + epsilon) + beta >= 0`. Multiplied
-//! by the root it reads `A + beta sqrt(V) >= 0` with `A` and `V` rational, whose sign needs no root: compare the signs of
-//! `A` and `beta` first, then `A^2` with `beta^2 V`. So a bias that falls on a tie is decided exactly, never by rounding.
-//! A negative gamma turns the comparison around, which flips every weight; gamma 0 makes the gate constant.
+//! The condition with batch normalisation is `gamma (w.s + b - mean) / sqrt(variance + epsilon) + beta >= 0`.
+//! Multiplied by the root it reads `A + beta sqrt(V) >= 0` with `A` and `V` rational, whose sign can be found without a
+//! root: compare the signs of `A` and `beta` first, then `A^2` with `beta^2 V`. So ties are decided exactly, never by
+//! rounding. A negative gamma reverses the comparison, which flips every weight; gamma 0 makes the gate constant.
 //!
-//! Scores of an argmax need no threshold but must keep their order: with integer weights the comparison of two scores
-//! looks at the biases' whole parts first and at the order of their fractional parts on a draw, so a bias becomes
-//! `floor * ranks + rank`, a small integer whatever its digits are.
+//! Scores of an argmax have no threshold but must keep their order: with integer weights the comparison of two scores
+//! depends on the integer parts of the biases first and on the order of their fractional parts if these are equal, so a
+//! bias becomes `floor * ranks + rank`, a small integer however many digits it has.
 
 use super::network::{Gate, Network, Output, Score};
 use super::{ModelError, Problem};
@@ -20,23 +20,23 @@ use dashu::base::{Gcd, Signed, UnsignedAbs};
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-/// A dense layer as a file stores it: exact numbers, not yet gates.
+/// A dense layer as stored in a file: exact numbers, not yet gates.
 #[derive(Debug, Clone)]
 pub struct DenseLayer {
-    /// What the file calls it, for messages.
+    /// Its name in the file, for messages.
     pub name: String,
     /// One row of weights for each output.
     pub weights: Vec<Vec<RBig>>,
-    /// One for each output.
+    /// One value for each output.
     pub bias: Vec<RBig>,
     /// Batch normalisation of the outputs, if any.
     pub norm: Option<BatchNorm>,
 }
 
-/// The parameters of batch normalisation, one of each for an output.
+/// The parameters of batch normalisation, one of each per output.
 #[derive(Debug, Clone)]
 pub struct BatchNorm {
-    /// What the file calls it, for messages.
+    /// Its name in the file, for messages.
     pub name: String,
     /// Scale.
     pub gamma: Vec<RBig>,
@@ -46,11 +46,12 @@ pub struct BatchNorm {
     pub mean: Vec<RBig>,
     /// Moving variance.
     pub variance: Vec<RBig>,
-    /// What is added to the variance.
+    /// A constant added to the variance.
     pub epsilon: RBig,
 }
 
-/// Folds a stack of dense layers into a network: signs between the layers, a step at a single output, else argmax.
+/// Folds a stack of dense layers into a network: signs between the layers, and a step for a single output or else an
+/// argmax.
 pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
     let Some((last, before)) = layers.split_last() else {
         return Err(ModelError::Empty { layer: "the network".into() });
@@ -110,7 +111,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
             return Err(wrong(Problem::Variance { neuron: neuron + 1 }));
         }
         let centre = bias - &norm.mean[neuron];
-        // A negative gamma asks for small sums: flip the weights, and the sum's sign with them.
+        // A negative gamma asks for small sums: flip the weights, and with them the sign of the sum.
         let flip = gamma.is_negative();
         if flip {
             weights.iter_mut().for_each(|w| *w = -*w);
@@ -123,7 +124,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     let total: IBig = weights.iter().map(|w| IBig::from(w.unsigned_abs())).sum();
     let never: i128 = (&total + 1u8).try_into().map_err(|_| too_wide())?;
     let sum_at = |convenient: i128| RBig::from(2 * IBig::from(convenient) - &total) * &unit;
-    // Invariant: every weight below `low` fails, and `high` holds or is the impossible total + 1.
+    // Invariant: every weight below `low` fails, and `high` holds or is total + 1, which is unreachable.
     let (mut low, mut high) = (0, never);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -165,7 +166,7 @@ fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
         .ok_or_else(too_wide)
 }
 
-/// The weights as whole multiples of their largest common unit; `None` if they do not fit 128 bits.
+/// The weights as integer multiples of their largest common unit; `None` if they do not fit into 128 bits.
 fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Option<(RBig, Vec<i128>)> {
     let mut denominator = UBig::ONE;
     for weight in weights.clone() {
@@ -177,7 +178,7 @@ fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Option<(RBig, V
     let nonzero = whole.iter().filter(|w| !w.is_zero());
     let factor = nonzero.fold(None, |g: Option<UBig>, w| Some(g.map_or_else(|| w.unsigned_abs(), |g| g.gcd(w))));
     let factor = factor.unwrap_or(UBig::ONE);
-    // The smallest i128 has no negative, and a later step may flip signs.
+    // The smallest i128 cannot be negated, and a later step may flip signs.
     let fits = |w: i128| (w != i128::MIN).then_some(w);
     let integers = whole
         .iter()
@@ -234,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_fires_and_a_hair_below_does_not() {
-        // x1 + x2 + b >= 0 with b = -2 needs both; the last bit of the f64 below -2 makes it impossible.
+    fn a_tie_fires_and_just_below_it_does_not() {
+        // x1 + x2 + b >= 0 with b = -2 needs both inputs; with the next f64 below -2 it is impossible.
         assert_eq!(step(&dense(&["1 1"], "-2")).need(), 2);
         let mut layer = dense(&["1 1"], "0");
         layer.bias = vec![RBig::try_from(-2.0f64 - f64::EPSILON * 2.0).unwrap()];
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn real_weights_become_the_integers_they_are_multiples_of() {
+    fn real_weights_are_scaled_to_integers() {
         let gate = step(&dense(&["0.5 -0.25 0.75"], "-0.1"));
         assert_eq!(gate.weights(), [2, -1, 3]);
         // (2 s1 - s2 + 3 s3) / 4 >= 0.1 means a sum of at least 0.4, so 2 C - 6 >= 0.4 and C >= 4.
@@ -252,14 +253,14 @@ mod tests {
 
     #[test]
     fn batch_normalisation_on_an_exact_tie() {
-        // (s - 0) / sqrt(4) * 1 - 0.5 >= 0 exactly when s >= 1: the tie counts as fired.
+        // (s - 0) / sqrt(4) * 1 - 0.5 >= 0 exactly if s >= 1: a tie fires.
         assert_eq!(step(&normalised("1 1 1", "1", "-0.5", "0", "4")).need(), 2);
         // An irrational root: s >= sqrt(2) is s >= 3.
         assert_eq!(step(&normalised("1 1 1", "1", "-1", "0", "2")).need(), 3);
         // gamma < 0: -s - sqrt(2) >= 0 is s <= -3, with flipped weights again C >= 3.
         let flipped = step(&normalised("1 1 1", "-1", "-1", "0", "2"));
         assert_eq!((flipped.weights(), flipped.need()), ([-1, -1, -1].as_slice(), 3));
-        // gamma 0: the sign of beta alone.
+        // gamma 0: only the sign of beta counts.
         assert_eq!(step(&normalised("1 1 1", "0", "0", "5", "2")).need(), 0);
         assert_eq!(step(&normalised("1 1 1", "0", "-0.1", "5", "2")).need(), 4);
         let error = fold_gate(&normalised("1", "1", "1", "1", "0"), 0).unwrap_err();

@@ -1,8 +1,8 @@
 //! Networks as folders of CSV files: `blk1/`, `blk2/`, ..., `out_blk/`, each with `lin_weight.csv` (one row for each
 //! output neuron), `lin_bias.csv` and, for the blocks before the last, `bn_weight`, `bn_bias`, `bn_mean`, `bn_var`.
 //!
-//! Their batch normalisation divides by the root of `bn_var` itself: the epsilon is 0 unless the caller gives one.
-//! Numbers are decimals and taken as they are written.
+//! Batch normalisation here divides by the root of `bn_var` itself: the epsilon is 0 by default. Numbers are decimals,
+//! read exactly.
 
 use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer};
@@ -45,7 +45,7 @@ pub(crate) fn read(folder: &Path, options: &ImportOptions) -> Result<Stack, Mode
 }
 
 fn read_norm(block: &Path, name: &str, options: &ImportOptions) -> Result<BatchNorm, ModelError> {
-    // One of the files means all of them: a missing one is an error, not a layer without normalisation.
+    // If one of the files exists, all must: a missing one is an error, not a layer without normalisation.
     let [gamma, beta, mean, variance] = NORM_FILES.map(|file| read_vector(&block.join(file)));
     Ok(BatchNorm {
         name: name.into(),
@@ -57,7 +57,7 @@ fn read_norm(block: &Path, name: &str, options: &ImportOptions) -> Result<BatchN
     })
 }
 
-/// All numbers of a file as one vector, written as a row or as a column.
+/// All numbers of a file as one vector, written as a row or a column.
 fn read_vector(path: &Path) -> Result<Vec<RBig>, ModelError> {
     let rows = read_matrix(path)?;
     if rows.len() > 1 && rows.iter().any(|row| row.len() > 1) {

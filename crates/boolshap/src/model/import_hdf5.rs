@@ -1,9 +1,9 @@
 //! Keras and Larq weights in HDF5, as Keras 2 and tf-keras write them (`save_weights`, or `save` of a whole model).
 //!
-//! The group that holds the weights lists its layers in the attribute `layer_names`, each layer its datasets in
-//! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and perhaps a `bias`; batch normalisation has
-//! `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A whole model also says each layer's epsilon
-//! in `model_config`; a weights file does not, and then the caller must.
+//! The group with the weights lists its layers in the attribute `layer_names`, and each layer its datasets in
+//! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and optionally a `bias`; batch normalisation
+//! has `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A saved model also has each layer's
+//! epsilon in `model_config`; for a weights file the caller must supply it.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
@@ -13,11 +13,12 @@ use hdf5_pure::{AttrValue, File, Group};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// How many numbers a byte of a file can stand for: compressed signs take a bit each, and some are all the same.
+/// The most numbers per byte of a file: compressed signs take a bit each, and equal ones compress further.
 const NUMBERS_A_BYTE: u64 = 64;
-/// A chunk of up to this many numbers is read, whatever the size of the file: it may be larger than its dataset.
+/// A chunk of up to this many numbers is accepted for any file size: it may be larger than its dataset.
 const CHUNK_NUMBERS: u64 = 1 << 24;
-/// The widest number: what is wider is a text, a record or a lie, and would be read in full before it is refused.
+/// The most bytes of a number. Larger elements are texts, records or damage, and would be read in full before they are
+/// rejected.
 const WIDEST_NUMBER: u64 = 8;
 
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
@@ -32,7 +33,7 @@ struct Reader<'a> {
     length: u64,
 }
 
-/// A layer's datasets by the last part of their name: `kernel`, `bias`, `gamma`, ...
+/// A layer's datasets by the last part of their names: `kernel`, `bias`, `gamma`, ...
 struct Layer {
     name: String,
     path: String,
@@ -80,7 +81,7 @@ impl Reader<'_> {
         Ok(stack)
     }
 
-    /// The layers below a name: none if it has no weights, several if it is a model inside the model.
+    /// The layers below a name: empty if it has no weights, several if it is a nested model.
     fn layers(&self, group: &Group, name: &str) -> Result<Vec<Layer>, ModelError> {
         let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
         let attributes = self.attributes(&folder, name)?;
@@ -115,22 +116,23 @@ impl Reader<'_> {
         Ok(layers)
     }
 
-    /// Refuses what no file of this length can hold: memory would be taken for all of it before a number is read.
+    /// Rejects shapes that no file of this length can hold, because memory for all of it would be allocated before
+    /// reading.
     fn check_layout(&self, shape: &[u64], chunk: Option<&[u64]>, width: u64) -> Result<(), String> {
         let most = self.length.saturating_mul(NUMBERS_A_BYTE);
         if count(shape).is_none_or(|numbers| numbers > most) {
-            return Err(format!("no file of this size holds the shape {shape:?}"));
+            return Err(format!("a file of this size cannot hold the shape {shape:?}"));
         }
         if let Some(chunk) = chunk {
             let chunks: Vec<u64> = shape.iter().zip(chunk).map(|(side, part)| side.div_ceil(*part.max(&1))).collect();
             let too_large = count(chunk).is_none_or(|numbers| numbers > most.max(CHUNK_NUMBERS));
-            // Each takes a byte or more.
+            // Each chunk takes at least a byte.
             if too_large || count(&chunks).is_none_or(|chunks| chunks > self.length) {
-                return Err(format!("no file of this size holds the shape {shape:?} in chunks of {chunk:?}"));
+                return Err(format!("a file of this size cannot hold the shape {shape:?} in chunks of {chunk:?}"));
             }
         }
         if width > WIDEST_NUMBER {
-            return Err(format!("its elements of {width} bytes are no numbers"));
+            return Err(format!("its elements of {width} bytes are not numbers"));
         }
         Ok(())
     }
@@ -181,14 +183,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Refuses a file that ends before the end that its superblock tells: the rest may hold what is read last or never.
+    /// Rejects a file shorter than its superblock says: the missing part may hold data that is read last, or never.
     fn check_length(&self) -> Result<(), ModelError> {
         let io = |source| ModelError::Io { path: self.path.into(), source };
         let mut head = Vec::new();
         let mut file = std::fs::File::open(self.path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 64), &mut head).map_err(io)?;
-        // The width of addresses and the place of the end address depend on the superblock's version.
+        // The width of addresses and the position of the end address depend on the superblock's version.
         let place = match (head.get(8), head.get(13), head.get(9)) {
             (Some(0), Some(8), _) => Some(24 + 16),
             (Some(1), Some(8), _) => Some(28 + 16),
@@ -203,7 +205,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Each layer's epsilon, from the configuration that a whole saved model carries.
+    /// Each layer's epsilon, from the configuration in a saved model.
     fn epsilons(&self, config: &AttrValue) -> Result<HashMap<String, RBig>, ModelError> {
         let text = config.as_str().ok_or_else(|| self.wrong("model_config is not a text".into()))?;
         let config: serde_json::Value =
@@ -225,7 +227,7 @@ impl Reader<'_> {
         group.attrs().map_err(|e| self.wrong(format!("attributes of {name}: {e}")))
     }
 
-    /// A list of names; Keras writes an empty list as an empty array of floats, and cuts a very long one into
+    /// A list of names. Keras writes an empty list as an empty array of floats, and splits a very long one into
     /// `layer_names0`, `layer_names1`, ...
     fn names(&self, attributes: &HashMap<String, AttrValue>, key: &str, of: &str) -> Result<Vec<String>, ModelError> {
         let list = |value: &AttrValue| match value {
@@ -242,7 +244,7 @@ impl Reader<'_> {
             let Some(value) = attributes.get(&format!("{key}{part}")) else { break };
             names.extend(list(value).ok_or_else(not_names)?);
         }
-        // An empty list is written as an empty array; no attribute at all is a damaged file.
+        // An empty list is written as an empty array; without any attribute the file is damaged.
         if !attributes.contains_key(&format!("{key}0")) {
             return Err(self.wrong(format!("{of} has no attribute {key}")));
         }
@@ -254,7 +256,7 @@ impl Reader<'_> {
     }
 }
 
-/// How many numbers a shape has, if that is a number itself.
+/// The number of elements of a shape; `None` on overflow.
 fn count(shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(1u64, |product, &side| product.checked_mul(side))
 }

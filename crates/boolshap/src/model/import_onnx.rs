@@ -1,15 +1,16 @@
-//! Binarised networks in ONNX, as other tools export them: a chain of operators from the one input to the one output.
+//! Binarised networks in ONNX, as other tools export them: a chain of operators from the only input to the only output.
 //!
-//! The input is a row of -1 and +1. A block is a matrix (`MatMul`, or `Gemm` with alpha = beta = 1), perhaps an `Add` of
-//! a constant, perhaps `BatchNormalization`, and then `Sign` or QONNX' `BipolarQuant`; the last block may end before its
-//! sign, and its scores may go through `Softmax`, `LogSoftmax` or `Sigmoid`, which keep their order, and `ArgMax`.
-//! `Identity`, `Dropout`, `Flatten`, `Reshape` and `Cast` are passed over where they leave every row as it is. Constants
-//! are initializers or `Constant` nodes, perhaps through `Sign`, `BipolarQuant`, `Transpose`, `Identity` or `Cast`. Any
-//! other operator, a branch, and two matrices without a sign between them are refused with the node's name.
+//! The input is a row of -1 and +1. A block is a matrix (`MatMul`, or `Gemm` with alpha = beta = 1), optionally an
+//! `Add` of a constant, optionally `BatchNormalization`, and then `Sign` or QONNX's `BipolarQuant`; the last block may
+//! end before its sign, and its scores may go through `Softmax`, `LogSoftmax` or `Sigmoid`, which keep their order, and
+//! `ArgMax`. `Identity`, `Dropout`, `Flatten`, `Reshape` and `Cast` are skipped if they leave every row unchanged.
+//! Constants are initializers or `Constant` nodes, optionally passed through `Sign`, `BipolarQuant`, `Transpose`,
+//! `Identity` or `Cast`. Any other operator, a branch, and two matrices without a sign between them are rejected with
+//! the node's name.
 //!
-//! Numbers are taken exactly, as real arithmetic would; ONNX' `Sign` gives 0 for 0 where a network here knows only -1
-//! and +1, so a note tells of layers that may meet a sum of exactly 0, which counts as +1. `BipolarQuant` does the same
-//! by its definition.
+//! Numbers are exact, as in real arithmetic. ONNX's `Sign` maps 0 to 0, while networks here only have -1 and +1; so a
+//! note lists the layers in which a sum of exactly 0 may occur, which counts as +1. `BipolarQuant` is defined this way
+//! itself.
 
 use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer};
@@ -34,10 +35,10 @@ pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelE
 fn read_bytes(path: &Path, bytes: &[u8], options: &ImportOptions) -> Result<Stack, ModelError> {
     let wrong = |message: String| ModelError::Format { path: path.into(), message };
     let graph = Graph::of_model(bytes).map_err(wrong)?;
-    let cut_off = || wrong("does not tell the version of its operators: is it cut off?".into());
+    let cut_off = || wrong("does not have the version of its operators: is it cut off?".into());
     let opset = graph.opset.ok_or_else(cut_off)?;
     if opset < MIN_OPSET {
-        return Err(wrong(format!("uses version {opset} of the operators; {MIN_OPSET} or later is read")));
+        return Err(wrong(format!("uses version {opset} of the operators; {MIN_OPSET} or later is supported")));
     }
     let mut reader = Reader::start(&graph, bytes.len(), options).map_err(wrong)?;
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -54,14 +55,14 @@ fn read_bytes(path: &Path, bytes: &[u8], options: &ImportOptions) -> Result<Stac
     reader.finish(output.name).map_err(wrong)
 }
 
-/// What the numbers on the chain are.
+/// What the current row contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     /// All -1 or +1.
     Signs,
     /// The sums of the last layer.
     Sums,
-    /// In the order of the last layer's sums.
+    /// Values in the same order as the last layer's sums.
     Ordered,
     /// The number of the class.
     Class,
@@ -70,14 +71,14 @@ enum Row {
 struct Reader<'a> {
     options: &'a ImportOptions,
     constants: Constants<'a>,
-    /// All names on the chain.
+    /// All tensor names on the chain.
     chain: HashSet<&'a str>,
     /// The last of them.
     at: &'a str,
     row: Row,
-    /// The length of the row, where it is known.
+    /// The length of the row, if known.
     width: Option<usize>,
-    /// The number of axes, the batch among them, where it is known.
+    /// The number of axes, including the batch, if known.
     rank: Option<usize>,
     stack: Stack,
 }
@@ -130,17 +131,17 @@ impl<'a> Reader<'a> {
         Ok(self.stack)
     }
 
-    /// The next node, on the chain or beside it.
+    /// Processes the next node, on the chain or among the constants.
     fn take(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         if !is_standard(node.domain) && node.operator != "BipolarQuant" {
             return Err(format!("operators of the domain {} are not read", node.domain).into());
         }
         let output = node.outputs.first().copied().filter(|name| !name.is_empty()).ok_or("gives nothing")?;
         if self.chain.contains(output) || self.constants.contains(output) {
-            return Err(format!("gives {output}, which there is already").into());
+            return Err(format!("gives {output}, which already exists").into());
         }
         if let Some(name) = node.inputs.iter().find(|&name| self.chain.contains(name) && *name != self.at) {
-            return Err(format!("reads {name} a second time: only a chain of nodes is read").into());
+            return Err(format!("reads {name} a second time: only a chain of nodes is supported").into());
         }
         match node.inputs.iter().filter(|&&name| name == self.at).count() {
             0 => self.constants.make(node, output)?,
@@ -154,9 +155,9 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A node on the chain.
+    /// Processes a node on the chain.
     fn step(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
-        // Only a sum has no first operand.
+        // Only the operands of a sum may be in any order.
         if node.operator != "Add" && node.inputs.first() != Some(&self.at) {
             return Err(format!("reads {} in a place other than the first", self.at).into());
         }
@@ -167,7 +168,7 @@ impl<'a> Reader<'a> {
             }
             "Gemm" => {
                 if node.float("alpha", 1.0)? != 1.0 || node.float("beta", 1.0)? != 1.0 || node.int("transA", 0)? != 0 {
-                    return Err("only alpha = beta = 1 and transA = 0 are read".into());
+                    return Err("only alpha = beta = 1 and transA = 0 are supported".into());
                 }
                 let weights = self.constants.get(node.input(1))?;
                 let bias = node.input(2).map(|name| self.constants.get(Some(name))).transpose()?;
@@ -183,7 +184,7 @@ impl<'a> Reader<'a> {
             "Softmax" | "LogSoftmax" | "Sigmoid" | "ArgMax" => self.end(node),
             "Identity" => Ok(()),
             "Dropout" if node.input(2).is_none() => Ok(()),
-            "Dropout" => Err("one with the input training_mode is not read".into()),
+            "Dropout" => Err("the input training_mode is not supported".into()),
             "Cast" => self.cast(node),
             "Flatten" => {
                 let axis = node.int("axis", 1)?;
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
         }
         let name = node.label();
         let &[rows, columns] = weights.shape.as_slice() else {
-            return Err(format!("its weights have the shape {:?}, which is no matrix", weights.shape).into());
+            return Err(format!("its weights have the shape {:?}, which is not a matrix", weights.shape).into());
         };
         if weights.values.is_empty() {
             return Err(ModelError::Empty { layer: name }.into());
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The layer whose sums the chain holds, if nothing was done to them but adding.
+    /// The layer whose sums the chain holds, if only constants were added to them.
     fn open_layer(&mut self) -> Result<&mut DenseLayer, Refusal> {
         let last = self.stack.layers.last_mut().filter(|layer| layer.norm.is_none());
         last.filter(|_| self.row == Row::Sums && self.rank == Some(2)).ok_or("does not follow a matrix".into())
@@ -257,7 +258,7 @@ impl<'a> Reader<'a> {
     fn normalise(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         self.open_layer()?;
         if node.int("training_mode", 0)? != 0 || node.outputs[1..].iter().any(|name| !name.is_empty()) {
-            return Err("is one in training".into());
+            return Err("is in training mode".into());
         }
         let name = node.label();
         let mut vector = |index: usize, what| {
@@ -274,7 +275,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A sign as activation; `gives_zero` if it maps 0 to 0.
+    /// A sign as an activation; `gives_zero` if it maps 0 to 0.
     fn sign(&mut self, node: &Node<'a>, gives_zero: bool) -> Result<(), Refusal> {
         match self.row {
             Row::Signs => return Ok(()),
@@ -300,7 +301,7 @@ impl<'a> Reader<'a> {
             if self.width == Some(1) {
                 return Err("has only one score to compare".into());
             }
-            // Before version 13 the default of Softmax was 1, the same axis.
+            // Before version 13 the default of Softmax was 1, which is the same axis.
             let axis = node.int("axis", if operator == "ArgMax" { 0 } else { -1 })?;
             if axis != 1 && axis != -1 {
                 return Err(format!("axis {axis} is not that of the scores").into());
@@ -333,7 +334,7 @@ impl<'a> Reader<'a> {
         let keeps_zero = node.int("allowzero", 0)? != 0;
         match shape.as_slice() {
             [-1.0, -1.0] => return Err("leaves both axes open".into()),
-            // A batch of one is what a network here reads.
+            // Networks here read a batch of one.
             &[batch, width] if is_width(width) && (batch == 1.0 || batch == -1.0 || batch == 0.0 && !keeps_zero) => {
                 self.rank = Some(2);
             }
@@ -344,12 +345,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a type of numbers holds -1 and +1.
+/// Whether a number type can hold -1 and +1.
 fn holds_signs(kind: &str) -> bool {
     matches!(kind, "float" | "double" | "float16" | "bfloat16" | "int8" | "int16" | "int32" | "int64")
 }
 
-/// A constant that is added to rows of a length: one number for each place, or one for all.
+/// A constant that is added to rows of this length: one number for each position, or one for all.
 fn broadcast(tensor: Tensor, width: usize) -> Result<Vec<f64>, String> {
     match tensor.shape.as_slice() {
         [length] | [1, length] if *length == width => Ok(tensor.values),
@@ -358,8 +359,9 @@ fn broadcast(tensor: Tensor, width: usize) -> Result<Vec<f64>, String> {
     }
 }
 
-/// Whether some input may make what a neuron hands to its sign exactly 0. With weights of one size this is exact: their
-/// sum then takes every second multiple of that size. Other weights are only asked whether the sum reaches that far.
+/// Whether some input may make the argument of a neuron's sign exactly 0. If all weights have the same absolute value,
+/// the answer is exact: their sum then takes every second multiple of it. For other weights only the range of the sum
+/// is checked.
 fn may_be_zero(layer: &DenseLayer, neuron: usize) -> bool {
     let (weights, bias) = (&layer.weights[neuron], &layer.bias[neuron]);
     let mut sum = -bias;
@@ -371,7 +373,7 @@ fn may_be_zero(layer: &DenseLayer, neuron: usize) -> bool {
         }
         sum += part(&norm.mean);
         if !beta.is_zero() {
-            // gamma (sum - mean) + beta root = 0 has a rational solution only for a rational root.
+            // gamma (sum - mean) + beta root = 0 has a rational solution only if the root is rational.
             let Some(root) = root(&(part(&norm.variance) + &norm.epsilon)) else { return false };
             sum -= beta / gamma * root;
         }
@@ -483,7 +485,7 @@ mod tests {
         let norm = first.norm.as_ref().unwrap();
         assert_eq!((&norm.beta, &norm.mean), (&numbers("0.5 -1.5"), &numbers("0 0")));
         assert_eq!(norm.epsilon, RBig::from_parts(1.into(), 4u8.into()));
-        // BipolarQuant takes 0 as +1.
+        // BipolarQuant maps 0 to +1.
         assert_eq!((&second.weights[0], &second.bias), (&numbers("1 -1"), &numbers("-0.25")));
         assert!(second.norm.is_none() && stack.notes.is_empty(), "{:?}", stack.notes);
         fold_network(&stack.layers).unwrap();
@@ -529,7 +531,7 @@ mod tests {
             (&[("MatMul x w -> a", &[]), ("Add a x -> y", &[])], "node y (Add): reads x a second time"),
             (&[("MatMul w x -> y", &[])], "node y (MatMul): reads x in a place other"),
             (&[("MatMul x v -> y", &[])], "node y (MatMul): its weights have the shape [3]"),
-            (&[("MatMul x u -> y", &[])], "node y (MatMul): reads u, which nothing before it gives"),
+            (&[("MatMul x u -> y", &[])], "node y (MatMul): reads u, which is not defined before it"),
             (&[("BipolarQuant w s -> a", &[]), ("MatMul x a -> y", &[])], "node a (BipolarQuant): its scale is not 1"),
             (&[("MatMul x w -> a", &[]), ("Sign a -> y", &[])], "gives 3 signs"),
             (&[("MatMul x w -> a", &[]), ("ArgMax a -> y", &[])], "node y (ArgMax): axis 0"),
@@ -553,7 +555,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(read_bytes(Path::new("f"), &bytes[..length], &options).is_err(), "{length}");
         }
-        // A flipped bit may leave a file that means something else.
+        // A flipped bit may give a valid file with another meaning.
         for bit in 0..8 * bytes.len() {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -564,12 +566,12 @@ mod tests {
     }
 
     #[test]
-    fn many_copies_of_one_constant_are_refused() {
+    fn many_copies_of_a_constant_are_refused() {
         let copies: Vec<Vec<u8>> = (0..1000).map(|copy| node(&format!("Identity w -> c{copy}"), &[])).collect();
         let bytes = model(&copies, &[tensor("w", &[100, 1000], &[1.0; 100_000])]);
         let said = stack(&bytes, &ImportOptions::default()).err().unwrap();
-        assert!(said.contains("far more of the constants than the file holds"), "{said}");
-        // Numbers that a header claims and nobody gives.
+        assert!(said.contains("far more constants than the file holds"), "{said}");
+        // Numbers that a header announces but the file does not hold.
         let empty = tensor("w", &[1 << 40, 0], &[]);
         let said = stack(&model(&[node("MatMul x w -> y", &[])], &[empty]), &ImportOptions::default()).err().unwrap();
         assert_eq!(said, "y is empty");
@@ -579,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_sums_as_counted_over_all_inputs() {
+    fn zero_sums_agree_with_enumeration() {
         let norm = |gamma: &str, beta: &str, mean: &str, variance: &str| BatchNorm {
             name: "n".into(),
             gamma: numbers(gamma),

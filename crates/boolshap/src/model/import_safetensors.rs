@@ -1,11 +1,12 @@
 //! Dense layers in safetensors, as PyTorch modules are saved: `NAME.weight` of shape (outputs, inputs) with `NAME.bias`,
 //! and batch normalisation as `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`.
 //!
-//! The file keeps no order of layers, so it is found from the names and the widths: names that differ by their numbers
-//! alone say the order themselves (`fc2` before `fc10`); otherwise there must be exactly one order in which the widths fit.
-//! A batch normalisation belongs to the nearest dense layer before it in the same numbered sequence (`net.0`, `net.1`), to
-//! the dense layer beside it in the same numbered block (`block.2.fc`, `block.2.bn`), or to the one of its number among
-//! plain names (`fc1`, `bn1`). Where no rule speaks, or two disagree in width, the file is refused.
+//! The file does not keep the order of layers, so it is derived from names and widths: names that differ only in their
+//! numbers are in numeric order (`fc2` before `fc10`); otherwise there must be exactly one order in which the widths
+//! fit. A batch normalisation belongs to the nearest dense layer before it in the same numbered sequence (`net.0`,
+//! `net.1`), to the dense layer beside it in the same numbered block (`block.2.fc`, `block.2.bn`), or to the one with
+//! the same number among plain names (`fc1`, `bn1`). If no rule applies, or the widths do not fit, the file is
+//! rejected.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
@@ -42,7 +43,7 @@ pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelE
 
 type Tensor = (Vec<usize>, Vec<f64>);
 
-/// Tensors by module and by their last name.
+/// Tensors by module and by the last part of their names.
 struct Modules(BTreeMap<String, BTreeMap<String, Tensor>>);
 
 impl Modules {
@@ -89,7 +90,7 @@ impl Modules {
         if fits && names.windows(2).all(|pair| without_numbers(pair[0]) == without_numbers(pair[1])) {
             return Ok(names);
         }
-        // Depth-first over all orders that fit; two of them are one too many.
+        // Depth-first search for an order that fits; a second one makes the order ambiguous.
         let mut found: Option<Vec<&str>> = None;
         let mut open = vec![Vec::new()];
         while let Some(chain) = open.pop() {
@@ -140,7 +141,7 @@ impl Modules {
         let unknown = || ModelError::Parameter { layer: name.into(), problem: Problem::EpsilonUnknown };
         let module = &self.0[name];
         let width = module["running_mean"].1.len();
-        // Without learned scale and shift (affine=False) they are 1 and 0.
+        // Without a learned scale and shift (affine=False) they are 1 and 0.
         let vector = |key: &str, what, default| match module.get(key) {
             Some((_, values)) => exact_vector(name, what, values),
             None => Ok(vec![default; width]),
@@ -156,7 +157,7 @@ impl Modules {
     }
 }
 
-/// The item of a list of one.
+/// The item, if there is exactly one.
 fn only<'a>(mut items: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     items.next().filter(|_| items.next().is_none())
 }
@@ -165,7 +166,7 @@ fn is_dense(module: &BTreeMap<String, Tensor>) -> bool {
     !module.contains_key("running_mean")
 }
 
-/// The values as f64, which holds every one of these types exactly.
+/// The values as f64, which holds each of these types exactly.
 fn floats(view: &TensorView<'_>) -> Option<Vec<f64>> {
     let bytes = view.data();
     fn each<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f64) -> Vec<f64> {
@@ -196,7 +197,7 @@ fn half_to_f64(half: u16) -> f64 {
     if half >> 15 == 1 { -magnitude } else { magnitude }
 }
 
-/// The name cut into text and numbers, so that `fc10` comes after `fc2`.
+/// The name split into text and numbers, so that `fc10` comes after `fc2`.
 fn natural_key(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;
@@ -218,7 +219,7 @@ fn ends_in_number(name: &str) -> bool {
     name.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// What stands before the last number of a name, and that number.
+/// The part before the last number of a name, and that number.
 fn split_number(name: &str) -> (&str, Option<u64>) {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (prefix, name[prefix.len()..].parse().ok())
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_sort_as_people_count() {
+    fn names_sort_by_their_numbers() {
         let mut names = ["fc10", "fc2", "fc1", "a.2.b", "a.10.b"];
         names.sort_by_cached_key(|name| natural_key(name));
         assert_eq!(names, ["a.2.b", "a.10.b", "fc1", "fc2", "fc10"]);

@@ -1,9 +1,9 @@
-//! "The answer is this class" as layers of gates and nothing else: what the direct compilers start from.
+//! "The answer is this class" as layers of gates: the input of the direct compilers.
 //!
-//! The label is true when every gate of the last layer is: one gate for a step output, one for each rival class of an
-//! argmax. On the way four things go, each without touching the function: gates that are constant, gates that no later
-//! gate looks at, gates that equal another of their layer or its negation, and last gates that always hold. What is
-//! left is often much smaller than the network, and a constant label has no gate at all.
+//! The label is true if every gate of the last layer is: one gate for a step output, one for each other class of an
+//! argmax. Four kinds of gates are removed without changing the function: constant gates, gates that no later gate
+//! uses, gates that equal another gate of their layer or its negation, and gates of the last layer that always hold.
+//! The result is often much smaller than the network, and a constant label has no gates at all.
 
 use super::{Gate, ModelError, Network};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// "The network answers this class"; for a step output class 1 is the gate itself.
+    /// "The network answers this class"; for a step output, class 1 is the gate itself.
     pub fn of_class(network: &Network, class: usize) -> Result<Self, ModelError> {
         let mut layers = network.hidden().to_vec();
         layers.push(network.class_gates(class)?);
@@ -36,23 +36,23 @@ impl Label {
         Ok(label)
     }
 
-    /// How many inputs there are, looked at or not.
+    /// The number of inputs, used or not.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// The layers, at least one; the last is empty exactly when the label is always true.
+    /// The layers, at least one; the last is empty exactly if the label is always true.
     pub fn layers(&self) -> &[Vec<Gate>] {
         &self.layers
     }
 
-    /// The inputs that some gate looks at, ascending; the label depends on no other.
+    /// The inputs that some gate uses, ascending; the label depends on no others.
     pub fn used_inputs(&self) -> Vec<usize> {
         let first = &self.layers[0];
         (0..self.inputs).filter(|&input| first.iter().any(|gate| gate.weights()[input] != 0)).collect()
     }
 
-    /// The label if it is known to be the same for all inputs.
+    /// The label's value, if it is known to be constant.
     pub fn constant(&self) -> Option<bool> {
         match self.layers.last().expect("there is a layer").as_slice() {
             [] => Some(true),
@@ -75,7 +75,8 @@ impl Label {
         self.layers = vec![if value { vec![] } else { vec![never] }];
     }
 
-    /// A hidden gate that is constant becomes part of the next gates' needs; the last layer loses what always holds.
+    /// Folds constant hidden gates into the needs of the next layer, and drops gates of the last layer that always
+    /// hold.
     fn fold_constants(&mut self) -> bool {
         let mut changed = false;
         for layer in 1..self.layers.len() {
@@ -89,7 +90,7 @@ impl Label {
                         gate.weights().iter().zip(&known).filter_map(|(&w, k)| Some(given(w, (*k)?))).sum();
                     let rest =
                         gate.weights().iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(&w, _)| w).collect();
-                    *gate = Gate::new(rest, gate.need() as i128 - fixed).expect("smaller than it was");
+                    *gate = Gate::new(rest, gate.need() as i128 - fixed).expect("smaller than before");
                 }
             }
         }
@@ -108,13 +109,13 @@ impl Label {
         changed
     }
 
-    /// Equal gates of a hidden layer become one that carries the sum of their weights; so do a gate and its negation.
+    /// Merges equal gates of a hidden layer into one with the sum of their weights; also a gate and its negation.
     fn merge_equal(&mut self) -> bool {
         let mut changed = false;
         for layer in 1..self.layers.len() {
             let mut kept: Vec<Gate> = Vec::new();
             let mut place: HashMap<Vec<i128>, Vec<usize>> = HashMap::new();
-            // For each old gate: which one it became, and whether turned round.
+            // For each old gate, its new index, and whether it was negated.
             let mut became = Vec::with_capacity(self.layers[layer - 1].len());
             for gate in &self.layers[layer - 1] {
                 let negated = gate.negated();
@@ -137,22 +138,22 @@ impl Label {
             }
             changed = true;
             for gate in &mut self.layers[layer] {
-                // 2 C - W >= 2 need - W is kept as the sum of signed weights.
+                // 2 C - W >= 2 need - W: the sum of signed weights is preserved.
                 let mut weights = vec![0i128; kept.len()];
                 for (&w, &(index, turned)) in gate.weights().iter().zip(&became) {
                     weights[index] += if turned { -w } else { w };
                 }
                 let total: i128 = weights.iter().map(|w| w.abs()).sum();
                 let threshold = 2 * gate.need() as i128 - gate.total() as i128;
-                // Old and new totals are both of the parity of the sum of signed weights.
-                *gate = Gate::new(weights, (threshold + total) / 2).expect("no larger than it was");
+                // The old and the new total have the same parity as the sum of signed weights.
+                *gate = Gate::new(weights, (threshold + total) / 2).expect("no larger than before");
             }
             self.layers[layer - 1] = kept;
         }
         changed
     }
 
-    /// Hidden gates that no gate of the next layer looks at go.
+    /// Drops hidden gates that no gate of the next layer uses.
     fn drop_unused(&mut self) -> bool {
         let mut changed = false;
         for layer in (1..self.layers.len()).rev() {
@@ -164,10 +165,10 @@ impl Label {
             }
             changed = true;
             let mut keep = used.iter();
-            self.layers[layer - 1].retain(|_| *keep.next().expect("one a gate"));
+            self.layers[layer - 1].retain(|_| *keep.next().expect("one per gate"));
             for gate in &mut self.layers[layer] {
                 let rest = gate.weights().iter().zip(&used).filter(|(_, used)| **used).map(|(&w, _)| w).collect();
-                *gate = Gate::new(rest, gate.need() as i128).expect("no larger than it was");
+                *gate = Gate::new(rest, gate.need() as i128).expect("no larger than before");
             }
         }
         changed
@@ -205,7 +206,7 @@ mod tests {
                 if let Some(value) = label.constant() {
                     prop_assert!(!seen[usize::from(!value)]);
                 }
-                // Nothing is left to simplify: every hidden gate is looked at and none is constant.
+                // Nothing is left to simplify: every hidden gate is used and none is constant.
                 for layer in 1..label.layers().len() {
                     let width = label.layers()[layer - 1].len();
                     prop_assert!(label.layers()[layer].iter().all(|gate| gate.weights().len() == width));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_leave_no_layer_behind() {
+    fn constant_labels_have_a_single_layer() {
         let gate = |weights: &[i128], need| Gate::new(weights.to_vec(), need).unwrap();
         let hidden = vec![gate(&[1, 1], 0), gate(&[1, -1], 3)];
         for (need, value) in [(1, true), (2, true), (3, false)] {

@@ -1,4 +1,4 @@
-//! Networks: what they compute, where they come from, and the file that keeps them.
+//! Networks: what they compute, how they are imported or trained, and their file format.
 
 mod all_inputs;
 mod error;

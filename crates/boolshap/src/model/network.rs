@@ -1,12 +1,12 @@
-//! Networks of threshold gates: the exact function that everything else compiles, evaluates and explains.
+//! Networks of threshold gates: the exact function that is compiled, evaluated and explained.
 //!
-//! Inputs and hidden outputs are bits that stand for +1 (true) and -1 (false). A gate with integer weights `w` is true
-//! when `w . s >= t`. Call an input *conveniently instantiated* when its sign is that of its weight, and let `C` be the
-//! sum of `|w|` over those inputs and `W` the sum over all. Then `w . s = 2 C - W`, so the gate is true exactly when
-//! `C >= need`, with `need` a whole number between 0 (always) and `W + 1` (never). For weights +-1 this is equation (4)
+//! Inputs and hidden outputs are bits that mean +1 (true) and -1 (false). A gate with integer weights `w` is true if `w
+//! . s >= t`. Call an input *conveniently instantiated* if its sign is that of its weight, and let `C` be the sum of
+//! `|w|` over those inputs and `W` the sum over all. Then `w . s = 2 C - W`, so the gate is true exactly if `C >=
+//! need`, where `need` is an integer between 0 (always true) and `W + 1` (never). For weights +-1 this is equation (4)
 //! of Bertossi and Leon: `need` is their `d`, the number of inputs to instantiate conveniently.
 //!
-//! Weights are `i128`, so that f64 weights of a wide range of sizes can be scaled to integers without loss.
+//! Weights are `i128`, so that f64 weights with a wide range of magnitudes can be scaled to integers without loss.
 
 use super::ModelError;
 
@@ -45,7 +45,7 @@ impl Gate {
         Some(Gate { weights, need: need.min(total + 1) })
     }
 
-    /// The weights, one for each input; 0 means that the gate does not look at that input.
+    /// The weights, one for each input; 0 means that the gate does not depend on it.
     pub fn weights(&self) -> &[i128] {
         &self.weights
     }
@@ -65,19 +65,19 @@ impl Gate {
         self.weights.iter().all(|w| w.unsigned_abs() == 1)
     }
 
-    /// The gate that is true when this one is false: at least `W - need + 1` of the weight on the other side.
+    /// The gate that is true if this one is false: at least `W - need + 1` of the weight on the other side.
     pub fn negated(&self) -> Self {
         let weights = self.weights.iter().map(|w| -w).collect();
         Gate { weights, need: self.total() + 1 - self.need }
     }
 
-    /// The value on one input. The evaluator does 64 at a time; this is the definition.
+    /// The value on one input, by the definition. The evaluator computes 64 at a time.
     pub fn evaluate(&self, inputs: &[bool]) -> bool {
         convenient_weight(&self.weights, inputs) >= self.need
     }
 }
 
-/// A class's score in a network that answers by the largest: `w . s + bias`.
+/// A class's score in a network with argmax output: `w . s + bias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Score {
     weights: Vec<i128>,
@@ -106,7 +106,8 @@ impl Score {
         self.weights.iter().map(|w| w.unsigned_abs()).sum()
     }
 
-    /// The gate "this score is at least the other", or above it. The bounds on scores keep the difference in range.
+    /// The gate "this score is at least (or, if `strictly`, above) the other". The bounds on scores keep the difference
+    /// in range.
     fn beats(&self, other: &Score, strictly: bool) -> Gate {
         let weights: Vec<i128> = self.weights.iter().zip(&other.weights).map(|(a, b)| a - b).collect();
         let total: i128 = weights.iter().map(|w| w.abs()).sum();
@@ -134,16 +135,16 @@ fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What the last layer does with its inputs.
+/// What the last layer computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Two classes: label 1 when the gate is true, else 0.
+    /// Two classes: label 1 if the gate is true, otherwise 0.
     Step(Gate),
-    /// As many classes as scores: the class of the largest score, the first of them where several are largest.
+    /// One class per score: the class with the largest score, the first one in a tie.
     Argmax(Vec<Score>),
 }
 
-/// A feed-forward network of threshold gates, dense and of any depth and width.
+/// A dense feed-forward network of threshold gates, of any depth and width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     inputs: usize,
@@ -152,7 +153,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network, after checking that every layer is as wide as the next one expects. Layers are numbered from 1.
+    /// A network, after checking that the widths of all layers match. Layers are numbered from 1.
     pub fn new(inputs: usize, hidden: Vec<Vec<Gate>>, output: Output) -> Result<Self, ModelError> {
         let mut width = inputs;
         let expect = |layer: String, width: usize, found: usize| {
@@ -182,7 +183,7 @@ impl Network {
         Ok(Network { inputs, hidden, output })
     }
 
-    /// How many features it reads.
+    /// The number of features.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
@@ -197,7 +198,7 @@ impl Network {
         &self.output
     }
 
-    /// How many classes it tells apart: 2 for a step output.
+    /// The number of classes: 2 for a step output.
     pub fn classes(&self) -> usize {
         match &self.output {
             Output::Step(_) => 2,
@@ -218,7 +219,7 @@ impl Network {
     /// "The answer is this class" as gates over the last hidden layer (or the inputs), all of which must be true.
     ///
     /// For a step output it is the gate itself, or its negation for class 0. For an argmax there is one gate for each
-    /// other class: the difference of two scores is at least 0, or above 0 where the other class would win a draw.
+    /// other class: the difference of the two scores is at least 0, or above 0 if the other class would win a tie.
     ///
     /// ```
     /// use boolshap::model::{Network, Output, Score};
@@ -244,7 +245,7 @@ impl Network {
         }
     }
 
-    /// The class of one entity, by the definition: slow, and the judge of [`super::Evaluator`].
+    /// The class of one entity, by the definition: slow, used to test [`super::Evaluator`].
     pub fn classify(&self, entity: &[bool]) -> usize {
         let mut values = entity.to_vec();
         for gates in &self.hidden {

@@ -1,12 +1,12 @@
-//! Reading stored parameters as the exact rationals they are.
+//! Reading stored parameters as exact rationals.
 
 use super::{ModelError, Problem};
 use dashu::rational::RBig;
 
-/// A decimal as it is written: `0.1` is one tenth. `None` if it is not a finite number of a sensible size.
+/// A decimal, read exactly: `0.1` is one tenth. `None` if it is not a finite number of reasonable size.
 pub fn parse_decimal(text: &str) -> Option<RBig> {
     let text = text.trim();
-    // The float's range bounds the exponent, so that a short text cannot ask for gigabytes of digits.
+    // The range of f64 bounds the exponent, so that a short text cannot ask for gigabytes of digits.
     let float: f64 = text.parse().ok()?;
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let is_zero = !mantissa.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
@@ -16,7 +16,7 @@ pub fn parse_decimal(text: &str) -> Option<RBig> {
     if is_zero {
         return Some(RBig::ZERO);
     }
-    // The grammar of floats but not of RBig: a bare point at either end, and a plus sign in the exponent.
+    // Valid for floats but not for RBig: a point at either end, and a plus sign in the exponent.
     let unsigned = text.trim_start_matches('+');
     let exponent = text[mantissa.len()..].replacen('+', "", 1);
     let mantissa = &unsigned[..unsigned.len() - (text.len() - mantissa.len())];
@@ -29,7 +29,7 @@ pub fn parse_decimal(text: &str) -> Option<RBig> {
     RBig::from_str_decimal(&format!("{mantissa}{exponent}")).ok()
 }
 
-/// A binary float as the dyadic fraction it is.
+/// The exact value of a binary float.
 pub(crate) fn exact(value: f64, layer: &str, what: &'static str, neuron: usize) -> Result<RBig, ModelError> {
     RBig::try_from(value).map_err(|_| ModelError::Parameter {
         layer: layer.to_string(),

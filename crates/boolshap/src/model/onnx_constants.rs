@@ -1,17 +1,17 @@
-//! The constants of an ONNX graph: initializers, `Constant` nodes, and what nodes make of constants alone.
+//! The constants of an ONNX graph: initializers, `Constant` nodes, and values computed from constants alone.
 //!
-//! Nodes may share a constant, and a small file could so ask for many copies of a large one: a budget in proportion to the
-//! file's length stops that. Every read of a constant is paid from it.
+//! Nodes may share a constant, so a small file could ask for many copies of a large one. A budget in proportion to the
+//! file's length prevents that; every read of a constant is charged to it.
 
 use super::ModelError;
 use super::onnx_file::{Graph, Node, Tensor, floats_of, type_name};
 use std::collections::HashMap;
 
-/// How often the bytes of a file may be read as constants; a weight that goes through `Cast`, `BipolarQuant` and
-/// `Transpose` is read five times.
+/// How many times the length of the file may be read as constants; a weight that goes through `Cast`, `BipolarQuant`
+/// and `Transpose` is read five times.
 const BUDGET: usize = 8;
 
-/// Why a node cannot be taken: a reason that its name is put before, or an error that names the layer itself.
+/// Why a node is rejected: a reason to be prefixed with the node's name, or an error that names the layer itself.
 pub(crate) enum Refusal {
     Node(String),
     Model(ModelError),
@@ -41,7 +41,7 @@ pub(crate) struct Constants<'a> {
 }
 
 enum Constant<'a> {
-    /// In the file, not yet looked into: what nobody reads may be of any type.
+    /// In the file, not yet parsed: an unused constant may have any type.
     Stored(&'a [u8]),
     Made(Tensor),
 }
@@ -68,7 +68,7 @@ impl<'a> Constants<'a> {
         let size = match self.by_name.get(name) {
             Some(Constant::Stored(bytes)) => bytes.len(),
             Some(Constant::Made(tensor)) => tensor.values.len(),
-            None => return Err(format!("reads {name}, which nothing before it gives").into()),
+            None => return Err(format!("reads {name}, which is not defined before it").into()),
         };
         self.spend(size)?;
         match &self.by_name[name] {
@@ -79,11 +79,11 @@ impl<'a> Constants<'a> {
 
     pub(crate) fn spend(&mut self, amount: usize) -> Result<(), Refusal> {
         let left = self.budget.checked_sub(amount);
-        self.budget = left.ok_or("the nodes make far more of the constants than the file holds")?;
+        self.budget = left.ok_or("the nodes make far more constants than the file holds")?;
         Ok(())
     }
 
-    /// Takes a node that reads constants alone and gives `output`.
+    /// Evaluates a node that only reads constants and gives `output`.
     pub(crate) fn make(&mut self, node: &Node<'a>, output: &'a str) -> Result<(), Refusal> {
         let made = match node.operator {
             "Constant" => self.stored(node)?,
@@ -110,7 +110,7 @@ impl<'a> Constants<'a> {
             ("value_int", 2) => (vec![], floats_of([attribute.int])?),
             ("value_floats", 6) => (vec![attribute.floats.len()], attribute.floats.clone()),
             ("value_ints", 7) => (vec![attribute.ints.len()], floats_of(attribute.ints.iter().map(|&v| v as i64))?),
-            (name, _) => return Err(format!("its {name} is not read").into()),
+            (name, _) => return Err(format!("its {name} is not supported").into()),
         };
         Ok(Tensor { shape, values })
     }
@@ -129,7 +129,7 @@ impl<'a> Constants<'a> {
         Ok(tensor)
     }
 
-    /// A `BipolarQuant` gives plus or minus its scale.
+    /// Checks the scale of a `BipolarQuant`, whose results are plus or minus this scale.
     pub(crate) fn check_scale(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let scale = self.get(node.input(1))?.values;
         let is_one = !scale.is_empty() && scale.iter().all(|&scale| scale == 1.0);
@@ -138,7 +138,7 @@ impl<'a> Constants<'a> {
 }
 
 fn transpose(node: &Node<'_>, tensor: Tensor) -> Result<Tensor, Refusal> {
-    let &[rows, columns] = tensor.shape.as_slice() else { return Err("is not of a matrix".into()) };
+    let &[rows, columns] = tensor.shape.as_slice() else { return Err("is not applied to a matrix".into()) };
     match node.ints("perm")?.unwrap_or(vec![1, 0]).as_slice() {
         [0, 1] => Ok(tensor),
         [1, 0] => {
@@ -146,21 +146,21 @@ fn transpose(node: &Node<'_>, tensor: Tensor) -> Result<Tensor, Refusal> {
             let values = (0..tensor.values.len()).map(at).collect();
             Ok(Tensor { shape: vec![columns, rows], values })
         }
-        _ => Err("perm is not one of two axes".into()),
+        _ => Err("perm is not a permutation of two axes".into()),
     }
 }
 
 fn cast(node: &Node<'_>, tensor: Tensor) -> Result<Tensor, Refusal> {
     let keeps = match cast_type(node)? {
         "double" => true,
-        // NaN is refused where it is used.
+        // NaN is rejected where it is used.
         "float" => tensor.values.iter().all(|&v| v.is_nan() || f64::from(v as f32) == v),
         _ => false,
     };
     if keeps { Ok(tensor) } else { Err("may change the numbers it reads".into()) }
 }
 
-/// The type to which a `Cast` casts.
+/// The target type of a `Cast`.
 pub(crate) fn cast_type(node: &Node<'_>) -> Result<&'static str, String> {
     Ok(type_name(node.int("to", 0)? as u64))
 }

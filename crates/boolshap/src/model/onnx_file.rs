@@ -1,7 +1,8 @@
-//! What an ONNX file stores: the model, its graph, nodes with attributes, and tensors, by the field numbers of `onnx.proto`.
+//! The content of an ONNX file: the model, its graph, nodes with attributes, and tensors, by the field numbers of
+//! `onnx.proto`.
 //!
-//! A field that is not read here is skipped, as protobuf wants it; a scalar field that comes twice counts by its last
-//! value. Numbers of every type that is read fit an f64 exactly, or are refused.
+//! Unknown fields are skipped, and for a repeated scalar field the last value counts, as protobuf requires. Numbers
+//! must fit into an f64 exactly, otherwise they are rejected.
 
 use super::protobuf::{Damage, Value, fields, push_doubles, push_floats, push_packed, push_varints};
 
@@ -18,8 +19,9 @@ pub(crate) fn type_name(number: u64) -> &'static str {
     place.and_then(|place| TYPES.split(' ').nth(place)).unwrap_or("an unknown type")
 }
 
-/// Whether a file begins like a ModelProto: its version, then perhaps texts and numbers, then the graph. Writers order
-/// fields by their numbers, so the version comes first. A text cannot do so: the version's tag is a control character.
+/// Whether a file begins like a ModelProto: its version, then possibly texts and numbers, then the graph. Writers order
+/// fields by their numbers, so the version comes first. A text file cannot begin so: the version's tag is a control
+/// character.
 pub(crate) fn begins_like_onnx(head: &[u8]) -> bool {
     let mut has_version = false;
     for field in fields(head) {
@@ -33,7 +35,7 @@ pub(crate) fn begins_like_onnx(head: &[u8]) -> bool {
     false
 }
 
-/// The parts of the one graph, not yet looked into.
+/// The parts of the graph, not yet parsed.
 #[derive(Default)]
 pub(crate) struct Graph<'a> {
     /// The version of the standard operators.
@@ -65,7 +67,7 @@ impl<'a> Graph<'a> {
                         graph.opset = version;
                     }
                 }
-                (25, _) => return Err("defines functions of its own, which are not read".into()),
+                (25, _) => return Err("defines functions of its own, which are not supported".into()),
                 _ => {}
             }
         }
@@ -88,11 +90,11 @@ pub(crate) fn is_standard(domain: &str) -> bool {
     domain.is_empty() || domain == "ai.onnx"
 }
 
-/// An operator, what it reads and what it gives.
+/// An operator with its inputs and outputs.
 #[derive(Default)]
 pub(crate) struct Node<'a> {
     name: &'a str,
-    /// Its place in the file, from 1 on.
+    /// Its position in the file, from 1.
     number: usize,
     pub(crate) operator: &'a str,
     pub(crate) domain: &'a str,
@@ -119,7 +121,7 @@ impl<'a> Node<'a> {
         Ok(node)
     }
 
-    /// Its name, for a layer that is called after it.
+    /// Its name, for the layer it defines.
     pub(crate) fn label(&self) -> String {
         if self.name.is_empty() { format!("node {}", self.number) } else { self.name.into() }
     }
@@ -130,7 +132,7 @@ impl<'a> Node<'a> {
         format!("{prefix}{} ({})", self.label(), self.operator)
     }
 
-    /// An input by its place; `None` if it is left out.
+    /// An input by its position; `None` if it is left out.
     pub(crate) fn input(&self, index: usize) -> Option<&'a str> {
         self.inputs.get(index).copied().filter(|name| !name.is_empty())
     }
@@ -156,11 +158,11 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A node's setting. Writers may leave out a value of 0, so that is what a value not found is.
+/// An attribute of a node. Writers may leave out a value of 0, so 0 is the default.
 #[derive(Default)]
 pub(crate) struct Attribute<'a> {
     pub(crate) name: &'a str,
-    /// Which of the values counts: 1 float, 2 int, 4 tensor, 6 floats, 7 ints.
+    /// Which of the values is used: 1 float, 2 int, 4 tensor, 6 floats, 7 ints.
     pub(crate) kind: u64,
     pub(crate) float: f32,
     pub(crate) int: i64,
@@ -188,7 +190,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// Numbers in a shape, the last axis the fastest.
+/// Numbers with a shape, in row-major order.
 #[derive(Clone)]
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
@@ -196,7 +198,7 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// The name alone.
+    /// Reads the name only.
     pub(crate) fn name(bytes: &[u8]) -> Result<&str, String> {
         let mut name = "";
         for field in fields(bytes) {
@@ -226,7 +228,9 @@ impl Tensor {
                 (7, value) => push_varints(value, &mut longs).map_err(damage)?,
                 (9, Value::Bytes(bytes)) => raw = Some(bytes),
                 (10, value) => push_doubles(value, &mut doubles).map_err(damage)?,
-                (13, _) | (14, Value::Varint(1)) => return Err("is kept in another file, which is not read".into()),
+                (13, _) | (14, Value::Varint(1)) => {
+                    return Err("is kept in another file, which is not supported".into());
+                }
                 _ => {}
             }
         }
@@ -240,10 +244,10 @@ impl Tensor {
             ("int8", Some(raw)) => packed = push_packed(raw, |b| i8::from_le_bytes(b).into(), &mut whole),
             ("int32", Some(raw)) => packed = push_packed(raw, |b| i32::from_le_bytes(b).into(), &mut whole),
             ("int64", Some(raw)) => packed = push_packed(raw, i64::from_le_bytes, &mut whole),
-            // Negative numbers are written as if they had 64 bits.
+            // Negative numbers are written with 64 bits.
             ("int8" | "int32", None) => whole.extend(ints.iter().map(|&v| i64::from(v as i32))),
             ("int64", None) => whole.extend(longs.iter().map(|&v| v as i64)),
-            (name, _) => return Err(format!("has elements of type {name}, which is not read")),
+            (name, _) => return Err(format!("has elements of type {name}, which is not supported")),
         }
         packed.map_err(|_| "has data that ends within a number")?;
         if type_name(kind) == "int8" && whole.iter().any(|&number| i8::try_from(number).is_err()) {
@@ -260,18 +264,18 @@ impl Tensor {
     }
 }
 
-/// Whole numbers as floats, if those hold them: above 2^53 a number may lie between two.
+/// Integers as floats, if these are exact: above 2^53 an integer may lie between two floats.
 pub(crate) fn floats_of(whole: impl IntoIterator<Item = i64>) -> Result<Vec<f64>, String> {
     let float = |number: i64| Some(number as f64).filter(|&float| float as i128 == i128::from(number));
     whole.into_iter().map(|number| float(number).ok_or_else(|| format!("holds {number}, which is too large"))).collect()
 }
 
-/// What a graph says of an input or output.
+/// Name, type and shape of an input or output.
 pub(crate) struct ValueInfo<'a> {
     pub(crate) name: &'a str,
-    /// The number of the element type, if told.
+    /// The number of the element type, if given.
     pub(crate) kind: Option<u64>,
-    /// The axes, if told; `None` for one whose length is left open.
+    /// The axes, if given; `None` for one of unspecified length.
     pub(crate) shape: Option<Vec<Option<usize>>>,
 }
 
@@ -279,7 +283,7 @@ impl<'a> ValueInfo<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let damage = |e: Damage| format!("an input or output: {e}");
         let mut info = ValueInfo { name: "", kind: None, shape: None };
-        // Name and type; in the type a tensor type; in that the element type and the shape; in that the axes.
+        // Name and type; inside the type a tensor type; in that the element type and the shape; in that the axes.
         let (mut tensor, mut shape): (&[u8], Option<&[u8]>) = (&[], None);
         for field in fields(bytes) {
             match field.map_err(damage)? {
@@ -368,8 +372,8 @@ mod tests {
     #[test]
     fn tensors_that_are_refused() {
         let cases = [
-            (10, &[1][..], bytes(9, &[0, 0x3C]), "has elements of type float16, which is not read"),
-            (99, &[1], bytes(9, &[0]), "has elements of type an unknown type, which is not read"),
+            (10, &[1][..], bytes(9, &[0, 0x3C]), "has elements of type float16, which is not supported"),
+            (99, &[1], bytes(9, &[0]), "has elements of type an unknown type, which is not supported"),
             (1, &[2], bytes(9, &[0; 4]), "holds 1 numbers for the shape [2]"),
             (1, &[2], bytes(9, &[0; 7]), "has data that ends within a number"),
             (1, &[-1, -1], bytes(9, &[0; 4]), "has an axis of negative length"),
@@ -377,7 +381,7 @@ mod tests {
             (1, &[1; 9], bytes(9, &[0; 4]), "has more than 8 axes"),
             (3, &[1], bytes(5, &packed(&[200])), "holds numbers beyond int8"),
             (7, &[1], bytes(7, &packed(&[i64::MAX])), "holds 9223372036854775807, which is too large"),
-            (1, &[1], [bytes(13, b""), varint(14, 1)].concat(), "is kept in another file, which is not read"),
+            (1, &[1], [bytes(13, b""), varint(14, 1)].concat(), "is kept in another file, which is not supported"),
         ];
         for (kind, shape, data, expected) in cases {
             assert_eq!(tensor(kind, shape, data), Err(expected.into()));
@@ -387,7 +391,7 @@ mod tests {
     #[test]
     fn other_files_do_not_begin_like_onnx() {
         assert!(begins_like_onnx(&[varint(1, 8), bytes(2, b"pytorch"), bytes(7, b"")].concat()));
-        // As the first bytes of a longer file.
+        // A prefix of a longer file.
         assert!(begins_like_onnx(&[varint(1, 8), bytes(7, &[0; 999])].concat()[..100]));
         let others: [&[u8]; 11] = [
             b"",

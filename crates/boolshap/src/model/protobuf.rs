@@ -1,8 +1,8 @@
-//! The wire format of protocol buffers: a message is a sequence of fields, each with a number and a value of one of four
-//! kinds. What a field means is up to who asks; a message inside a message is bytes until somebody walks them.
+//! The wire format of protocol buffers: a message is a sequence of fields, each with a number and a value of one of
+//! four types. The meaning of a field is up to the caller; a nested message is returned as bytes.
 //!
-//! Only views of the bytes are handed out, and every length is checked against what is there: a damaged file ends in
-//! [`Damage`], and a length it claims allocates nothing. Groups, which no current writer uses, count as damage.
+//! The reader returns slices of the input only, and checks every length against the bytes left: a damaged file ends in
+//! [`Damage`], and a length that it claims allocates nothing. Groups, which no current writer uses, count as damage.
 
 /// A field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +13,10 @@ pub(crate) enum Value<'a> {
     Fixed32([u8; 4]),
 }
 
-/// Why bytes are not a message.
+/// Why bytes are not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Damage {
-    /// With the field's number, 0 if that is cut off itself.
+    /// The field's number, or 0 if the number itself is cut off.
     #[error("field {0} ends beyond the bytes that are there")]
     CutOff(u32),
     #[error("not a sequence of protobuf fields")]
@@ -75,11 +75,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Seven bits a byte, the lowest first; the high bit says that another byte follows.
+/// Seven bits per byte, lowest first; the high bit means that another byte follows.
 fn varint(rest: &mut &[u8], number: u32) -> Result<u64, Damage> {
     let mut value = 0u64;
     for (index, &byte) in rest.iter().enumerate() {
-        // Ten bytes hold 70 bits: of the last only one fits.
+        // Ten bytes hold 70 bits: only one bit of the last byte may be used.
         if index == 9 && byte > 1 {
             return Err(Damage::Invalid);
         }
@@ -92,7 +92,7 @@ fn varint(rest: &mut &[u8], number: u32) -> Result<u64, Damage> {
     Err(Damage::CutOff(number))
 }
 
-/// Appends a repeated integer: one on its own, or many packed into bytes.
+/// Appends a repeated integer: a single one, or many packed into bytes.
 pub(crate) fn push_varints(value: Value<'_>, into: &mut Vec<u64>) -> Result<(), Damage> {
     match value {
         Value::Varint(one) => into.push(one),
@@ -106,7 +106,7 @@ pub(crate) fn push_varints(value: Value<'_>, into: &mut Vec<u64>) -> Result<(), 
     Ok(())
 }
 
-/// Appends a repeated float: one on its own, or many packed into bytes.
+/// Appends a repeated float: a single one, or many packed into bytes.
 pub(crate) fn push_floats(value: Value<'_>, into: &mut Vec<f64>) -> Result<(), Damage> {
     match value {
         Value::Fixed32(one) => push_packed(&one, |bytes| f32::from_le_bytes(bytes).into(), into),
@@ -115,7 +115,7 @@ pub(crate) fn push_floats(value: Value<'_>, into: &mut Vec<f64>) -> Result<(), D
     }
 }
 
-/// Appends a repeated double: one on its own, or many packed into bytes.
+/// Appends a repeated double: a single one, or many packed into bytes.
 pub(crate) fn push_doubles(value: Value<'_>, into: &mut Vec<f64>) -> Result<(), Damage> {
     match value {
         Value::Fixed64(one) => push_packed(&one, f64::from_le_bytes, into),
@@ -124,7 +124,7 @@ pub(crate) fn push_doubles(value: Value<'_>, into: &mut Vec<f64>) -> Result<(), 
     }
 }
 
-/// Appends numbers of `N` bytes each that follow each other without a gap.
+/// Appends consecutive numbers of `N` bytes each.
 pub(crate) fn push_packed<const N: usize, T>(
     packed: &[u8],
     number: impl Fn([u8; N]) -> T,
@@ -135,7 +135,7 @@ pub(crate) fn push_packed<const N: usize, T>(
     if rest.is_empty() { Ok(()) } else { Err(Damage::Invalid) }
 }
 
-/// Fields by hand, for the tests of readers.
+/// Writes fields, for tests of readers.
 #[cfg(test)]
 pub(crate) mod write {
     pub(crate) fn varint(number: u32, value: u64) -> Vec<u8> {

@@ -1,15 +1,15 @@
 //! Layers of gates as a straight-line program over bit slices, 512 entities at a time.
 //!
-//! A gate adds up the weights of its conveniently instantiated inputs and compares. Column by column of the binary
-//! addition, full adders take three slices of weight 2^p to one of 2^p and one of 2^(p+1) (carry-save addition), so k
-//! unit weights cost k full adders, five operations each, whatever the width of the sum; a weight with several ones in
-//! binary enters several columns. `sum >= need` is then one operation a column, from the lowest up. The adders are
-//! laid out once for all blocks; slots are handed on as soon as their value is used up, so the program works in a few
-//! cache lines.
+//! A gate adds up the weights of its conveniently instantiated inputs and compares the sum with its need. In each
+//! column p of the binary addition, full adders turn three slices of weight 2^p into one of 2^p and one of 2^(p+1)
+//! (carry-save addition), so k unit weights cost k full adders of five operations each, whatever the width of the sum;
+//! a weight with several ones in binary enters several columns. `sum >= need` then takes one operation per column, from
+//! the lowest up. The adders are laid out once for all blocks; slots are reused once their value is no longer needed,
+//! so the program works in a few cache lines.
 
 use super::Gate;
 
-/// How many words a slice has; a power of two, so that a block of all inputs is a whole number of variables.
+/// The number of words in a slice; a power of two, so that a block of all inputs covers a whole number of variables.
 pub(super) const WORDS: usize = 8;
 
 /// One bit of 512 entities.
@@ -17,7 +17,7 @@ pub(super) type Slice = [u64; WORDS];
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Adds three bits: `sum` and `carry` may take the place of operands.
+    /// Adds three bits: `sum` and `carry` may overwrite operands.
     Full {
         a: u32,
         b: u32,
@@ -55,7 +55,7 @@ pub(super) struct SliceProgram {
     result: u32,
 }
 
-/// A column of the addition compared so far: whether the columns below are at least the need's.
+/// The comparison so far: whether the sum in the columns below is at least the need's.
 #[derive(Clone, Copy)]
 enum AtLeast {
     Always,
@@ -70,7 +70,8 @@ struct Builder {
 }
 
 impl SliceProgram {
-    /// Layers whose gates are satisfiable and falsifiable; without any layer, the conjunction of the inputs.
+    /// The gates must be neither always true nor always false; without any layer, the program is the conjunction of the
+    /// inputs.
     pub(super) fn new(inputs: usize, layers: &[Vec<Gate>]) -> Self {
         let mut builder = Builder { steps: Vec::new(), slots: inputs as u32, free: Vec::new() };
         let mut values: Vec<u32> = (0..inputs as u32).collect();
@@ -78,7 +79,7 @@ impl SliceProgram {
             let mut negations = vec![None; values.len()];
             let next: Vec<u32> = gates.iter().map(|gate| builder.gate(gate, &values, &mut negations)).collect();
             builder.free.extend(negations.into_iter().flatten());
-            // The inputs keep their slots: the next block writes there.
+            // The inputs keep their slots, because the next block writes there.
             if index > 0 {
                 builder.free.extend(values);
             }
@@ -88,12 +89,12 @@ impl SliceProgram {
         SliceProgram { steps: builder.steps, slots: builder.slots as usize, result }
     }
 
-    /// How many slots [`SliceProgram::run`] needs, inputs first.
+    /// The number of slots that [`SliceProgram::run`] needs, inputs first.
     pub(super) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The label of the entities whose input slices stand in the first slots.
+    /// The label of the entities whose input slices are in the first slots.
     #[inline(always)]
     pub(super) fn run(&self, slots: &mut [Slice]) -> Slice {
         for &step in &self.steps {
@@ -135,9 +136,9 @@ impl Builder {
         })
     }
 
-    /// A slot of its own with the gate's value.
+    /// Computes the gate's value into a slot of its own.
     fn gate(&mut self, gate: &Gate, values: &[u32], negations: &mut [Option<u32>]) -> u32 {
-        // A column's slices, each with whether it is ours to reuse.
+        // The slices of each column, and whether their slots may be reused.
         let mut columns: Vec<Vec<(u32, bool)>> = vec![Vec::new(); (u128::BITS - gate.total().leading_zeros()) as usize];
         for (input, &weight) in gate.weights().iter().enumerate().filter(|(_, weight)| **weight != 0) {
             let slice = match weight > 0 {
@@ -198,7 +199,7 @@ impl Builder {
             column.push((sum, true));
             match columns.get_mut(p + 1) {
                 Some(next) => next.push((carry, true)),
-                // The total fits the columns, so this carry is never set.
+                // The total fits into the columns, so this carry is never set.
                 None => self.free.push(carry),
             }
         }

@@ -1,8 +1,8 @@
-//! Decision trees over binary features, and forests of them that add up what their leaves say.
+//! Decision trees over binary features, and forests of them, which add up the values at their leaves.
 //!
-//! A forest's answer is the class of the largest sum, the first of equals. The sums are those of floating-point numbers
-//! in the order of the trees, divided by their number, as programs that learn forests compute them: exactly what such a
-//! program answers is what is compiled, ties and roundings included.
+//! A forest's answer is the class with the largest sum, the first one in a tie. The sums are floating-point sums in the
+//! order of the trees, divided by their number, as in programs that train forests: the compiled function is exactly
+//! what such a program answers, ties and rounding included.
 
 use super::ModelError;
 
@@ -15,13 +15,13 @@ pub struct DecisionTree {
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TreeNode {
-    /// What is said for each class.
+    /// The value for each class.
     Leaf(Vec<f64>),
-    /// Goes on with another node, which stands behind this one.
+    /// Continues at a later node, depending on a feature.
     Split {
-        /// The feature that is looked at.
+        /// The feature.
         feature: usize,
-        /// The nodes to go to where it is 0 and where it is 1.
+        /// The next nodes if it is 0 and if it is 1.
         children: [usize; 2],
     },
 }
@@ -32,7 +32,7 @@ impl DecisionTree {
         &self.nodes
     }
 
-    /// What the tree says of an entity.
+    /// The values of the leaf that an entity reaches.
     pub fn says(&self, entity: &[bool]) -> &[f64] {
         let mut node = 0;
         loop {
@@ -65,7 +65,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// A forest of trees given by their nodes; an error names the tree and the node that is flawed.
+    /// A forest of trees given by their nodes; the error names the invalid tree and node.
     pub fn new(features: usize, classes: usize, trees: Vec<Vec<TreeNode>>) -> Result<Self, ModelError> {
         if trees.is_empty() || classes < 2 {
             return Err(ModelError::Empty { layer: "the forest".into() });
@@ -78,12 +78,12 @@ impl Forest {
         Ok(Forest { features, classes, trees: trees.into_iter().map(|nodes| DecisionTree { nodes }).collect() })
     }
 
-    /// How many features there are.
+    /// The number of features.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// How many classes.
+    /// The number of classes.
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -102,15 +102,15 @@ impl Forest {
         self.winner(&sums)
     }
 
-    /// The class of the largest of these sums over all trees.
+    /// The class with the largest of these sums over all trees.
     pub(crate) fn winner(&self, sums: &[f64]) -> usize {
-        // Dividing can make equal what was not.
+        // Division can make unequal sums equal.
         let mean = |class: usize| sums[class] / self.trees.len() as f64;
         (1..sums.len()).fold(0, |best, class| if mean(class) > mean(best) { class } else { best })
     }
 }
 
-/// What keeps these nodes from being a tree, if anything does.
+/// Why these nodes are not a valid tree, if so.
 fn flaw(nodes: &[TreeNode], features: usize, classes: usize) -> Option<String> {
     let mut parents = vec![0; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
@@ -124,12 +124,12 @@ fn flaw(nodes: &[TreeNode], features: usize, classes: usize) -> Option<String> {
                 }
             }
             TreeNode::Split { feature, .. } if *feature >= features => {
-                return Some(format!("node {at} looks at feature {feature} of {features}"));
+                return Some(format!("node {at} tests feature {feature} of {features}"));
             }
             TreeNode::Split { children, .. } => {
                 for &child in children {
                     if child <= at || child >= nodes.len() {
-                        return Some(format!("node {at} has the child {child}, which does not stand behind it"));
+                        return Some(format!("node {at} has the child {child}, which does not come after it"));
                     }
                     parents[child] += 1;
                 }
@@ -137,18 +137,18 @@ fn flaw(nodes: &[TreeNode], features: usize, classes: usize) -> Option<String> {
         }
     }
     if nodes.is_empty() {
-        return Some("it has no node".into());
+        return Some("it has no nodes".into());
     }
     if let Some(at) = (1..nodes.len()).find(|&at| parents[at] != 1) {
         return Some(format!("node {at} has {} parents", parents[at]));
     }
-    repeated(nodes, features).map(|(at, feature)| format!("node {at} looks at feature {feature} a second time"))
+    repeated(nodes, features).map(|(at, feature)| format!("node {at} tests feature {feature} a second time"))
 }
 
-/// A node that looks at a feature which was looked at above it.
+/// A node that tests a feature already tested above it.
 fn repeated(nodes: &[TreeNode], features: usize) -> Option<(usize, usize)> {
     let mut above = vec![false; features];
-    // A node is met twice: on the way down, and when all below it is done.
+    // Each node is popped twice: on the way down, and when everything below it is done.
     let mut stack = vec![(0, false)];
     while let Some((at, done)) = stack.pop() {
         let TreeNode::Split { feature, children } = &nodes[at] else { continue };
@@ -175,30 +175,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused_by_name() {
+    fn invalid_trees_are_refused_by_name() {
         let leaf = || TreeNode::Leaf(vec![1.0, 0.0]);
         for (nodes, expected) in [
-            (vec![], "tree 1: it has no node"),
-            (vec![split(2, 1, 2), leaf(), leaf()], "tree 1: node 0 looks at feature 2 of 2"),
-            (vec![split(0, 0, 2), leaf(), leaf()], "tree 1: node 0 has the child 0, which does not stand behind it"),
+            (vec![], "tree 1: it has no nodes"),
+            (vec![split(2, 1, 2), leaf(), leaf()], "tree 1: node 0 tests feature 2 of 2"),
+            (vec![split(0, 0, 2), leaf(), leaf()], "tree 1: node 0 has the child 0, which does not come after it"),
             (vec![split(0, 1, 1), leaf()], "tree 1: node 1 has 2 parents"),
             (vec![split(0, 1, 2), leaf(), leaf(), leaf()], "tree 1: node 3 has 0 parents"),
             (vec![TreeNode::Leaf(vec![1.0])], "tree 1: leaf 0 has 1 weights for 2 classes"),
             (vec![TreeNode::Leaf(vec![f64::NAN, 1.0])], "tree 1: leaf 0 has the weight NaN"),
             (
                 vec![split(0, 1, 2), split(1, 3, 4), leaf(), leaf(), split(0, 5, 6), leaf(), leaf()],
-                "tree 1: node 4 looks at feature 0 a second time",
+                "tree 1: node 4 tests feature 0 a second time",
             ),
         ] {
             assert_eq!(Forest::new(2, 2, vec![nodes]).unwrap_err().to_string(), expected);
         }
-        // The same feature in two branches is none.
+        // Repeating a feature in separate branches is allowed.
         let nodes = vec![split(0, 1, 2), split(1, 3, 4), split(1, 5, 6), leaf(), leaf(), leaf(), leaf()];
         assert!(Forest::new(2, 2, vec![nodes]).is_ok());
     }
 
     #[test]
-    fn the_first_of_equals_wins_after_dividing() {
+    fn the_first_class_wins_a_tie_after_dividing() {
         let leaf = |a, b| vec![TreeNode::Leaf(vec![a, b])];
         assert_eq!(Forest::new(0, 2, vec![leaf(0.5, 0.5)]).unwrap().classify(&[]), 0);
         assert_eq!(Forest::new(0, 2, vec![leaf(0.1, 0.2), leaf(0.2, 0.1)]).unwrap().classify(&[]), 0);

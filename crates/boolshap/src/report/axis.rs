@@ -13,7 +13,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis that covers these values; one value alone gets room on both sides.
+    /// The axis that covers these values; a single value gets a margin on both sides.
     pub(super) fn covering(values: impl IntoIterator<Item = f64>, [left, right]: [f64; 2]) -> Self {
         let (low, high) = values
             .into_iter()
@@ -27,12 +27,12 @@ impl Axis {
         Self { low, high, left, right }
     }
 
-    /// Where a value stands.
+    /// The position of a value.
     pub(super) fn at(&self, value: f64) -> f64 {
         self.left + (finite(value) - self.low) / (self.high - self.low) * (self.right - self.left)
     }
 
-    /// At most `most` round values inside the axis, with their texts.
+    /// At most `most` round values on the axis, with their labels.
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / most.max(1) as f64;
         if !(rough > 0.0 && rough.is_finite()) {
@@ -51,12 +51,12 @@ impl Axis {
             0..=5 => number(value, decimals),
             _ => format!("{value:.1e}").replace(".0e", "e").replace('-', "\u{2212}"),
         };
-        // A value far from 0 with a narrow range about it has steps below its precision.
+        // For a narrow range far from 0 the steps may be below the precision of f64.
         let count = (last - first).clamp(0.0, most as f64) as usize;
         (0..=count).map(|index| (first + index as f64) * step).map(|value| (value, text(value))).collect()
     }
 
-    /// Draws the axis with its texts below `y`, and faint lines up to `top` where that is above.
+    /// Draws the axis with its labels below `y`, and faint lines up to `top` if that is above `y`.
     pub(super) fn draw(&self, svg: &mut Svg, y: f64, top: f64) {
         for (value, text) in self.ticks(((self.right - self.left) / 65.0).clamp(2.0, 8.0) as usize) {
             let x = self.at(value);

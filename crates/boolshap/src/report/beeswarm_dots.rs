@@ -1,4 +1,4 @@
-//! The dots of a beeswarm: which rows are one dot, how large dots are, and where they find room about their line.
+//! The dots of a beeswarm: which rows share a dot, the sizes of dots, and their positions around the line.
 
 use super::axis::Axis;
 use super::beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue};
@@ -7,28 +7,28 @@ use super::svg::Class;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// So many places along a line at most; dots of one value that share a place are drawn as one.
+/// The number of bins along a line; dots of one value in the same bin are drawn as one.
 const BINS: f64 = 120.0;
 /// How far dots reach above and below their line.
 pub(super) const REACH: f64 = 16.0;
-/// The dot with the most rows is at least so large.
+/// The smallest radius of the dot with the most rows.
 pub(super) const SMALLEST: f64 = 3.0;
 
-/// Dots of one kind of value that share a place.
+/// Dots with the same kind of value and the same bin.
 pub(super) struct Group<'a> {
-    /// Their place, as a bin along the line.
+    /// The bin along the line.
     bin: usize,
     /// Their smallest score.
     low: f64,
     /// Their largest score.
     high: f64,
-    /// Sum of the scores, each times its count.
+    /// The sum of the scores, each times its count.
     weighted: f64,
-    /// How many rows they are.
+    /// The number of rows.
     pub(super) count: u64,
-    /// The largest dot among them, which stands for all.
+    /// The largest dot of the group, whose row represents it.
     pub(super) row: &'a SwarmDot,
-    /// What the values are, as far as a tip has room.
+    /// The values, as many as fit into a tooltip.
     values: Vec<&'a str>,
 }
 
@@ -54,7 +54,7 @@ impl Group<'_> {
     }
 }
 
-/// Merges dots by place and kind of value, so that many rows do not make a heavy figure.
+/// Merges dots by bin and kind of value, so that many rows do not make a large figure.
 pub(super) fn merged<'a>(row: &'a SwarmRow, axis: &Axis) -> Vec<Group<'a>> {
     let place = |dot: &SwarmDot| {
         let part = (axis.at(dot.score) - axis.left) / (axis.right - axis.left);
@@ -98,7 +98,7 @@ pub(super) fn largest_radius(swarms: &[Vec<Group<'_>>], most: u64) -> f64 {
         let room = groups.len() as f64 * 4.0 + 24.0;
         (0.5 * 2.0 * REACH * room / (PI * groups.iter().map(share).sum::<f64>())).sqrt()
     });
-    // Dots at one place stand on top of each other.
+    // Dots of one bin are stacked.
     let by_height = swarms.iter().flat_map(|groups| groups.chunk_by(|a, b| a.bin == b.bin)).map(|stack| {
         let roots: f64 = stack.iter().map(|group| share(group).sqrt()).sum();
         (REACH - 0.5) / roots
@@ -106,9 +106,9 @@ pub(super) fn largest_radius(swarms: &[Vec<Group<'_>>], most: u64) -> f64 {
     by_area.chain(by_height).fold(10.0, f64::min).max(SMALLEST)
 }
 
-/// The dots of a line as (place, offset from the line, radius), if `largest` is the radius of `most` rows.
+/// The dots of a line as (position, offset from the line, radius), where `largest` is the radius for `most` rows.
 pub(super) fn placed(groups: &[Group<'_>], axis: &Axis, most: u64, largest: f64) -> Vec<[f64; 3]> {
-    // What is too small to be seen is drawn a little larger than its area.
+    // Dots too small to be seen are drawn larger than their share.
     let radius = |group: &Group<'_>| (largest * (group.count as f64 / most as f64).sqrt()).max(1.3);
     let radii: Vec<f64> = groups.iter().map(radius).collect();
     let homes = homes(groups, &radii);
@@ -121,13 +121,13 @@ pub(super) fn placed(groups: &[Group<'_>], axis: &Axis, most: u64, largest: f64)
     dots
 }
 
-/// Whether a dot hides a good part of another one.
+/// Whether some dot hides a good part of another one.
 pub(super) fn crowded(dots: &[[f64; 3]]) -> bool {
     let hides = |a: &[f64; 3], b: &[f64; 3]| a[2] + b[2] - (a[0] - b[0]).hypot(a[1] - b[1]) > 0.7 * a[2].min(b[2]);
     dots.iter().enumerate().any(|(index, dot)| dots[..index].iter().any(|other| hides(dot, other)))
 }
 
-/// Where dots would stand if there were no neighbours: on the line, or in a stack about it where they share a place.
+/// Where dots would be without neighbours: on the line, or stacked around it if they share a bin.
 fn homes(groups: &[Group<'_>], radii: &[f64]) -> Vec<f64> {
     let mut homes = Vec::with_capacity(groups.len());
     for stack in groups.chunk_by(|a, b| a.bin == b.bin) {
@@ -141,8 +141,8 @@ fn homes(groups: &[Group<'_>], radii: &[f64]) -> Vec<f64> {
     homes
 }
 
-/// Offsets from the line at which dots, given as (place, home, radius), touch as little as there is room for: the
-/// largest stay at home, and the others go above and below in turn.
+/// Offsets from the line at which dots, given as (position, home, radius), overlap as little as possible: the largest
+/// stay at home, and the others go above and below in turn.
 fn spread(dots: &[[f64; 3]]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..dots.len()).collect();
     order.sort_by(|&a, &b| dots[b][2].total_cmp(&dots[a][2]));
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_that_share_a_place_stand_in_a_stack() {
+    fn dots_of_one_bin_are_stacked() {
         let dot = |value| SwarmDot { score: 0.0, value, count: 5, row: 1 };
         let dots = vec![dot(SwarmValue::One), dot(SwarmValue::Zero), dot(SwarmValue::One)];
         let row = SwarmRow { name: "x1".into(), importance: 0.0, dots };
@@ -196,11 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_give_way() {
+    fn neighbours_move_aside() {
         let offsets = spread(&[[0.0, 0.0, 5.0], [3.0, 0.0, 4.0], [50.0, 0.0, 1.0]]);
         assert_eq!((offsets[0], offsets[2]), (0.0, 0.0));
         assert!(3f64.hypot(offsets[1]) >= 9.0 && offsets[1].abs() + 4.0 <= REACH);
-        // Where there is no room at all, dots still stay in their band.
+        // Without any room left, dots still stay within their band.
         let crowd = vec![[0.0, 0.0, 10.0]; 30];
         assert!(crowded(&crowd) && !crowded(&[[0.0, 0.0, 5.0], [9.0, 0.0, 5.0]]));
         assert!(spread(&crowd).iter().all(|offset| offset.abs() <= REACH - 10.0));

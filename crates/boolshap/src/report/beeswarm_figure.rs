@@ -1,11 +1,11 @@
-//! All scores of all rows at a glance: one line of dots a player, each dot the rows that share a score and a value.
+//! The scores of all rows: one line of dots per player, where a dot is the rows with the same score and value.
 
 use super::axis::Axis;
 use super::beeswarm_dots::{Group, SMALLEST, crowded, largest_radius, merged, placed};
 use super::figure_text::{counted, finite, shown, width_of};
 use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
 
-/// More players than this are left out.
+/// The most players shown.
 const MOST: usize = 20;
 const PITCH: f64 = 34.0;
 const TOP: f64 = 46.0;
@@ -15,7 +15,7 @@ const TOP: f64 = 46.0;
 pub struct SwarmRow {
     /// The player.
     pub name: String,
-    /// Its mean absolute score, which says where it stands.
+    /// Its mean absolute score, by which players are sorted.
     pub importance: f64,
     /// Its scores, in any order.
     pub dots: Vec<SwarmDot>,
@@ -28,9 +28,9 @@ pub struct SwarmDot {
     pub score: f64,
     /// Their value.
     pub value: SwarmValue,
-    /// How many they are.
+    /// The number of rows.
     pub count: u64,
-    /// One of them, counted from 1.
+    /// One of the rows, counted from 1.
     pub row: u64,
 }
 
@@ -41,11 +41,11 @@ pub enum SwarmValue {
     Zero,
     /// A feature that is 1.
     One,
-    /// The value of a player that is no single feature.
+    /// The value of a player that is not a single feature.
     Other(String),
 }
 
-/// Draws the players' scores, the most important on top, 20 at most; a dot's area is its number of rows.
+/// Draws the players' scores, the most important on top, at most 20; a dot's area is its number of rows.
 ///
 /// ```
 /// use boolshap::report::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure};
@@ -67,7 +67,7 @@ pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
     let room = sorted.iter().map(|row| 13.0 * width_of(shown(&row.name))).fold(40.0, f64::max).min(250.0);
     let [left, right] = [room + 24.0, WIDTH - 16.0];
     let scores = || sorted.iter().flat_map(|row| &row.dots).map(|dot| dot.score);
-    // The ends leave room for half a dot.
+    // Leaves room for half a dot at both ends.
     let axis = Axis::covering(scores().chain([0.0]), [left + 14.0, right - 14.0]);
     let swarms: Vec<Vec<Group<'_>>> = sorted.iter().map(|row| merged(row, &axis)).collect();
     let most = swarms.iter().flatten().map(|group| group.count).max().unwrap_or(1).max(1);
@@ -108,7 +108,7 @@ pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
     svg.finish(WIDTH, height, &format!("Scores of {} features over all rows, as dots", sorted.len()))
 }
 
-/// Says what colours and areas mean.
+/// Explains the colours and areas.
 fn legend(svg: &mut Svg, swarms: &[Vec<Group<'_>>], left: f64, (most, largest): (u64, f64)) {
     let has = |class: Class| swarms.iter().flatten().any(|group| group.class() == class);
     let kinds = [(Class::Towards1, "value 1"), (Class::Towards0, "value 0"), (Class::Muted, "other value")];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_say_where_values_which_colour_and_rows_how_large() {
+    fn dots_show_score_value_and_number_of_rows() {
         let swarm = vec![dot(-0.2, SwarmValue::Zero, 100, 7), dot(0.3, SwarmValue::One, 400, 8)];
         let other = vec![dot(0.1, SwarmValue::Other("red".into()), 500, 9)];
         let svg = beeswarm_figure(&[row("x1", 0.1, other), row("x2", 0.2, swarm)]);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_stay_in_their_band_and_off_each_other() {
+    fn dots_stay_in_their_band_and_do_not_overlap() {
         let line = |player: u64| {
             let one = |index: u64| dot((index * player % 37) as f64 / 37.0, SwarmValue::One, 1 + index % 5, index);
             row("x", 1.0, (1..40).map(one).collect())

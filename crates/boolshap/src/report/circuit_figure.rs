@@ -1,13 +1,13 @@
-//! The drawing of a small circuit, as the paper's figures have it.
+//! The drawing of a small circuit, in the style of the paper's figures.
 
 use super::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
 use crate::circuit::{Circuit, Node};
 use std::collections::HashMap;
 
-/// More nodes than this are no picture any more.
+/// The most nodes that are drawn.
 pub const MAX_DRAWN_NODES: usize = 80;
 
-/// Draws a circuit with the names of its features; `None` if it is too large to be looked at.
+/// Draws a circuit with the names of its features; `None` if it is too large.
 pub fn circuit_figure(circuit: &Circuit, names: &[String]) -> Option<String> {
     let order = circuit.reachable();
     if order.len() > MAX_DRAWN_NODES {

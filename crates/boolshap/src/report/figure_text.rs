@@ -1,12 +1,12 @@
-//! The texts in figures: names that fit and do no harm, numbers as people write them.
+//! The texts in figures: names shortened and escaped, and formatted numbers.
 
-/// A name as it can be seen.
+/// A name that is visible even if it is blank.
 pub(super) fn shown(name: &str) -> &str {
     if name.trim().is_empty() { "(no name)" } else { name }
 }
 
-/// Makes a text fit for XML, inside elements and attributes alike. What XML cannot carry becomes U+FFFD, and so do the
-/// marks by which a name could turn round the text beside it.
+/// Escapes a text for XML, inside elements and attributes alike. Characters that XML does not allow become U+FFFD, and
+/// so do marks that could reverse the direction of the surrounding text.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
@@ -25,7 +25,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text is, in units of its font size; rather too wide than too narrow.
+/// The approximate width of a text in units of its font size, rather too wide than too narrow.
 pub(super) fn width_of(text: &str) -> f64 {
     text.chars().map(char_width).sum()
 }
@@ -46,7 +46,7 @@ fn char_width(char: char) -> f64 {
 /// Shortens a text in its middle to `room`, measured in font sizes; ends differ more often than middles.
 pub(super) fn shorten(text: &str, room: f64) -> String {
     let text = shown(text);
-    // Far more characters than can be shown need not be measured, however long the name is.
+    // Only the characters that can be shown are measured, however long the name is.
     if text.len() < 4000 && width_of(text) <= room {
         return text.to_string();
     }
@@ -68,12 +68,12 @@ pub(super) fn shorten(text: &str, room: f64) -> String {
     format!("{}\u{2026}{}", head.trim_end(), tail.trim_start())
 }
 
-/// A number that can be drawn: not finite is 0, and beyond all sense is cut.
+/// A number that can be drawn: not finite becomes 0, and huge values are clamped.
 pub(super) fn finite(value: f64) -> f64 {
     if value.is_finite() { value.clamp(-1e100, 1e100) } else { 0.0 }
 }
 
-/// A number with so many decimals and a true minus; one that these cannot show has an exponent.
+/// A number with this many decimals and a real minus sign; too small a number is written with an exponent.
 pub(super) fn number(value: f64, decimals: usize) -> String {
     let fixed = format!("{value:.decimals$}");
     let lost = value != 0.0 && !fixed.contains(|digit: char| digit.is_ascii_digit() && digit != '0');
@@ -90,7 +90,7 @@ pub(super) fn signed(score: f64) -> String {
     format!("{}{}", if score > 0.0 { "+" } else { "" }, number(score, 4))
 }
 
-/// A count with its thousands apart, and the word for what is counted.
+/// A count with thousands separated, and the word for what is counted.
 pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", super::thousands(count), if count == 1 { one } else { many })
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escaping_leaves_nothing_that_xml_cannot_carry() {
+    fn escaped_texts_are_valid_xml() {
         assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
         assert_eq!(
             escape("a\u{0}\u{1f}\u{7f}\u{85}\u{fffe}\u{202e}b\nc"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_a_true_minus_and_no_lost_digits() {
+    fn numbers_have_a_minus_sign_and_lose_no_digits() {
         assert_eq!(signed(0.12344), "+0.1234");
         assert_eq!(signed(-0.03125), "\u{2212}0.0312");
         assert_eq!(signed(0.0), "0.0000");

@@ -1,4 +1,4 @@
-//! A small circuit as a drawing: the root on top, literals at the bottom of what they serve.
+//! A small circuit as a drawing: the root on top, children below their parents.
 
 use super::figure_text::{counted, shown, width_of};
 use super::graph_layout::{Layout, layout};
@@ -9,22 +9,22 @@ use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
 pub struct Graph {
     /// The nodes; those that the root does not reach are not drawn.
     pub nodes: Vec<GraphNode>,
-    /// Where the graph starts, an index of `nodes`.
+    /// The index of the root in `nodes`.
     pub root: usize,
 }
 
 /// A node of the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphNode {
-    /// What stands in it: a sign, a literal or a variable.
+    /// The text inside it: a symbol, a literal or a variable.
     pub text: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: GraphKind,
-    /// What it leads to, by index, and how.
+    /// Its children by index, with the style of the edge.
     pub children: Vec<(usize, EdgeStyle)>,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphKind {
     /// A conjunction.
@@ -44,19 +44,19 @@ pub enum GraphKind {
 pub enum EdgeStyle {
     /// To an operand.
     Plain,
-    /// To where a decision's variable is 0: dashed.
+    /// To the branch where a decision's variable is 0: dashed.
     Low,
-    /// To where it is 1.
+    /// To the branch where it is 1.
     High,
 }
 
-/// A drawing with more places than this is no picture any more.
+/// The most nodes and bends in a drawing.
 const MOST: usize = 4000;
 const HALF: f64 = 14.0;
 const LONGEST_TEXT: f64 = 150.0;
 const MARGIN: f64 = 24.0;
 
-/// Draws the graph in layers, as wide as it needs.
+/// Draws the graph in layers, as wide as necessary.
 ///
 /// ```
 /// use boolshap::report::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
@@ -80,7 +80,7 @@ pub fn graph_figure(graph: &Graph) -> String {
     let mut styles = Vec::new();
     for (from, node) in nodes.iter().enumerate() {
         for &(child, style) in &node.children {
-            // An edge back up, of a graph that is none of ours, is left out.
+            // Edges back up, which circuits do not have, are left out.
             if let Some(&to) = place.get(child).filter(|&&to| to != usize::MAX && to > from) {
                 edges.push((from, to));
                 styles.push(style);
@@ -102,13 +102,13 @@ pub fn graph_figure(graph: &Graph) -> String {
 fn draw(nodes: &[&GraphNode], widths: &[f64], styles: &[EdgeStyle], layout: &Layout, size: &str) -> String {
     let total = (layout.width + 2.0 * MARGIN).ceil().max(WIDTH);
     let left = (total - layout.width) / 2.0;
-    // Wide drawings need height too, for their edges not to lie flat.
+    // Wide drawings get taller layers, so that edges are not too flat.
     let pitch = (44.0 + layout.width / layout.layers as f64 / 8.0).clamp(60.0, 110.0);
     let x = |place: usize| left + layout.places[place].x;
     let y = |place: usize| MARGIN + HALF + layout.places[place].layer as f64 * pitch;
     let mut svg = Svg::default();
     for (index, (route, style)) in layout.routes.iter().zip(styles).enumerate() {
-        // Edges that join the same nodes are bowed apart.
+        // Edges between the same nodes are bent apart.
         let twins = layout.routes[..index].iter().filter(|other| (other[0], other.last()) == (route[0], route.last()));
         let last = route.len() - 1;
         let height = |index: usize| match index {
@@ -137,8 +137,8 @@ fn dashes(style: EdgeStyle) -> &'static str {
     if style == EdgeStyle::Low { " stroke-dasharray=\"5 4\"" } else { "" }
 }
 
-/// A smooth way down through all points, bowed to the right by `bow`. It is steeper than a straight line at the points,
-/// where nodes are near.
+/// A smooth curve down through all points, bent to the right by `bow`. At the points, where nodes are near, it is
+/// steeper than a straight line.
 fn curve(points: &[(f64, f64)], bow: f64) -> String {
     let slope = |from: usize, to: usize| (points[to].0 - points[from].0) / (points[to].1 - points[from].1).max(1.0);
     let lean = |index: usize| 0.6 * slope(index.saturating_sub(1), (index + 1).min(points.len() - 1));
@@ -161,7 +161,8 @@ fn downwards(graph: &Graph) -> Vec<usize> {
     let mut order = Vec::new();
     let mut stack = vec![(graph.root, 0)];
     seen[graph.root] = true;
-    // By hand instead of by recursion: circuits can be deep. Children are taken last first, since the order is turned.
+    // Without recursion, because circuits can be deep. Children are taken in reverse, since the order is reversed at
+    // the end.
     while let Some((node, next)) = stack.pop() {
         match graph.nodes[node].children.iter().rev().nth(next) {
             Some(&(child, _)) => {
@@ -204,7 +205,7 @@ fn tip(node: &GraphNode) -> String {
     }
 }
 
-/// Operators are round, decisions are oval, leaves are boxes.
+/// Operators are circles, decisions are ovals, leaves are boxes.
 fn outline(kind: GraphKind, x: f64, y: f64, half: f64) -> String {
     let corner = match kind {
         GraphKind::Literal | GraphKind::Constant => 3.0,
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn children_stand_below_and_low_edges_are_dashed() {
+    fn children_are_below_and_low_edges_are_dashed() {
         let decision =
             |text: &str, low, high| node(text, GraphKind::Decision, &[(low, EdgeStyle::Low), (high, EdgeStyle::High)]);
         let leaf = |text: &str| node(text, GraphKind::Constant, &[]);
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn odd_graphs_are_drawn() {
         let kinds = [GraphKind::And, GraphKind::Or, GraphKind::Literal, GraphKind::Constant, GraphKind::Decision];
-        // Cycles, loops, twins and children that do not exist.
+        // Cycles, loops, repeated edges and children that do not exist.
         let children = [
             (0, EdgeStyle::Plain),
             (1, EdgeStyle::Low),

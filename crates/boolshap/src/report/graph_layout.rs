@@ -1,11 +1,11 @@
-//! Where the nodes of a drawn graph stand: in layers, with few crossings, above and below what they are joined with.
+//! The positions of nodes in a drawing: in layers, with few crossings, and near the nodes they are joined with.
 
-/// A node of the layered drawing: one of the graph, or a bend of an edge that passes a layer.
+/// A position in the layered drawing: a node of the graph, or a bend of an edge that passes a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
     /// Its layer, counted from the root's.
     pub(super) layer: usize,
-    /// Its middle.
+    /// The x coordinate of its centre.
     pub(super) x: f64,
     width: f64,
 }
@@ -13,13 +13,13 @@ pub(super) struct Place {
 /// A layered drawing.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The graph's nodes first, in their order, then the bends.
+    /// First the graph's nodes, in their order, then the bends.
     pub(super) places: Vec<Place>,
-    /// By edge, in the order given: the places that it passes, both ends included.
+    /// For each edge, the places it passes, both ends included.
     pub(super) routes: Vec<Vec<usize>>,
-    /// How many layers there are.
+    /// The number of layers.
     pub(super) layers: usize,
-    /// How wide the whole is.
+    /// The total width.
     pub(super) width: f64,
 }
 
@@ -68,8 +68,8 @@ pub(super) fn layout(widths: &[f64], edges: &[(usize, usize)], most: usize) -> O
     Some(Layout { places, routes, layers, width })
 }
 
-/// Orders every layer by the mean position of its neighbours, downwards and upwards in turn, and keeps the order with
-/// the fewest crossings.
+/// Sorts every layer by the mean position of its neighbours, alternately downwards and upwards, and keeps the order
+/// with the fewest crossings.
 fn order(rows: &mut Vec<Vec<usize>>, above: &[Vec<usize>], below: &[Vec<usize>]) {
     let mut best = (crossings(rows, below), rows.clone());
     for sweep in 0..SWEEPS {
@@ -103,7 +103,7 @@ fn mean(neighbours: &[usize], of: &[f64]) -> Option<f64> {
     (!neighbours.is_empty()).then(|| sum / neighbours.len() as f64)
 }
 
-/// How often edges cross between neighbouring layers.
+/// The number of crossings between neighbouring layers.
 fn crossings(rows: &[Vec<usize>], below: &[Vec<usize>]) -> usize {
     let mut position = vec![0; below.len()];
     for row in rows {
@@ -112,8 +112,8 @@ fn crossings(rows: &[Vec<usize>], below: &[Vec<usize>]) -> usize {
         }
     }
     let crossed = |row: &Vec<usize>| {
-        // Edges in the order of their upper ends: those before an edge that end to its right cross it, counted by a
-        // tree of sums over the lower positions.
+        // Edges in the order of their upper ends: earlier edges that end further right cross an edge. They are counted
+        // with a Fenwick tree over the lower positions.
         let mut ends: Vec<(usize, usize)> = row
             .iter()
             .flat_map(|&place| below[place].iter().map(|&to| (position[place], position[to])).collect::<Vec<_>>())
@@ -141,7 +141,7 @@ fn crossings(rows: &[Vec<usize>], below: &[Vec<usize>]) -> usize {
     rows.iter().map(crossed).sum()
 }
 
-/// Moves places towards the mean of their neighbours as far as their order and widths allow; returns the width needed.
+/// Moves places towards the mean of their neighbours as far as their order and widths allow; returns the total width.
 fn stand(rows: &[Vec<usize>], above: &[Vec<usize>], below: &[Vec<usize>], places: &mut [Place]) -> f64 {
     for row in rows {
         let mut x = 0.0;
@@ -153,7 +153,7 @@ fn stand(rows: &[Vec<usize>], above: &[Vec<usize>], below: &[Vec<usize>], places
         }
     }
     for sweep in 0..2 * SWEEPS {
-        // The last sweeps look both ways, which evens out what one-sided ones leave.
+        // The last sweeps use the neighbours on both sides, which evens out the effect of one-sided sweeps.
         let both = sweep + 4 >= 2 * SWEEPS;
         let layers: Vec<usize> =
             if sweep % 2 == 0 { (0..rows.len()).collect() } else { (0..rows.len()).rev().collect() };
@@ -182,8 +182,8 @@ fn stand(rows: &[Vec<usize>], above: &[Vec<usize>], below: &[Vec<usize>], places
     (last - first).max(0.0)
 }
 
-/// The positions nearest to the wishes, by least squares, that keep the order and do not overlap: with the widths taken
-/// off this is isotonic regression, solved by pooling neighbours that are out of order.
+/// The positions nearest to the wishes, by least squares, that keep the order and do not overlap: with the widths
+/// subtracted this is isotonic regression, solved by pooling adjacent violators.
 fn apart(wishes: &[f64], widths: &[f64]) -> Vec<f64> {
     let mut shift = 0.0;
     let mut shifts = Vec::with_capacity(wishes.len());
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_follow_the_longest_path_and_edges_pass_all_between() {
+    fn layers_follow_the_longest_path_and_edges_pass_every_layer() {
         let layout = layout(&[30.0; 4], &[(0, 1), (1, 2), (0, 3), (2, 3)], 100).unwrap();
         let layers: Vec<usize> = layout.places[..4].iter().map(|place| place.layer).collect();
         assert_eq!(layers, [0, 1, 2, 3]);
@@ -222,12 +222,12 @@ mod tests {
 
     #[test]
     fn needless_crossings_are_undone() {
-        // Two trees side by side whose leaves come in the wrong order.
+        // Two trees side by side whose leaves are in the wrong order.
         let edges = [(0, 1), (0, 2), (1, 5), (1, 6), (2, 3), (2, 4)];
         let layout = layout(&[30.0; 7], &edges, 100).unwrap();
         let x = |node: usize| layout.places[node].x;
         assert!(x(1) < x(2) && x(5).max(x(6)) < x(3).min(x(4)));
-        assert!((x(0) - (x(1) + x(2)) / 2.0).abs() < 1.0, "a parent stands over the middle of its children");
+        assert!((x(0) - (x(1) + x(2)) / 2.0).abs() < 1.0, "a parent is above the middle of its children");
     }
 
     #[test]

@@ -1,21 +1,21 @@
-//! Which pairs of players act together, as a map of cells.
+//! Interactions of pairs of players, as a heat map.
 
 use super::figure_text::{counted, finite, number, shown, width_of};
 use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
 
-/// More players than this make cells too small to be read.
+/// The most players shown: with more, cells would be too small to read.
 const MOST: usize = 20;
-/// Up to so many players have room for numbers in the cells.
+/// Up to this many players, the cells have numbers.
 const NUMBERED: usize = 12;
-/// What slanted names need beyond the last column.
+/// The width of slanted names beyond the last column.
 const RIGHT: f64 = 84.0;
-/// The strongest colour still lets text on it be read, in light and in dark.
+/// The strongest opacity, on which text is still readable in light and dark themes.
 const FULL: f64 = 0.75;
 
-/// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums at most.
+/// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums.
 ///
-/// `values` is the symmetric matrix row by row; its diagonal has no meaning and is hatched. `part` says of which rows it
-/// is, where that is not all of them.
+/// `values` is the symmetric matrix row by row; its diagonal is meaningless and hatched. `part` says which rows were
+/// used if not all.
 ///
 /// ```
 /// use boolshap::report::heat_map_figure;
@@ -42,7 +42,7 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
     let (room, climb) = (widest.min(190.0), widest.min(112.0));
     let cell = ((WIDTH - room - 24.0 - RIGHT) / players.len() as f64).min(52.0);
     let side = cell * players.len() as f64;
-    // A small map stands in the middle of the figure.
+    // A small map is centred.
     let left = room + 24.0 + ((WIDTH - room - 24.0 - RIGHT - side) / 2.0).max(0.0);
     let top = 20.0 + climb * std::f64::consts::FRAC_1_SQRT_2;
 
@@ -87,7 +87,7 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
     svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
 }
 
-/// A number short enough for a cell, all cells with the same decimals; the tip has it in full.
+/// A number short enough for a cell, with the same decimals in all cells; the tooltip has all digits.
 fn cell_text(amount: f64, largest: f64) -> String {
     match largest {
         _ if amount == 0.0 => "0".to_string(),
@@ -97,13 +97,13 @@ fn cell_text(amount: f64, largest: f64) -> String {
     }
 }
 
-/// How strong a cell's colour is; the smallest amount still shows where the cell is.
+/// The opacity of a cell; even the smallest amount makes the cell visible.
 fn strength(amount: f64, largest: f64) -> f64 {
     let part = if largest > 0.0 { amount / largest } else { 0.0 };
     0.04 + (FULL - 0.04) * part
 }
 
-/// Lines across a cell that stay inside it; a pattern would need an identity of its own in the page.
+/// Diagonal lines inside a cell; an SVG pattern would need a unique id in the page.
 fn hatching([x, y, width, height]: [f64; 4]) -> String {
     let mut path = String::new();
     for part in [0.25, 0.5, 0.75, 1.0] {
@@ -116,7 +116,7 @@ fn hatching([x, y, width, height]: [f64; 4]) -> String {
     path
 }
 
-/// The legend: which colour is which amount.
+/// The legend: the amount of each colour.
 fn scale(svg: &mut Svg, largest: f64, y: f64) {
     const STEPS: usize = 20;
     if largest == 0.0 {
@@ -156,7 +156,7 @@ mod tests {
         };
         assert!(opacity("x1 and x3") > opacity("x2 and x3") && opacity("x2 and x3") > opacity("x1 and x2"));
         assert_eq!(opacity("x1 and x2"), opacity("x2 and x1"));
-        // The diagonal has neither a colour nor a say in the scale and the order: x3 and x1 have the largest sums.
+        // The diagonal has no colour and no effect on the scale and the order: x3 and x1 have the largest sums.
         assert!(!svg.contains("x1 and x1") && svg.contains(">0.3000<"));
         assert!(svg.find("x3 and x1").unwrap() < svg.find("x1 and x3").unwrap());
     }

@@ -1,15 +1,15 @@
-//! How much each player matters over all rows, as bars.
+//! The importance of each player over all rows, as bars.
 
 use super::axis::Axis;
 use super::figure_text::{finite, number, shown, width_of};
 use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
 
-/// More bars than this are summed up in one.
+/// The most bars; the rest is summed up in one.
 const MOST: usize = 30;
 const PITCH: f64 = 24.0;
 const THICKNESS: f64 = 15.0;
 const TOP: f64 = 14.0;
-/// Room for the number behind the longest bar.
+/// Room for the number after the longest bar.
 const RIGHT: f64 = 74.0;
 
 /// Draws the mean absolute score of each player as a bar, the largest on top; beyond 30 players the rest is one bar.
@@ -41,7 +41,7 @@ pub fn importance_figure(players: &[(String, f64)]) -> String {
     let bars = sorted.len() + usize::from(!rest.is_empty());
     let foot = TOP + bars as f64 * PITCH + 2.0;
     let mut svg = Svg::default();
-    // Numbers stand behind the bars, where lines would cross them.
+    // No grid lines: they would cross the numbers after the bars.
     axis.draw(&mut svg, foot, foot);
     let bar = |svg: &mut Svg, index: usize, class: Class, mean: f64, tip: &str| {
         let y = TOP + index as f64 * PITCH + (PITCH - THICKNESS) / 2.0;
@@ -61,7 +61,7 @@ pub fn importance_figure(players: &[(String, f64)]) -> String {
         let place = bar(&mut svg, sorted.len(), Class::Muted, sum, &tip);
         svg.text(Class::Muted, place, Anchor::End, &others);
     }
-    // The line at 0 stands over the bars' ends and the grid.
+    // The line at 0 is drawn over the bars' ends and the grid.
     svg.line(Class::Line, [left, TOP - 6.0, left, foot], "");
     svg.text(Class::Muted, [(left + axis.right) / 2.0, foot + 40.0, 13.0], Anchor::Middle, "mean absolute score");
     svg.finish(WIDTH, foot + 54.0, &format!("Mean absolute score of {} features, as bars", players.len()))
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_sorted_and_as_long_as_their_means() {
+    fn bars_are_sorted_and_their_lengths_are_the_means() {
         let svg = importance_figure(&players(&[0.1, 0.4, 0.1, 0.2]));
         let document = parsed(&svg);
         let bars: Vec<(String, f64)> = document

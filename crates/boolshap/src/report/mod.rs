@@ -1,9 +1,10 @@
-//! What people look at: the page, and its figures one by one.
+//! The report: the page and its figures.
 //!
-//! A [`Subject`] is a circuit in words, [`Rows`] are the data collapsed into kinds, a [`Survey`] is the scores of all of
-//! them. [`Page`] puts them into one HTML file, or fills the live page of a server. Figures are drawn here as SVG, once:
-//! the same drawing stands on the page, in a paper and on a slide, where a charting library for browsers would add
-//! megabytes to every page and still not make files. The waterfall of a chosen row is drawn by the page's own script.
+//! A [`Subject`] describes a circuit in words, [`Rows`] are the data grouped into kinds, a [`Survey`] has the scores of
+//! all of them. [`Page`] puts them into one HTML file, or fills the live page of a server. Figures are drawn here as
+//! SVG, so that the same drawing can be used on the page, in a paper and on a slide; a charting library for browsers
+//! would add megabytes to every page and could not write files. The waterfall of a selected row is drawn by the page's
+//! own script.
 
 mod axis;
 mod beeswarm_dots;

@@ -1,10 +1,10 @@
-//! The waterfall of a row of a page, with its raw values beside what the bits say.
+//! The waterfall of a row, with raw values beside the meaning of its bits.
 
 use super::{Page, Subject, Waterfall, WaterfallStep};
 use crate::explain::Players;
 
 impl Page<'_> {
-    /// The steps from the base value to the decision of a kind of rows, with the raw values of a row.
+    /// The steps from the base value to the decision for a kind of rows, with the raw values of a row.
     pub fn waterfall(&self, kind: usize, row: Option<usize>, title: String) -> Waterfall {
         let Page { subject, rows, survey, .. } = self;
         let players = self.players();
@@ -30,7 +30,7 @@ impl Page<'_> {
     }
 }
 
-/// What a player's bits say: the raw value, if it is known, and what it means.
+/// What a player's bits mean, with the raw value if it is known.
 fn detail_of(
     subject: &Subject,
     players: &Players,

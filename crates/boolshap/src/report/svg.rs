@@ -1,22 +1,22 @@
-//! A small writer of SVG shared by the figures: shapes that a page can theme, texts that cannot break out of theirs.
+//! A small SVG writer shared by the figures: shapes that a page can theme, and escaped texts.
 
 use super::figure_text::{escape, shorten, shown};
 use std::fmt::Write;
 
-/// How wide figures are, unless what they show needs more.
+/// The width of figures, unless their content needs more.
 pub(super) const WIDTH: f64 = 720.0;
 const FONT: &str = "Ubuntu, 'Helvetica Neue', Arial, sans-serif";
 
-/// What a shape means: its class, by which a page themes it, and its looks on white without a page.
+/// The role of a shape: its class, by which a page themes it, and its default style without a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// Text.
     Ink,
-    /// Secondary text, and shapes that stand for the rest.
+    /// Secondary text, and shapes for everything else.
     Muted,
     /// Faint lines.
     Grid,
-    /// Lines that matter.
+    /// Main lines.
     Line,
     /// Amounts without a direction.
     Bar,
@@ -40,7 +40,7 @@ impl Class {
     }
 }
 
-/// Where a text stands against its position.
+/// How a text is aligned to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -48,14 +48,14 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A drawing under way; the size is told at its end, when it is known.
+/// An unfinished drawing; the size is given at the end.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
     body: String,
 }
 
 impl Svg {
-    /// Writes one element. `rest` is further attributes, already escaped; a tip is what a page shows over it.
+    /// Writes one element. `rest` is further attributes, already escaped; a page shows the tip as a tooltip.
     fn put(&mut self, element: &str, class: Class, tip: Option<&str>, rest: &str) {
         let tip = tip.map(|tip| format!(" data-tip=\"{}\"", escape(tip))).unwrap_or_default();
         writeln!(self.body, "<{element} {}{rest}{tip}/>", class.attributes()).expect("a text takes everything");
@@ -67,7 +67,7 @@ impl Svg {
         self.put("rect", class, tip, &rest);
     }
 
-    /// A line, dashed where `dashes` is a dash pattern.
+    /// A line, dashed if `dashes` is a dash pattern.
     pub(super) fn line(&mut self, class: Class, [x1, y1, x2, y2]: [f64; 4], dashes: &str) {
         let mut rest = format!(" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"");
         if !dashes.is_empty() {
@@ -76,19 +76,19 @@ impl Svg {
         self.put("line", class, None, &rest);
     }
 
-    /// A dot; `row` is the example that a page goes to from it.
+    /// A dot; `row` is the example that a page opens on a click.
     pub(super) fn circle(&mut self, class: Class, [x, y, radius]: [f64; 3], row: Option<u64>, tip: Option<&str>) {
         let row = row.map(|row| format!(" data-row=\"{row}\"")).unwrap_or_default();
         let rest = format!(" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.2}\" fill-opacity=\"0.8\"{row}");
         self.put("circle", class, tip, &rest);
     }
 
-    /// A path by its `d`; `more` is attributes that the caller has made of numbers and constants.
+    /// A path by its `d`; `more` is attributes made of numbers and constants only.
     pub(super) fn path(&mut self, class: Class, d: &str, more: &str, tip: Option<&str>) {
         self.put("path", class, tip, &format!(" d=\"{}\"{more}", escape(d)));
     }
 
-    /// A text that is shown as it is.
+    /// A text in full.
     pub(super) fn text(&mut self, class: Class, [x, y, size]: [f64; 3], anchor: Anchor, text: &str) {
         self.put_text(class, &format!("x=\"{x:.1}\" y=\"{y:.1}\""), size, anchor, (&escape(text), ""));
     }
@@ -100,7 +100,7 @@ impl Svg {
         self.put_text(class, &format!("x=\"{x:.1}\" y=\"{y:.1}\""), size, anchor, (&inner, &more));
     }
 
-    /// The same, climbing to the right.
+    /// The same, slanted upwards to the right.
     pub(super) fn slanted_name(&mut self, class: Class, [x, y, size]: [f64; 3], room: f64, name: &str) {
         let more = format!(" data-tip=\"{}\"", escape(shown(name)));
         let inner = format!("<title>{}</title>{}", escape(shown(name)), escape(&shorten(name, room / size)));
@@ -119,7 +119,7 @@ impl Svg {
             .expect("a text takes everything");
     }
 
-    /// The whole document; `label` is what a screen reader says of it.
+    /// The complete document; `label` is for screen readers.
     pub(super) fn finish(self, width: f64, height: f64, label: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -131,14 +131,14 @@ impl Svg {
     }
 }
 
-/// A document that says a sentence instead of showing something.
+/// A document that shows a sentence instead of a figure.
 pub(super) fn sentence(text: &str) -> String {
     let mut svg = Svg::default();
     svg.text(Class::Muted, [WIDTH / 2.0, 45.0, 13.0], Anchor::Middle, text);
     svg.finish(WIDTH, 80.0, text)
 }
 
-/// Looks into figures for the tests of all of them.
+/// Inspects figures, for the tests of all of them.
 #[cfg(test)]
 pub(super) mod parsed {
     use roxmltree::Document;
@@ -158,7 +158,7 @@ pub(super) mod parsed {
         names.map(String::from).into_iter().chain([String::from("\u{65e5}\u{672c}").repeat(5000)]).collect()
     }
 
-    /// Proves that a figure is well-formed, has nothing that acts, and that all its shapes can be themed.
+    /// Checks that a figure is well-formed, has no active content, and that all its shapes can be themed.
     pub(in super::super) fn parsed(svg: &str) -> Document<'_> {
         let document = Document::parse(svg).expect("a figure is XML");
         for element in document.descendants().filter(|node| node.is_element()) {
@@ -175,7 +175,7 @@ pub(super) mod parsed {
         document
     }
 
-    /// The tips of all shapes, in order; those of shortened names are not among them.
+    /// The tips of all shapes, in order, without those of shortened names.
     pub(in super::super) fn tips(svg: &str) -> Vec<String> {
         let document = parsed(svg);
         let shapes = document.descendants().filter(|node| node.is_element() && node.tag_name().name() != "text");
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn written_texts_are_read_back() {
         for name in hostile_names() {
             let mut svg = Svg::default();
             svg.rect(Class::Bar, [0.0, 0.0, 1.0, 1.0], 0.5, Some(&name));

@@ -1,4 +1,5 @@
-//! The paper's figure as SVG: time against the number of entities, with a logarithmic time axis, one line a method.
+//! The paper's figure as SVG: time against the number of entities, with a logarithmic time axis and one line per
+//! method.
 
 use super::figure_text::escape;
 use std::fmt::Write;
@@ -6,7 +7,7 @@ use std::fmt::Write;
 /// One method's times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
     /// (number of entities, seconds), in ascending order; seconds must be positive.
     pub points: Vec<(u64, f64)>,
@@ -18,7 +19,7 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 170.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 60.0;
-/// Told apart by people who do not see all colours, and by their markers in print.
+/// Distinguishable for colour-blind readers, and by their markers in print.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// Draws the figure; series without points are left out.
@@ -67,7 +68,7 @@ pub fn timing_figure(series: &[Series]) -> String {
     put(format_args!("<text x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>"));
     let centre = (TOP + HEIGHT - BOTTOM) / 2.0;
     put(format_args!("<text transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>"));
-    // Legend entries stand beside the ends of their lines, pushed apart where those meet.
+    // Legend entries are beside the ends of their lines, moved apart where those are close.
     let mut ends: Vec<(f64, usize)> = series
         .iter()
         .enumerate()
@@ -96,7 +97,7 @@ pub fn timing_figure(series: &[Series]) -> String {
     svg
 }
 
-/// A power of ten seconds as people say it.
+/// The name of a power of ten seconds.
 fn power_name(power: i32) -> String {
     let (unit, base) = match power {
         ..=-7 => ("ns", -9),
@@ -112,13 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_are_named_as_people_say_them() {
+    fn powers_have_names() {
         let names: Vec<String> = [-8, -6, -4, -3, -1, 0, 2].map(power_name).to_vec();
         assert_eq!(names, ["10 ns", "1 \u{b5}s", "100 \u{b5}s", "1 ms", "100 ms", "1 s", "100 s"]);
     }
 
     #[test]
-    fn higher_times_stand_higher() {
+    fn longer_times_are_drawn_higher() {
         let line = |name: &str, seconds| Series { name: name.into(), points: vec![(10, seconds), (20, seconds * 2.0)] };
         let svg = timing_figure(&[line("slow", 1.0), line("quick", 0.001)]);
         let at = |name: &str| {

@@ -4,20 +4,20 @@ use super::axis::Axis;
 use super::figure_text::{finite, number, shown, signed, width_of};
 use super::svg::{Anchor, Class, Svg, WIDTH};
 
-/// More steps than this are summed up in one.
+/// The most steps; the rest is summed up in one.
 const MOST: usize = 20;
 const THICKNESS: f64 = 17.0;
 /// Room beside the bars for their scores.
 const SIDE: f64 = 58.0;
 
-/// An entity's decision and what each player adds to it.
+/// An entity's decision and each player's contribution to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waterfall {
-    /// What stands above the figure.
+    /// The title above the figure.
     pub title: String,
-    /// The expected prediction, from which the scores start.
+    /// The expected prediction, where the scores start.
     pub base_value: f64,
-    /// The decision, at which they arrive.
+    /// The decision, where they end.
     pub prediction: bool,
     /// The decision in words.
     pub label: String,
@@ -25,7 +25,7 @@ pub struct Waterfall {
     pub steps: Vec<WaterfallStep>,
 }
 
-/// What one player adds.
+/// The contribution of one player.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaterfallStep {
     /// The player.
@@ -36,8 +36,8 @@ pub struct WaterfallStep {
     pub score: f64,
 }
 
-/// Draws the steps from the base value at the bottom to the prediction on top, the largest scores nearest to it; beyond
-/// 20 the smallest are one step.
+/// Draws the steps from the base value at the bottom to the prediction on top, with the largest scores at the top;
+/// beyond 20 the smallest are summed up in one step.
 ///
 /// ```
 /// use boolshap::report::{Waterfall, WaterfallStep, waterfall_figure};
@@ -50,7 +50,7 @@ pub struct WaterfallStep {
 /// ```
 pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     let steps = summed(&waterfall.steps);
-    // The value before each step, from the bottom one up: the smallest scores come first.
+    // The value before each step, from the bottom up: the smallest scores come first.
     let mut value = finite(waterfall.base_value);
     let mut spans: Vec<(f64, f64)> = Vec::with_capacity(steps.len());
     for step in steps.iter().rev() {
@@ -95,7 +95,7 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
             false => (axis.at(to) - 6.0, Anchor::End),
         };
         svg.text(Class::Ink, [x, middle(index) + 4.5, 12.0], anchor, &signed(step.score));
-        // A value is carried upwards from where its bar ends to where the next one starts.
+        // A dashed line from the end of a bar up to the start of the next.
         let above = if index == 0 { top - 6.0 } else { middle(index - 1) + THICKNESS / 2.0 };
         svg.line(Class::Line, [axis.at(to), middle(index) - THICKNESS / 2.0, axis.at(to), above], "3 3");
     }
@@ -114,14 +114,14 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     mark(&mut svg, end, top - 6.0, "prediction");
     let label = if waterfall.label.trim().is_empty() { String::new() } else { format!(": {}", waterfall.label) };
     let text = format!("prediction {prediction}{label}");
-    // The text keeps inside the figure on whichever side the prediction is.
+    // The text stays inside the figure wherever the prediction is.
     let half = (6.5 * width_of(&text)).min((right - 16.0) / 2.0);
     let x = end.clamp(16.0 + half, right - half);
     svg.name(Class::Ink, [x, top - 20.0, 13.0], Anchor::Middle, 2.0 * half, &text);
     svg.finish(WIDTH, foot + 52.0, &format!("{}: {text}", shown(&waterfall.title)))
 }
 
-/// A step as it is drawn: sorted by its size, finite, named.
+/// A step as drawn: sorted by size, finite, named.
 struct Step {
     name: String,
     detail: String,
@@ -138,7 +138,7 @@ fn summed(steps: &[WaterfallStep]) -> Vec<Step> {
     };
     let mut sorted: Vec<Step> = steps.iter().map(drawn).collect();
     sorted.sort_by(|a, b| b.score.abs().total_cmp(&a.score.abs()));
-    // A sum of one would say less than the step itself.
+    // A sum of a single step would say less than the step itself.
     if sorted.len() > MOST + 1 {
         let rest = sorted.split_off(MOST);
         let name = format!("{} other features", rest.len());
@@ -147,7 +147,7 @@ fn summed(steps: &[WaterfallStep]) -> Vec<Step> {
     sorted
 }
 
-/// A bar that points where it goes; the shortest is but a point.
+/// A bar with an arrow head; the shortest is only the head.
 fn arrow(from: f64, to: f64, middle: f64) -> String {
     let half = THICKNESS / 2.0;
     let neck = if to >= from { (to - 6.0).max(from) } else { (to + 6.0).min(from) };
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_are_summed_up() {
+    fn the_smallest_steps_are_summed_up() {
         let scores: Vec<f64> = (0..25).map(|index| if index < 20 { 0.03 } else { -0.02 }).collect();
         let svg = waterfall_figure(&waterfall(0.5, true, &scores));
         assert_eq!(bars(&svg).len(), 21);

@@ -1,4 +1,4 @@
-//! Every reader of the library, driven by arbitrary bytes: it answers or refuses, and what it accepted can be used and
+//! Every reader of the library on arbitrary bytes: it returns a result or an error, and accepted inputs can be used,
 //! written and read back. The fuzz targets and the tests of bad input share this file.
 
 use boolshap::circuit::{Circuit, Lowering, NamedCircuit, check, lower_sdd, read_d4, read_nnf, write_d4, write_nnf};
@@ -10,7 +10,7 @@ use boolshap::model::{ImportOptions, Kernels, Model, import};
 use std::path::Path;
 use std::time::Duration;
 
-/// Reads bytes and uses what they hold.
+/// Reads bytes and uses the result.
 pub(crate) type Reader = fn(&[u8]);
 
 /// The readers by name, in the order of the stages.
@@ -31,7 +31,7 @@ pub(crate) const READERS: [(&str, Reader); 14] = [
     ("d4", d4),
 ];
 
-/// Beyond this a circuit is only read: counting takes numbers of as many bits for every node.
+/// Larger circuits are only read: counting takes a number of this many bits for every node.
 const MAX_COUNTED: usize = 2000;
 
 pub(crate) fn table_csv(bytes: &[u8]) {
@@ -39,7 +39,7 @@ pub(crate) fn table_csv(bytes: &[u8]) {
 }
 
 pub(crate) fn table_parquet(bytes: &[u8]) {
-    // What does not begin like Parquet would be read as CSV.
+    // Anything else would be read as CSV.
     if bytes.starts_with(b"PAR1") {
         in_a_file(bytes, use_table);
     }
@@ -70,7 +70,7 @@ pub(crate) fn neuron(bytes: &[u8]) {
     in_a_file(bytes, use_import);
 }
 
-/// A folder in one file: a line `== NAME` begins each of its files.
+/// A folder in one file: each of its files begins with a line `== NAME`.
 pub(crate) fn layers(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let mut parts: Vec<(&str, Vec<u8>)> = Vec::new();
@@ -90,7 +90,7 @@ pub(crate) fn layers(bytes: &[u8]) {
         }
         let block = folder.path().join(block);
         if std::fs::create_dir_all(&block).is_ok() {
-            // A name too long for a file is nothing that a folder can hold.
+            // A name too long for a file cannot occur in a folder.
             let _ = std::fs::write(block.join(file), content);
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn vtree(bytes: &[u8]) {
     }
 }
 
-/// A vtree, then, from a line `sdd N` on, the diagram.
+/// A vtree, followed by the diagram from a line `sdd N` on.
 pub(crate) fn sdd(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Some(middle) = text.find("\nsdd ") else { return };
@@ -129,7 +129,7 @@ pub(crate) fn sdd(bytes: &[u8]) {
     }
 }
 
-/// The bytes as they are, and with the checksum that fits them, without which nothing behind the checksum would be met.
+/// Reads the bytes unchanged, and with a correct checksum, without which the rest would never be read.
 pub(crate) fn circuit(bytes: &[u8]) {
     let mut summed = bytes[..bytes.len().saturating_sub(4)].to_vec();
     summed.extend(crc32fast::hash(&summed).to_le_bytes());
@@ -165,7 +165,7 @@ fn in_a_file(bytes: &[u8], use_file: impl Fn(&Path)) {
     use_file(file.path());
 }
 
-/// Reads a table as bits, and prepares it for learning from its last column; raw rows then become bits again.
+/// Reads a table as bits, and prepares it for training on its last column; then converts its raw rows to bits.
 fn use_table(path: &Path) {
     let Ok(table) = Table::open(path) else { return };
     let features = table.columns().to_vec();
@@ -195,7 +195,7 @@ fn use_import(path: &Path) {
     }
 }
 
-/// Writes it in both exchange formats and reads it back; counts if it is small.
+/// Writes the circuit in both exchange formats and reads it back; compares model counts if it is small.
 fn use_circuit(circuit: &Circuit) {
     let mut written = Vec::new();
     write_nnf(circuit, &mut written).unwrap();
@@ -205,7 +205,8 @@ fn use_circuit(circuit: &Circuit) {
     let d4 = read_d4(&written[..], circuit.variables()).unwrap();
     let sound = check::decomposability(circuit).is_ok();
     if sound && circuit.variables() <= MAX_COUNTED && circuit.stored_nodes() <= MAX_COUNTED {
-        // Equal wherever the or-gates are deterministic; decomposable and not deterministic, both count alike wrongly.
+        // NNF keeps the gates, so even the wrong count of a non-deterministic circuit stays the same; d4's format may
+        // change them.
         assert_eq!(nnf.model_count(), circuit.model_count());
         let deterministic = check::determinism(circuit, check::Effort::default(), &Watch::unlimited());
         if deterministic.is_ok_and(|found| found == check::Determinism::Holds) {

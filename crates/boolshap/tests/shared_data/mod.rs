@@ -1,14 +1,14 @@
-//! Finding the data that tests read but the repository does not hold.
+//! Finds the test data that is not in the repository.
 //!
-//! `BOOLSHAP_DATA` names the folder; without it, `shared/data` beside the repository is tried. A test whose file is not
-//! there passes, after adding a line to the file that `BOOLSHAP_SKIPPED` names, which `make test` counts and shows; if
+//! `BOOLSHAP_DATA` names the folder; by default it is `shared/data` beside the repository. If a file is missing, the
+//! test passes after adding a line to the file named by `BOOLSHAP_SKIPPED`, which `make test` counts and shows; if
 //! `BOOLSHAP_DATA` is set, a missing file is a failure.
 #![allow(dead_code, clippy::print_stderr, reason = "each test file uses its part, and a skipped test says so")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file or folder, or `None` after saying that the test is skipped.
+/// The file or folder, or `None` after reporting that the test is skipped.
 pub(crate) fn shared_data(relative: &str) -> Option<PathBuf> {
     let variable = std::env::var_os("BOOLSHAP_DATA");
     let folder = variable
@@ -18,7 +18,7 @@ pub(crate) fn shared_data(relative: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    assert!(variable.is_none(), "BOOLSHAP_DATA is set, but {} is not there", path.display());
+    assert!(variable.is_none(), "BOOLSHAP_DATA is set, but {} does not exist", path.display());
     eprintln!("skipped for want of {relative}");
     if let Some(list) = std::env::var_os("BOOLSHAP_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(list).unwrap();

@@ -1,4 +1,4 @@
-// Where answers come from: the HTTP API of a live page, or the data that a report carries.
+// The sources of answers: the HTTP API for a live page, or the data inside a report.
 
 function gameOf(data) {
   const { distribution, players } = data.game;
@@ -28,7 +28,7 @@ async function ask(path, signal, body) {
   return value;
 }
 
-// Of several questions of one sort only the newest counts: asking again gives up the one before.
+// Only the newest of several requests of one kind counts: a new request aborts the previous one.
 function latest() {
   let current = null;
   return () => {
@@ -77,7 +77,7 @@ function reportOf({ kinds, table, players }) {
     label: table.label ? table.label[index] : null,
   });
 
-  // Made at the first search only, so that opening stays quick.
+  // Built at the first search only, so that the page opens quickly.
   const textOf = (index) => {
     texts = texts || Array.from({ length: count }, (_, i) => table.columns.map((column) => String(column.cells[i] ?? "")).join("\n").toLowerCase());
     return texts[index];
@@ -100,7 +100,7 @@ function reportOf({ kinds, table, players }) {
   return { answer, row, list, count, kindOf };
 }
 
-// Missing cells come last in either direction.
+// Missing cells come last in both directions.
 function comparison(key, descending) {
   const sign = descending ? -1 : 1;
   return (a, b) => {

@@ -1,6 +1,6 @@
-// The entity, its switches and what the circuit says of it.
+// The entity, its switches, and the circuit's decision.
 
-const switches = []; // by feature: the parts that change
+const switches = []; // by feature: the elements that change
 
 function buildSwitches() {
   for (const column of page.columns) {
@@ -39,7 +39,7 @@ function drawSwitches() {
   drawSource();
 }
 
-// The value in the data, as long as the switch still stands where the data put it, and only if it says more than the switch.
+// The value in the data, if the switch is unchanged and the value says more than the switch.
 function rawValue(feature) {
   const { row, bits } = state;
   const { column } = switches[feature];
@@ -50,7 +50,7 @@ function rawValue(feature) {
   return raw === String(bits[feature]) ? "" : raw;
 }
 
-// Without rows the page begins with an input that can be: the first value of every column of several.
+// Without rows the page starts with a valid input: the first value of every column with several.
 function ownBits() {
   const bits = page.features.map(() => 0);
   for (const { features, one_hot } of page.columns) if (one_hot) bits[features[0]] = 1;
@@ -84,7 +84,7 @@ function drawFlips() {
   });
 }
 
-// The bits after a switch: in a column of several values, switching one on switches its siblings off.
+// The bits after a switch: in a column with several values, switching one on switches the others off.
 function switched(feature) {
   const bits = [...state.bits];
   const { column } = switches[feature];
@@ -97,13 +97,13 @@ const SLOW_ANSWER = 40;
 let late = 0;
 function toggle(feature, start) {
   state.bits = switched(feature);
-  // Switch and answer share one frame; only a slow answer is not waited for.
+  // Switch and answer are drawn in the same frame, unless the answer is slow.
   clearTimeout(late);
   late = setTimeout(drawSwitches, SLOW_ANSWER);
   explain(start);
 }
 
-// Shows the answer for the bits as they stand; `start` is when the reader asked, for the measurement.
+// Shows the answer for the current bits; `start` is the time of the click, for the measurement.
 async function explain(start) {
   writeAddress();
   if (!live) return showReportAnswer();
@@ -133,7 +133,8 @@ function questionOf(entities) {
   return question;
 }
 
-// Where answers are quick, those to every switch that may come next are asked for together: the next one is then there at once.
+// If answers are fast, those for every possible next switch are requested together, so that the next one is shown at
+// once.
 const QUICK_ANSWER = 30;
 const MOST_FORESEEN = 200;
 const foreseeing = latest();
@@ -147,7 +148,7 @@ async function foresee() {
     const { base_value, explanations } = await ask("api/explain", foreseeing(), questionOf(next));
     foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]] }]));
   } catch {
-    // Then they are asked for one by one.
+    // Then they are requested one by one.
   }
 }
 
@@ -166,7 +167,7 @@ function showAnswer(answer) {
   drawFlips();
 }
 
-// Movement is for one look at a time; in quick succession it would only hold up the next drawing.
+// Animate only isolated changes; in quick succession it would delay the next drawing.
 let lastDrawn = -Infinity;
 function isCalm() {
   const before = lastDrawn;
@@ -179,7 +180,7 @@ function dim(stale) {
   $("waterfall").classList.toggle("stale", stale);
 }
 
-// The frame is on the screen once a task after its animation frame runs.
+// The frame is on the screen when a task after its animation frame runs.
 function recordSwitch(start) {
   requestAnimationFrame(() => {
     const channel = new MessageChannel();
@@ -253,10 +254,10 @@ function buildChoice(field, name, list) {
   return el("label", {}, el("span", { className: "choice-name", textContent: name }), select);
 }
 
-// What was chosen last, even if the choice before it has not arrived yet.
+// The last choice, even if the previous one has not been loaded yet.
 let chosenGame = gameOf(page);
 async function changeGame(change) {
-  const busy = setTimeout(() => markBusy(true), 150); // most answers come before a dimmed page would be of use
+  const busy = setTimeout(() => markBusy(true), 150); // most answers arrive before dimming the page would help
   try {
     chosenGame = { ...chosenGame, ...change };
     await loadGame(chosenGame);
@@ -281,7 +282,7 @@ async function loadGame(game) {
   drawGame();
 }
 
-// Puts the selects back to the game that is on the page, without taking the focus away.
+// Resets the selects to the game shown, without moving the focus.
 function drawChoices() {
   for (const field of GAME) {
     const select = $(`choose-${field}`);

@@ -1,4 +1,4 @@
-// The figures over all rows, and the tips over them.
+// The figures over all rows, and their tooltips.
 
 const CAPTIONS = {
   importance: ["Importance", () => `The mean absolute score of each ${playerWord(1)} over all rows: the longer the bar, the more it moves decisions.`],
@@ -32,7 +32,7 @@ function asSentence(note) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-// One tab stop a figure; the arrow keys go on from there. A thousand dots would be a thousand tab stops.
+// One tab stop per figure, then arrow keys: a thousand dots would be a thousand tab stops.
 function prepareTips(frame, drawing) {
   const tips = drawing.querySelectorAll("[data-tip]");
   drawing.querySelectorAll("[tabindex]").forEach((node) => node.setAttribute("tabindex", "-1"));
@@ -67,7 +67,7 @@ function hideTip() {
   tipped = null;
 }
 
-// The event comes after the scrolling: the tip stays if what it belongs to is still under the pointer or in focus.
+// The event comes after the scrolling: the tooltip stays if its element is still under the pointer or in focus.
 function followTip() {
   if (!tipped) return;
   if (tipped.matches(":hover, :focus-visible")) showTip(tipped);

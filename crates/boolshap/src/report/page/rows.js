@@ -1,4 +1,4 @@
-// The rows of the data: searched, sorted, and chosen from.
+// The rows of the data: search, sort and select.
 
 function buildRows() {
   if (!rowCount()) return;

@@ -1,9 +1,9 @@
-// The address of what is shown, and the beginning.
+// The address of the current state, and the start of the page.
 
 let written = null;
 let writing = 0;
 
-// A moment later and once for many switches: browsers refuse addresses that change too often.
+// Delayed, and once for many switches: browsers limit how often the address may change.
 function writeAddress() {
   clearTimeout(writing);
   writing = setTimeout(() => {
@@ -13,7 +13,7 @@ function writeAddress() {
     try {
       history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
     } catch {
-      // Some browsers forbid it for files; the page works all the same.
+      // Some browsers forbid it for local files; the page works without it.
     }
   }, 100);
 }
@@ -42,7 +42,7 @@ async function readAddress() {
   if (parts.has("row") && !isRow(row)) showError(new Error(`There is no row ${parts.get("row")} here.`));
 }
 
-// Without a row: the bits of the address, or all off, or what a report without a table knows.
+// Without a row: the bits in the address, else the first kind of a report, else a default input.
 function chooseBits(bits) {
   const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
   state.bits = bits || known;

@@ -37,7 +37,7 @@ function barOf(player) {
   return chart.bars.get(player);
 }
 
-// On a narrow page the labels go above the bars, which then have the whole width.
+// On a narrow page the labels go above the bars, which then have the full width.
 function placesFor(width) {
   if (width < 500) return { width, narrow: true, row: 46, bar: 12, barTop: 25, textTop: 17, left: 1, right: width - 1, label: width - 74 };
   const label = Math.min(270, Math.round(width * 0.37));
@@ -50,7 +50,7 @@ function ranked(scores) {
 
 function drawWaterfall(moving) {
   const { scores } = state.answer;
-  if (state.answer.page !== page) return; // an answer of another game; its picture stays as it is
+  if (state.answer.page !== page) return; // an answer for another game: keep its drawing
   if (chart.page !== page) buildWaterfall();
   const order = ranked(scores);
   const shown = state.showAll ? order : order.slice(0, MOST_BARS);
@@ -76,7 +76,7 @@ function drawWaterfall(moving) {
   done.updates = String(Number(done.updates || 0) + 1);
 }
 
-// Always from 0 to 1 and wider only if need be, so that the picture holds still.
+// Always from 0 to 1, and wider only if necessary, so that the scale rarely changes.
 function scaleFor(items, { left, right }) {
   let [low, high, value] = [Math.min(0, page.base_value), Math.max(1, page.base_value), page.base_value];
   for (const { score } of items) {
@@ -135,7 +135,7 @@ function place(row, places, index) {
   if (!row.g.isConnected) chart.svg.append(row.g);
 }
 
-// Most switches leave most labels alone; the key saves measuring and writing them again.
+// Most switches change few labels; the key saves measuring and writing the others again.
 function drawText(row, places, name, meaning, score) {
   const key = [name, meaning, score, places.width].join("\n");
   if (key === row.key) return;
@@ -154,7 +154,7 @@ function drawText(row, places, name, meaning, score) {
   set(row.g, { "aria-label": words, "data-tip": words });
 }
 
-// Screen readers follow aria-owns, so the bars need not change places in the document, which would stop their movement.
+// Screen readers follow aria-owns, so the bars need not be reordered in the document, which would stop their animation.
 function keepOnly(items) {
   const kept = new Set(items.map((item) => item.bar));
   for (const bar of [...chart.bars.values(), chart.rest]) {
@@ -175,7 +175,7 @@ function drawShowAll(count) {
   $("result").classList.toggle("all", state.showAll && count > MOST_BARS);
 }
 
-// A player that is a column is called by its column and says what its ones mean.
+// A player that is a column is named by its column and shows the meaning of its ones.
 let featuresOf = [];
 function gatherPlayers() {
   featuresOf = page.players.map(() => []);

@@ -1,4 +1,4 @@
-// Texts, numbers and elements: what everything on the page is made of.
+// Helpers for texts, numbers and elements.
 
 const minus = (text) => text.replace(/-/g, "\u2212");
 const PLAYER_WORDS = { features: "feature", columns: "column", named: "player" };
@@ -13,7 +13,7 @@ function signed(score) {
   return score > 0 ? `+${digits}` : score < 0 ? `\u2212${digits}` : digits;
 }
 
-// Whole numbers stay as they are, since rounding a year or an identifier would make it another one.
+// Integers are not rounded: that would change a year or an identifier.
 function cellText(value) {
   if (value === null || value === undefined) return "";
   if (typeof value !== "number") return String(value);
@@ -43,7 +43,7 @@ function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Writes only what differs: a write alone already costs style and layout.
+// Writes only what has changed, because every write costs style and layout.
 function set(node, attributes) {
   for (const name in attributes) {
     const value = String(attributes[name]);
@@ -55,12 +55,12 @@ function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// Lets long names break after their joints rather than anywhere.
+// Lets long names break after separators rather than anywhere.
 function breakable(name) {
   return (name.match(/[^_=./-]*[_=./-]*/g) || []).flatMap((part) => [part, el("wbr")]).slice(0, -1);
 }
 
-// Text measured on a canvas costs no layout of the page.
+// Measuring text on a canvas needs no page layout.
 const measure = (() => {
   const context = document.createElement("canvas").getContext("2d");
   const widths = new Map();
@@ -74,7 +74,7 @@ const measure = (() => {
   };
 })();
 
-// Shortens in the middle, where long names tend to say the least.
+// Shortens in the middle, the least informative part of most long names.
 function shorten(text, width, size) {
   if (measure(text, size) <= width) return text;
   const letters = Array.from(text);
