@@ -202,9 +202,9 @@ mod tests {
     use super::*;
     use crate::data::Seeded;
 
-    /// The mean loss in f64, straight from the definition, of a network whose every sign(x) is replaced by
-    /// clip(x) + sign(x0) - clip(x0): a function with the sign's value and the clip's slope at x = x0. `first` is where
-    /// the parameters were at first; sites of signs are counted by `offsets`, which the first run fills.
+    /// The same network in f64, straight from the definition, with every sign(x) replaced by
+    /// clip(x) + sign(x0) - clip(x0): at x = x0 it has the value of the sign and the slope of the clip. The first run
+    /// notes sign(x0) - clip(x0) for each sign taken.
     struct Surrogate {
         offsets: Vec<f64>,
         next: usize,
@@ -289,5 +289,7 @@ mod tests {
         assert_eq!(slopes, [1.0, -1.0, -0.5].map(|slope: f32| slope * (1.0 / 3.0)));
         loss_slopes(&[1e30, -1e30, 0.0], 3, &[1], &mut slopes);
         assert_eq!(slopes, [1.0, -1.0, 0.0]);
+        loss_slopes(&[-300.0, -500.0], 2, &[1], &mut slopes);
+        assert_eq!(slopes, [1.0, -1.0]);
     }
 }
