@@ -21,19 +21,13 @@ LICENCES = {
 }
 # Versions that other packages have not agreed on: none of them is ours to choose.
 TWICE = {
-    "base64": "tokenizers through candle",
-    "getrandom": "rand 0.9 through candle, proptest, tempfile",
-    "hashbrown": "indexmap",
-    "itertools": "tokenizers through candle",
+    "base64": "arrow and usvg are a version ahead of ours",
+    "getrandom": "ahash through arrow, and tempfile, have not agreed",
+    "hashbrown": "safetensors",
     "miniz_oxide": "png through resvg, and parquet's flate2, have not agreed",
     "r-efi": "getrandom on UEFI",
-    "rand": "candle",
-    "rand_chacha": "rand through candle",
-    "rand_core": "rand through candle",
     "rustc-hash": "oxidd and numpy have not agreed",
     "syn": "derive macros between two versions",
-    "thiserror": "tokenizers through candle",
-    "thiserror-impl": "thiserror",
 }
 
 

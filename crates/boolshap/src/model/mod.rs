@@ -24,6 +24,8 @@ mod protobuf;
 pub(crate) mod random;
 mod slice_program;
 #[cfg(feature = "train")]
+mod straight_through;
+#[cfg(feature = "train")]
 mod train;
 mod tree;
 

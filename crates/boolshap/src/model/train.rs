@@ -1,22 +1,19 @@
 //! Training: gradient descent through the signs, then a discrete polish.
 //!
-//! The idea: real latent weights are kept beside their signs. The forward pass uses the signs and hard activations; the
-//! backward pass pretends that a sign is the identity between -1 and 1 (the straight-through estimator of Bengio, Leonard
-//! and Courville 2013, as used for binary networks by Hubara et al. 2016). AdamW moves the latent weights over
-//! mini-batches; after every epoch the network of signs is judged on rows held back from the training part, and training
-//! stops when it has not improved for a while. Then [`super::polish`] searches around the best one.
+//! The idea: real latent weights are kept beside their signs, and [`super::straight_through`] pretends that signs have
+//! slopes, as Hubara et al. 2016 train binary networks. AdamW moves the latent weights over mini-batches; after every
+//! epoch the network of signs is judged on rows held back from the training part, and training stops when it has not
+//! improved for a while. Then [`super::polish`] searches around the best one.
 //!
-//! All chance comes from the seed, and rows come as a [`Tally`], so neither the order of rows in a file nor the number of
-//! threads matters: one seed gives one network.
+//! All chance comes from the seed, the work is done on one thread and rows come as a [`Tally`], so neither the order of
+//! rows in a file nor the number of cores matters: one seed gives one network.
 
 use super::fold::{DenseLayer, fold_network};
 use super::polish::polish;
+use super::straight_through::{StraightThrough, sign};
 use super::{Evaluator, ModelError, Network};
 use crate::data::{Bits, Seeded, Tally};
 use crate::lit::Watch;
-use candle_core::{D, DType, Device, Tensor, Var};
-use candle_nn::loss::cross_entropy;
-use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 use dashu::rational::RBig;
 
 /// What to train and how long.
@@ -56,15 +53,14 @@ pub fn train(rows: &Tally, options: &TrainOptions, watch: &Watch<'_>) -> Result<
     if options.batch == 0 || options.hidden.contains(&0) {
         return Err(ModelError::Training("the batch size and every hidden layer must be at least 1".into()));
     }
-    let widths: Vec<usize> = [rows.rows().features()].into_iter().chain(options.hidden.iter().copied()).collect();
+    let outputs = if classes == 2 { 1 } else { classes };
+    let hidden = options.hidden.iter().copied();
+    let widths: Vec<usize> = [rows.rows().features()].into_iter().chain(hidden).chain([outputs]).collect();
     let weights = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(pair[0].checked_mul(pair[1])?));
     if weights.is_none_or(|weights| weights > MAX_WEIGHTS) {
-        return Err(ModelError::Training(format!("the hidden layers have more than {MAX_WEIGHTS} weights")));
+        return Err(ModelError::Training(format!("the layers have more than {MAX_WEIGHTS} weights")));
     }
-    // One thread: the matrices are small, and the result cannot depend on how many cores there are.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let pool = pool.map_err(|e| ModelError::Training(format!("no thread to train on: {e}")))?;
-    let start = pool.install(|| descend(rows, classes, options, watch))?;
+    let start = descend(rows, &widths, options, watch)?;
     polish(&start, rows, options.seed, watch)
 }
 
@@ -87,29 +83,21 @@ pub(super) fn right_in_block(rows: &Tally, block: usize, classes: &[u64]) -> u64
     counts.map(right).sum()
 }
 
-fn descend(rows: &Tally, classes: usize, options: &TrainOptions, watch: &Watch<'_>) -> Result<Network, ModelError> {
-    let (learn, judge) = hold_back(rows, options.seed);
-    let inputs = signs(rows.rows())?;
-    let mut latent = Latent::new(rows.rows().features(), classes, options)?;
-    let config = ParamsAdamW { lr: options.learning_rate, weight_decay: 1e-4, ..ParamsAdamW::default() };
-    let mut optimizer = AdamW::new(latent.variables(), config)?;
-    let mut order = learn;
+fn descend(rows: &Tally, widths: &[usize], options: &TrainOptions, watch: &Watch<'_>) -> Result<Network, ModelError> {
+    let (mut learn, judge) = hold_back(rows, options.seed);
+    let mut latent = Latent::new(widths, options.seed);
+    let mut adam = AdamW::new(latent.parameters.len());
     let mut chance = Seeded::new(options.seed, 2);
     let mut best = (latent.network()?, 0);
     let mut since_best = 0;
     for epoch in 0..options.epochs {
         watch.step(epoch as u64, options.epochs as u64)?;
         let turn = std::f64::consts::PI * epoch as f64 / options.epochs as f64;
-        optimizer.set_learning_rate(options.learning_rate * 0.5 * (1.0 + turn.cos()));
-        chance.shuffle(&mut order);
-        for batch in order.chunks(options.batch) {
+        let rate = options.learning_rate * 0.5 * (1.0 + turn.cos());
+        chance.shuffle(&mut learn);
+        for batch in learn.chunks(options.batch) {
             watch.check()?;
-            let (rows, labels): (Vec<u32>, Vec<u32>) = batch.iter().copied().unzip();
-            let count = batch.len();
-            let x = inputs.index_select(&Tensor::from_vec(rows, count, &Device::Cpu)?, 0)?;
-            let loss = cross_entropy(&latent.logits(&x)?, &Tensor::from_vec(labels, count, &Device::Cpu)?)?;
-            optimizer.backward_step(&loss)?;
-            latent.clip()?;
+            latent.learn(rows.rows(), batch, &mut adam, rate);
         }
         let network = latent.network()?;
         let score = correct(&network, &judge);
@@ -143,76 +131,53 @@ fn hold_back(rows: &Tally, seed: u64) -> (Vec<(u32, u32)>, Tally) {
     (all, Tally::from_counts(rows.rows().features(), counted))
 }
 
-/// The rows as +1 and -1.
-fn signs(bits: &Bits) -> Result<Tensor, ModelError> {
-    let value = |row, feature| if bits.get(row, feature) { 1f32 } else { -1.0 };
-    let values = (0..bits.rows()).flat_map(|row| (0..bits.features()).map(move |feature| value(row, feature)));
-    Ok(Tensor::from_vec(values.collect::<Vec<_>>(), (bits.rows(), bits.features()), &Device::Cpu)?)
-}
-
-/// Latent weights and biases, layer by layer. A pre-activation is `(sign(w) . s) / sqrt(inputs) + bias`.
+/// Latent weights and biases, and the passes that find their slopes.
 struct Latent {
-    layers: Vec<(Var, Var)>,
+    parameters: Vec<f32>,
+    pass: StraightThrough,
 }
 
 impl Latent {
-    fn new(inputs: usize, classes: usize, options: &TrainOptions) -> Result<Self, ModelError> {
-        let mut chance = Seeded::new(options.seed, 3);
-        let outputs = if classes == 2 { 1 } else { classes };
-        let mut layers = Vec::new();
-        let mut width = inputs;
-        for &next in options.hidden.iter().chain([&outputs]) {
-            let weights: Vec<f32> = (0..next * width).map(|_| (chance.unit() - 0.5) as f32).collect();
-            let weights = Tensor::from_vec(weights, (next, width), &Device::Cpu)?;
-            layers.push((Var::from_tensor(&weights)?, Var::zeros(next, DType::F32, &Device::Cpu)?));
-            width = next;
+    fn new(widths: &[usize], seed: u64) -> Self {
+        let pass = StraightThrough::new(widths);
+        let mut chance = Seeded::new(seed, 3);
+        let mut parameters = Vec::new();
+        for layer in pass.layers() {
+            parameters.extend(layer.weights().map(|_| (chance.unit() - 0.5) as f32));
+            parameters.resize(layer.bias().end, 0.0);
         }
-        Ok(Latent { layers })
+        Latent { parameters, pass }
     }
 
-    fn variables(&self) -> Vec<Var> {
-        self.layers.iter().flat_map(|(weights, bias)| [weights.clone(), bias.clone()]).collect()
-    }
-
-    fn logits(&self, x: &Tensor) -> Result<Tensor, ModelError> {
-        let mut values = x.clone();
-        for (index, (weights, bias)) in self.layers.iter().enumerate() {
-            let scale = 1.0 / (weights.dim(1)? as f64).sqrt();
-            let sums = (values.matmul(&straight_through_sign(weights.as_tensor())?.t()?)? * scale)?;
-            values = sums.broadcast_add(bias.as_tensor())?;
-            if index + 1 < self.layers.len() {
-                values = straight_through_sign(&values)?;
-            }
+    /// One step down the slope of a batch's loss.
+    fn learn(&mut self, bits: &Bits, batch: &[(u32, u32)], adam: &mut AdamW, rate: f64) {
+        let mut rows = Vec::with_capacity(batch.len() * bits.features());
+        for &(row, _) in batch {
+            let value = |feature| if bits.get(row as usize, feature) { 1.0 } else { -1.0 };
+            rows.extend((0..bits.features()).map(value));
         }
-        if values.dim(D::Minus1)? > 1 {
-            return Ok(values);
+        let labels: Vec<u32> = batch.iter().map(|&(_, class)| class).collect();
+        let gradient = self.pass.gradient(&self.parameters, &rows, &labels);
+        adam.step(&mut self.parameters, gradient, rate);
+        // Latent weights beyond +-1 would get no gradient and never come back.
+        for layer in self.pass.layers() {
+            self.parameters[layer.weights()].iter_mut().for_each(|weight| *weight = weight.clamp(-1.0, 1.0));
         }
-        // One output is the logit of class 1 against a constant 0.
-        Ok(Tensor::cat(&[&values.zeros_like()?, &values], 1)?)
-    }
-
-    /// Latent weights beyond +-1 would get no gradient and never come back.
-    fn clip(&mut self) -> Result<(), ModelError> {
-        for (weights, _) in &self.layers {
-            weights.set(&weights.as_tensor().clamp(-1f32, 1f32)?)?;
-        }
-        Ok(())
     }
 
     /// The network of the signs.
     fn network(&self) -> Result<Network, ModelError> {
         let mut layers = Vec::new();
-        for (index, (weights, bias)) in self.layers.iter().enumerate() {
-            let root = (weights.dim(1)? as f64).sqrt();
-            let sign = |w: f32| if w >= 0.0 { RBig::ONE } else { -RBig::ONE };
-            let rows = weights.as_tensor().to_vec2::<f32>()?;
-            let bias = bias.as_tensor().to_vec1::<f32>()?;
+        for (index, layer) in self.pass.layers().iter().enumerate() {
+            let root = (layer.inputs as f64).sqrt();
+            let sign = |&weight: &f32| if sign(weight) > 0.0 { RBig::ONE } else { -RBig::ONE };
             let name = format!("layer {}", index + 1);
-            let bias =
-                bias.iter().enumerate().map(|(n, &b)| super::number::exact(f64::from(b) * root, &name, "the bias", n));
+            let bias = self.parameters[layer.bias()].iter().enumerate();
+            let bias = bias.map(|(n, &b)| super::number::exact(f64::from(b) * root, &name, "the bias", n));
+            let weights = self.parameters[layer.weights()].chunks_exact(layer.inputs);
             layers.push(DenseLayer {
                 bias: bias.collect::<Result<_, _>>()?,
-                weights: rows.iter().map(|row| row.iter().map(|&w| sign(w)).collect()).collect(),
+                weights: weights.map(|row| row.iter().map(sign).collect()).collect(),
                 name,
                 norm: None,
             });
@@ -221,15 +186,139 @@ impl Latent {
     }
 }
 
-/// The sign going forward (0 counts as +1), the identity clipped to +-1 going back.
-fn straight_through_sign(x: &Tensor) -> Result<Tensor, ModelError> {
-    let clipped = x.clamp(-1f32, 1f32)?;
-    let hard = ((x.ge(0f32)?.to_dtype(DType::F32)? * 2.0)? - 1.0)?;
-    Ok((&clipped + (hard - &clipped)?.detach())?)
+/// Adam (Kingma and Ba 2015) with the weight decay of Loshchilov and Hutter 2019: a step is the running mean of the
+/// slopes over the root of the running mean of their squares, both corrected for beginning at 0.
+struct AdamW {
+    steps: i32,
+    means: Vec<f32>,
+    squares: Vec<f32>,
 }
 
-impl From<candle_core::Error> for ModelError {
-    fn from(error: candle_core::Error) -> Self {
-        ModelError::Training(format!("training failed: {error}"))
+impl AdamW {
+    const BETA: (f32, f32) = (0.9, 0.999);
+    const EPSILON: f32 = 1e-8;
+    const DECAY: f64 = 1e-4;
+
+    fn new(parameters: usize) -> Self {
+        AdamW { steps: 0, means: vec![0.0; parameters], squares: vec![0.0; parameters] }
+    }
+
+    fn step(&mut self, parameters: &mut [f32], gradient: &[f32], rate: f64) {
+        self.steps = self.steps.saturating_add(1);
+        let (b1, b2) = Self::BETA;
+        let correction = |beta: f32| (1.0 / (1.0 - f64::from(beta).powi(self.steps))) as f32;
+        let (c1, c2) = (correction(b1), correction(b2));
+        let (keep, rate) = ((1.0 - rate * Self::DECAY) as f32, rate as f32);
+        let moments = self.means.iter_mut().zip(&mut self.squares);
+        for ((parameter, &slope), (mean, square)) in parameters.iter_mut().zip(gradient).zip(moments) {
+            *mean = b1 * *mean + (1.0 - b1) * slope;
+            *square = b2 * *square + (1.0 - b2) * slope * slope;
+            *parameter = *parameter * keep - rate * (*mean * c1) / ((*square * c2).sqrt() + Self::EPSILON);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All assignments of some features, three of each, with the class that a function gives them.
+    fn rows_of(features: usize, classes: usize, class: impl Fn(&[bool]) -> usize) -> Tally {
+        let counted = (0..1usize << features).map(|number| {
+            let row: Vec<bool> = (0..features).map(|feature| number >> feature & 1 == 1).collect();
+            let mut counts = vec![0; classes];
+            counts[class(&row)] = 3;
+            (row, counts)
+        });
+        Tally::from_counts(features, counted)
+    }
+
+    fn ones(row: &[bool]) -> usize {
+        row.iter().filter(|&&bit| bit).count()
+    }
+
+    fn train_with(rows: &Tally, hidden: &[usize]) -> Network {
+        let options = TrainOptions { hidden: hidden.to_vec(), batch: 16, ..TrainOptions::default() };
+        train(rows, &options, &Watch::unlimited()).unwrap()
+    }
+
+    #[test]
+    fn learns_functions_with_any_number_of_hidden_layers() {
+        let majority = rows_of(7, 2, |row| usize::from(ones(row) > 3));
+        let parity = rows_of(2, 2, |row| ones(row) % 2);
+        let thirds = rows_of(6, 3, |row| (ones(row) > 2) as usize + (ones(row) > 3) as usize);
+        for (rows, hidden) in [
+            (&majority, &[][..]),
+            (&majority, &[5]),
+            (&majority, &[7, 5, 3]),
+            (&parity, &[4]),
+            (&parity, &[4, 3]),
+            (&thirds, &[8]),
+            (&thirds, &[8, 8]),
+        ] {
+            let network = train_with(rows, hidden);
+            assert_eq!(correct(&network, rows), rows.total(), "{hidden:?}");
+            let right = |row: usize| {
+                let class = network.classify(&rows.rows().row(row));
+                rows.counts()[row][class] > 0
+            };
+            assert!((0..rows.rows().rows()).all(right), "{hidden:?}: the definition agrees");
+        }
+    }
+
+    #[test]
+    fn descent_alone_learns() {
+        for (classes, hidden) in [(2, &[][..]), (2, &[9]), (2, &[9, 5]), (4, &[20])] {
+            let rows = rows_of(8, classes, |row| (ones(row) * classes / 9).min(classes - 1));
+            let outputs = if classes == 2 { 1 } else { classes };
+            let widths: Vec<usize> = [8].into_iter().chain(hidden.iter().copied()).chain([outputs]).collect();
+            let options = TrainOptions { batch: 16, ..TrainOptions::default() };
+            let network = descend(&rows, &widths, &options, &Watch::unlimited()).unwrap();
+            let share = correct(&network, &rows) as f64 / rows.total() as f64;
+            assert!(share >= 0.9, "{classes} classes, {hidden:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_one_network() {
+        let rows = rows_of(6, 2, |row| usize::from(ones(row) > 2 && row[0]));
+        let first = train_with(&rows, &[5]);
+        assert_eq!(first, train_with(&rows, &[5]));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(first, pool.install(|| train_with(&rows, &[5])));
+    }
+
+    #[test]
+    fn steps_follow_the_published_formula() {
+        let (rate, slopes) = (0.1, [0.3f64, -2.0, 0.5, 0.0, 1e-3]);
+        let mut adam = AdamW::new(1);
+        let mut parameter = [0.7f32];
+        let mut expected = f64::from(parameter[0]);
+        for (t, &slope) in slopes.iter().enumerate() {
+            adam.step(&mut parameter, &[slope as f32], rate);
+            // The running means written out as the sums that they are.
+            let running = |beta: f64, power: i32| {
+                let past = slopes[..=t].iter().enumerate();
+                let sum: f64 = past.map(|(k, g)| beta.powi((t - k) as i32) * g.powi(power)).sum();
+                (1.0 - beta) * sum / (1.0 - beta.powi(t as i32 + 1))
+            };
+            expected -= rate * (1e-4 * expected + running(0.9, 1) / (running(0.999, 2).sqrt() + 1e-8));
+            assert!((f64::from(parameter[0]) - expected).abs() < 1e-5, "step {t}: {parameter:?}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_trained_is_refused() {
+        let rows = rows_of(2, 2, |row| ones(row) % 2);
+        let refusal = |rows: &Tally, options: TrainOptions| match train(rows, &options, &Watch::unlimited()) {
+            Err(error) => error.to_string(),
+            Ok(network) => panic!("trained {network:?}"),
+        };
+        let with = TrainOptions::default;
+        assert!(refusal(&rows_of(2, 1, |_| 0), with()).contains("too few"));
+        assert!(refusal(&rows, TrainOptions { batch: 0, ..with() }).contains("at least 1"));
+        assert!(refusal(&rows, TrainOptions { hidden: vec![3, 0], ..with() }).contains("at least 1"));
+        assert!(refusal(&rows, TrainOptions { hidden: vec![1 << 40, 1 << 40], ..with() }).contains("weights"));
+        assert!(refusal(&rows, TrainOptions { learning_rate: f64::INFINITY, ..with() }).contains("finite"));
     }
 }
