@@ -30,7 +30,6 @@ TWICE = {
     "rand": "candle",
     "rand_chacha": "rand through candle",
     "rand_core": "rand through candle",
-    "rustc-hash": "oxidd and numpy have not agreed",
     "syn": "derive macros between two versions",
     "thiserror": "tokenizers through candle",
     "thiserror-impl": "thiserror",

@@ -1,5 +1,4 @@
 //! The apply route on networks too large for a truth table, judged by counting in another way and by the network itself.
-#![cfg(feature = "apply")]
 
 use boolshap::circuit::lower_obdd;
 use boolshap::diagram::{ApplyOptions, Obdd, candidate_orders, compile_apply};

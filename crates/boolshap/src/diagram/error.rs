@@ -77,12 +77,6 @@ pub enum DiagramError {
         /// How many words were given.
         words: usize,
     },
-    /// This build of the library does not have the route.
-    #[error("the {route} route was not built in")]
-    NotBuilt {
-        /// Which route.
-        route: &'static str,
-    },
     /// Every route ended at a limit.
     #[error("no route led to a diagram; {}", attempts_text(.attempts))]
     NoRoute {
@@ -187,7 +181,7 @@ pub enum DiagramError {
         /// What to try instead.
         advice: &'static str,
     },
-    /// The system has no room for a diagram of the limit's size.
+    /// The system has no room for a larger diagram, though the limit allows it.
     #[error("the system has no room for {nodes} diagram nodes ({bytes} bytes); lower the limit")]
     NoRoom {
         /// How many nodes were asked for.

@@ -3,10 +3,10 @@
 //! [`Vtree`] says how the variables are split, [`SddManager`] holds the diagrams over one vtree and all that can be
 //! done with them, [`SddFile`] and [`Vtree::parse`] speak libsdd's file formats, and [`compile_clauses`] is step (b) of
 //! the paper: from a CNF to an SDD. The direct compilers leave the CNF out: [`compile_direct`] makes an [`Obdd`] of a
-//! network's label by the truth table, by partial sums, or by applying gates on OxiDD, whichever fits.
+//! network's label by the truth table, by partial sums, or by applying gate after gate, whichever fits.
 
 mod apply;
-#[cfg(feature = "apply")]
+mod bdd;
 mod compile_apply;
 mod compile_clauses;
 mod compile_direct;
@@ -25,7 +25,6 @@ mod reduce;
 mod rotate;
 mod sdd_file;
 mod sum_state;
-#[cfg(feature = "apply")]
 mod threshold;
 mod transform;
 mod view;
@@ -37,7 +36,6 @@ mod direct_tests;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "apply")]
 pub use compile_apply::{ApplyOptions, compile_apply};
 pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses};
 pub use compile_direct::{Direct, DirectOptions, Route, compile_direct};

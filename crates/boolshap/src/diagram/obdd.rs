@@ -3,7 +3,7 @@
 //! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986
 //! (doi 10.1109/TC.1986.1676819). A diagram here is finished: an array of pairs of children for each level,
 //! the deepest level first, so that children stand before parents and no node needs to name its variable. A node takes
-//! eight bytes. The diagrams that are still being worked on live in the compilers, or in OxiDD.
+//! eight bytes. The diagrams that are still being worked on live in the compilers.
 
 use crate::lit::Var;
 
