@@ -1,28 +1,29 @@
 //! A store of reduced ordered binary decision diagrams over one order of levels, with if-then-else as its operation.
 //!
-//! *Idea.* All diagrams share one array of nodes `(level, lo, hi)`. If-then-else splits its three operands at the highest
-//! level that one of them tests, works on both halves, and joins the results by a node.
+//! *Idea.* All diagrams share one array of nodes `(level, lo, hi)`. If-then-else splits its three operands at the
+//! highest level that one of them tests, works on both halves, and joins the results by a node.
 //!
 //! *Invariants.* The children of a node differ and are on deeper levels, and no two nodes are alike: a function has one
 //! diagram, so two diagrams are equal exactly if their numbers are. Every result in the cache speaks of nodes that are
 //! there.
 //!
-//! *Tables.* The unique table finds a node by what it holds; it is chained through the nodes. Results of if-then-else are
-//! remembered in a cache with one place for each triple, where a new result replaces the old one. Both have a place for
-//! each node that there is room for, so that they grow with the store: 36 bytes a node when full, 56 just after growing.
+//! *Tables.* The unique table finds a node by what it holds; it is chained through the nodes. Results of if-then-else
+//! are remembered in a cache in which each triple has one place, and a new result there replaces the old one. Both have
+//! a place for each node that there is room for, so that they grow with the store: 36 bytes a node when full, 56 just
+//! after growing.
 //!
-//! *Garbage.* When the room is used up, all nodes are marked that the caller's roots or the operation under way reach, and
-//! the others are freed, with the cached results that speak of them. If half of them or more are alive, the room is doubled, up
-//! to the limit; at the limit it is an error that almost nothing could be freed. So a collection costs as much as making
-//! the nodes that it is followed by.
+//! *Garbage.* When the room is used up, all nodes are marked that the caller's roots or the operation under way reach,
+//! and the others are freed, with the cached results that speak of them. If half of them or more are alive, the room is
+//! doubled, up to the limit; at the limit it is an error that almost nothing could be freed. So the work of a
+//! collection is in proportion to the nodes that are made before the next.
 //!
-//! *Cost.* At most the product of the operands' sizes, a constant for each triple that is not in the cache. *Depth.* What
-//! is half done waits in a vector, one entry a level, and not on the call stack.
+//! *Cost.* A constant for each triple that is not found in the cache: while the cache loses nothing, at most the product
+//! of the three sizes. *Depth.* What is half done waits in a vector, one entry a level, and not on the call stack.
 //!
-//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986
-//! (doi 10.1109/TC.1986.1676819). Brace, Rudell and Bryant, "Efficient Implementation of a BDD Package", Design Automation
-//! Conference, 1990 (doi 10.1145/123186.123222), for the tables; their complement edges are left out, since a gate is hardly
-//! ever met in both senses.
+//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986 (doi
+//! 10.1109/TC.1986.1676819). Brace, Rudell and Bryant, "Efficient Implementation of a BDD Package", Design Automation
+//! Conference, 1990 (doi 10.1145/123186.123222), for the tables; their complement edges are left out, since a gate is
+//! hardly ever met in both senses.
 
 use super::error::Halt;
 use super::obdd::Obdd;
@@ -87,7 +88,7 @@ struct Frame {
 pub(super) struct BddStore {
     /// The two constants, then the nodes, free ones among them.
     nodes: Vec<Node>,
-    /// The first of the free nodes, 0 if there is none.
+    /// The first of the free nodes, 0 if all are in use.
     free: u32,
     /// How many nodes there are, dead ones included, and how many there may be until something has to be done.
     used: usize,
@@ -295,8 +296,8 @@ impl BddStore {
         self.reached([root].into_iter()).count
     }
 
-    /// Writes one diagram down level by level, and drops all others. Nodes of a level are numbered as a walk from the root
-    /// meets them, so equal functions of one order look the same.
+    /// Writes one diagram down level by level, and drops all others. Nodes of a level are numbered as a walk from the
+    /// root meets them, so equal functions of one order look the same.
     pub(super) fn into_obdd(mut self, root: Bdd, order: Vec<Var>) -> Obdd {
         (self.chains, self.cache) = (Vec::new(), Vec::new());
         let mut reached = Reached { marks: vec![0; self.nodes.len().div_ceil(64)], count: 0 };
@@ -328,8 +329,8 @@ impl BddStore {
     }
 }
 
-/// The result of a triple that needs no work. Triples of one meaning become one: a test that is repeated is known there, and
-/// "and" and "or" have their smaller number first.
+/// The result of a triple that needs no work. Triples of one meaning become one: an operand that repeats the test becomes
+/// a constant, and "and" and "or" have their smaller number first.
 #[inline]
 fn simplify([test, yes, no]: &mut Triple) -> Option<Bdd> {
     if *test <= Bdd::TRUE {

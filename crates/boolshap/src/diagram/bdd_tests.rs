@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// The level of bit `k` of a row of a table is `k`; row `r` of a table is its bit `r`.
-const ROWS: [u64; 6] = [
+/// The variables as tables: bit `row` is the value where the variable on level `k` is bit `k` of `row`.
+const VARIABLES: [u64; 6] = [
     0xAAAA_AAAA_AAAA_AAAA,
     0xCCCC_CCCC_CCCC_CCCC,
     0xF0F0_F0F0_F0F0_F0F0,
@@ -99,9 +99,9 @@ fn every_function_of_three_variables_is_written_down() {
 fn nodes_by_definition(tables: &[u64]) -> usize {
     let mut functions: HashSet<u64> = tables.iter().copied().collect();
     let mut nodes = 0;
-    for (level, rows) in ROWS.iter().enumerate() {
+    for (level, ones) in VARIABLES.iter().enumerate() {
         let halves = |table: &u64| {
-            let (lo, hi) = (table & !rows, table & rows);
+            let (lo, hi) = (table & !ones, table & ones);
             [lo | lo << (1 << level), hi | hi >> (1 << level)]
         };
         nodes += functions.iter().map(halves).filter(|[lo, hi]| lo != hi).count();
@@ -138,7 +138,7 @@ proptest! {
         first_room in 0usize..40,
     ) {
         let mut store = BddStore::new(first_room, 2000);
-        let mut tables = ROWS.repeat(2);
+        let mut tables = VARIABLES.repeat(2);
         let mut held: Vec<Bdd> = Vec::new();
         for level in 0..12 {
             let variable = store.variable(level % 6, &[&held]).unwrap();

@@ -6,8 +6,8 @@
 //! it is Bryant's apply. The gates of the last layer are joined by "and", smallest first.
 //!
 //! *Where it fits.* What decides is the size of the gates' diagrams, not the number of inputs: sparse and convolutional
-//! networks, many layers, single wide gates. A gate's inputs are taken in the order in which they stand in the variable
-//! order, so that what is half done reaches only down from there.
+//! networks, many layers, single wide gates. A gate's inputs are taken in the variable order, so that what is half done
+//! reaches only down from there.
 //!
 //! *Memory.* A diagram is dropped after the last gate that looks at it: a list of diagrams that are needed goes to
 //! [`BddStore`] with each operation, and false takes the place of what is not needed any more. The store begins small and
@@ -355,13 +355,13 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_gate_by_gate() {
+    fn progress_is_reported_gate_by_gate() {
         let label = dense(&[12, 9]);
-        let told = std::sync::Mutex::new(Vec::new());
-        let report = |done, total| told.lock().unwrap().push((done, total));
+        let seen = std::sync::Mutex::new(Vec::new());
+        let report = |done, total| seen.lock().unwrap().push((done, total));
         let watch = Watch::unlimited().progress(&report);
         compile_from(100, &label, &candidate_orders(&label)[0], &ApplyOptions::default(), &watch).unwrap();
         let gates: u64 = label.layers().iter().map(|gates| gates.len() as u64).sum();
-        assert_eq!(*told.lock().unwrap(), (1..=gates).map(|done| (done, gates)).collect::<Vec<_>>());
+        assert_eq!(*seen.lock().unwrap(), (1..=gates).map(|done| (done, gates)).collect::<Vec<_>>());
     }
 }
