@@ -1,4 +1,4 @@
-"""The fast path compared with other tools, in one run on one machine: PySDD and OxiDD for the circuit; shap, numpy and
+"""The fast path compared with other tools, in one run on one machine: PySDD for the circuit; shap, numpy and
 `authors.py` for the scores.
 
     cargo build --release --workspace --bins
@@ -7,7 +7,7 @@
 
 Everything except the stream runs in one thread. Figures are medians over rounds in which the tools take turns; the
 column `runs` has their number. Times of circuits and scores are measured inside the process, from memory to memory.
-boolshap and OxiDD are measured in wall-clock time, the Python tools in processor time: on a busy machine long
+boolshap is measured in wall-clock time, the Python tools in processor time: on a busy machine long
 measurements suffer more than boolshap's short ones, which would improve its ratios. Results are compared in the same
 run, and a difference stops it.
 """
@@ -325,7 +325,7 @@ def paper_circuit(model, folder):
 
 
 def growth(record):
-    """Dense networks n-n-1 by the truth-table route, compared with evaluating all inputs and with OxiDD's apply."""
+    """Dense networks n-n-1 by the truth-table route, compared with evaluating all inputs and with apply."""
     bench = boolshap("bench", "compile", "--inputs", 30, "--threads", 1)
     assert bench["threads"] == 1
     for square in bench["square"]:
@@ -336,7 +336,7 @@ def growth(record):
         record.add(what, "boolshap, evaluating all inputs", square["evaluate_seconds"], 3)
         if square["apply_seconds"] is not None:
             bar = ">= 20" if n == 20 else ""
-            record.add(what, "OxiDD apply", square["apply_seconds"], 3, "", square["apply_seconds"] / compiled, bar)
+            record.add(what, "boolshap apply", square["apply_seconds"], 3, "", square["apply_seconds"] / compiled, bar)
         if n == 30 and square["peak_memory_bytes"] is not None:
             memory = square["peak_memory_bytes"]
             record.add(what, "boolshap, memory", None, 3, f"{memory / 2**20:.0f} MiB", memory / 2**30, "<= 6 GiB")

@@ -123,9 +123,7 @@ impl Told for DiagramError {
             DiagramError::Sums { cause, .. }
             | DiagramError::CompileGates { cause, .. }
             | DiagramError::Trees { cause, .. } => cause.kind(),
-            DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } | DiagramError::NotBuilt { .. } => {
-                Kind::Input
-            }
+            DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } => Kind::Input,
             _ => Kind::Limit,
         }
     }

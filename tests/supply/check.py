@@ -26,7 +26,6 @@ TWICE = {
     "hashbrown": "safetensors",
     "miniz_oxide": "png through resvg, and parquet's flate2, have not agreed",
     "r-efi": "getrandom on UEFI",
-    "rustc-hash": "oxidd and numpy have not agreed",
     "syn": "derive macros between two versions",
 }
 

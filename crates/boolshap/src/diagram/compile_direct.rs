@@ -5,7 +5,6 @@
 //! of inputs that the label uses and on a bound on the number of partial sums; when a route hits a limit, the next one
 //! is tried. Where diagrams are cheap, several variable orders are compiled and the smallest result is kept.
 
-#[cfg(feature = "apply")]
 use super::compile_apply::{ApplyOptions, compile_apply};
 use super::order::candidate_orders;
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
@@ -133,7 +132,6 @@ fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     let sums =
         (Route::PartialSums, format!("{used} inputs, but only {first} first gates: at most 2^{states:.0} states"));
     let apply = (Route::Apply, format!("{used} inputs and {first} first gates: too many for tables and sums"));
-    let last = cfg!(feature = "apply").then_some(apply);
     let chain = if used <= FEW_INPUTS {
         vec![table, sums]
     } else if used <= MAX_TABLE_INPUTS {
@@ -142,7 +140,7 @@ fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     } else {
         vec![sums]
     };
-    chain.into_iter().chain(last).collect()
+    chain.into_iter().chain([apply]).collect()
 }
 
 /// An estimate of the number of states of the widest level, as a power of two: at most the number of assignments above
@@ -172,7 +170,6 @@ fn along(
             smallest(&orders, |order| compile_table(label, order, options.max_nodes, watch))
         }
         Route::PartialSums => sums(label, options, watch),
-        #[cfg(feature = "apply")]
         Route::Apply => {
             let mut apply = ApplyOptions::default();
             apply.max_nodes = apply.max_nodes.min(options.max_nodes);
@@ -187,8 +184,6 @@ fn along(
             }
             Err(last.expect("there is an order"))
         }
-        #[cfg(not(feature = "apply"))]
-        Route::Apply => Err(DiagramError::NotBuilt { route: "apply" }),
     }
 }
 

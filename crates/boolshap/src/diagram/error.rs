@@ -77,12 +77,6 @@ pub enum DiagramError {
         /// How many words were given.
         words: usize,
     },
-    /// This build of the library does not have the route.
-    #[error("the {route} route is not part of this build")]
-    NotBuilt {
-        /// Which route.
-        route: &'static str,
-    },
     /// Every route hit a limit.
     #[error("no route led to a diagram; {}", attempts_text(.attempts))]
     NoRoute {

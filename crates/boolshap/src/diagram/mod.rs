@@ -3,10 +3,10 @@
 //! [`Vtree`] defines how the variables are split, [`SddManager`] holds the diagrams over one vtree with all operations,
 //! [`SddFile`] and [`Vtree::parse`] read libsdd's file formats, and [`compile_clauses`] is step (b) of the paper: from
 //! a CNF to an SDD. The direct compilers do without a CNF: [`compile_direct`] compiles a network's label to an [`Obdd`]
-//! by truth table, by partial sums, or by applying gates with OxiDD, whichever fits.
+//! by truth table, by partial sums, or by applying gate after gate, whichever fits.
 
 mod apply;
-#[cfg(feature = "apply")]
+mod bdd;
 mod compile_apply;
 mod compile_clauses;
 mod compile_direct;
@@ -25,7 +25,6 @@ mod reduce;
 mod rotate;
 mod sdd_file;
 mod sum_state;
-#[cfg(feature = "apply")]
 mod threshold;
 mod transform;
 mod view;
@@ -37,7 +36,6 @@ mod direct_tests;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "apply")]
 pub use compile_apply::{ApplyOptions, compile_apply};
 pub use compile_clauses::{CompileOptions, Compiled, StartVtree, compile_clauses};
 pub use compile_direct::{Direct, DirectOptions, Route, compile_direct};

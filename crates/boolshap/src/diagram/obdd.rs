@@ -3,7 +3,7 @@
 //! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986 (doi
 //! 10.1109/TC.1986.1676819). An [`Obdd`] is immutable: for each level an array of pairs of children, deepest level
 //! first, so that children come before parents and nodes need not store their variable. A node takes eight bytes.
-//! Diagrams under construction are in the compilers, or in OxiDD.
+//! Diagrams under construction are in the compilers.
 
 use crate::lit::Var;
 

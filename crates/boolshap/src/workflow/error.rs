@@ -212,9 +212,7 @@ fn of_diagram(error: &DiagramError) -> ErrorKind {
         DiagramError::Sums { cause, .. }
         | DiagramError::CompileGates { cause, .. }
         | DiagramError::Trees { cause, .. } => of_diagram(cause),
-        DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } | DiagramError::NotBuilt { .. } => {
-            ErrorKind::Input
-        }
+        DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } => ErrorKind::Input,
         _ => ErrorKind::Limit,
     }
 }
