@@ -190,7 +190,7 @@ async fn work_ends_when_its_client_goes_away() {
     }
     let names = (0..features).map(|v| format!("x{v}")).collect();
     let named = NamedCircuit::new(builder.finish(even).unwrap(), names).unwrap();
-    let app = serve(named, "count", Limits { time: Duration::from_secs(60), ..Limits::default() }, Access::Loopback);
+    let app = serve(named, "count", Limits { time: Duration::from_secs(3600), ..Limits::default() }, Access::Loopback);
     let computing = async |app: Router| -> bool {
         let response = app.oneshot(Request::get("/metrics").body(Body::empty()).unwrap()).await.unwrap();
         let text = String::from_utf8(to_bytes(response.into_body(), 1 << 20).await.unwrap().to_vec()).unwrap();
@@ -200,7 +200,7 @@ async fn work_ends_when_its_client_goes_away() {
     let becomes = async |wanted: bool| {
         let begin = Instant::now();
         while computing(app.clone()).await != wanted {
-            assert!(begin.elapsed() < Duration::from_secs(20), "computing is still not {wanted}");
+            assert!(begin.elapsed() < Duration::from_secs(600), "computing is still not {wanted}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -2,8 +2,7 @@
 //! refuses; a panic, a hang or a wish for more memory than there is would end this test.
 #![cfg(all(feature = "hdf5", feature = "parquet"))]
 
-mod parsers;
-
+use crate::parsers;
 use boolshap::data::{Entities, Reading, Seeded};
 use boolshap::model::{ImportOptions, Kernels, import};
 use std::path::Path;
