@@ -16,6 +16,13 @@ pytest.register_assert_rewrite("asking", "browsing", "serving", "games")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("slow", "browser")))
+
+
 SMALL_PARENT = """
 import os, resource, subprocess, sys, threading
 def limit():

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import ROOT, processor_seconds
 
+pytestmark = pytest.mark.slow
 PROMISE = 1.0
 # More than the promise by the clock, for the end of a process that holds gigabytes; set by `make soak`.
 SLACK = os.environ.get("BOOLSHAP_SLACK")

@@ -10,6 +10,9 @@ import pytest
 from test_interrupt import NAMES, inputs, write_rows  # noqa: F401
 
 
+pytestmark = pytest.mark.slow
+
+
 def words(inputs, line):
     pieces = re.split(r"(\{[^}]*\})", line)
     return "".join(str(inputs(piece[1:-1])) if piece.startswith("{") else piece for piece in pieces).split(" ")

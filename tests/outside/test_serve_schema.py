@@ -15,6 +15,7 @@ import pytest
 
 from serving import Server
 
+pytestmark = pytest.mark.slow
 # `BOOLSHAP_MALFORMED=10000` for a longer run.
 MALFORMED = int(os.environ.get("BOOLSHAP_MALFORMED", "3000"))
 EXAMPLES = 25
