@@ -1,16 +1,23 @@
-# `make test` runs everything a change must pass; the other targets are its parts.
+# `make quick` is for every change, `make test` runs all that a change must pass; the other targets are their parts.
 
 export BOOLSHAP_SKIPPED := $(CURDIR)/target/skipped.txt
+export BOOLSHAP_BINARY := $(CURDIR)/target/debug/boolshap
+export SDD_FILES_BIN := $(CURDIR)/target/debug/examples/sdd_files
 VENV := target/venv
-BINARY := $(CURDIR)/target/debug/boolshap
+PYTEST := $(VENV)/bin/python -m pytest -q
 
-.PHONY: test prepare format supply lint core rust python package frameworks wheel fresh-list skipped soak
+.PHONY: test quick prepare format supply lint core build rust outside package frameworks wheel fresh-list skipped soak
 
-test: prepare fresh-list format supply lint core rust python package skipped
+test: prepare fresh-list format supply lint core rust outside package skipped
+
+# Without Chromium, Spark and what takes long.
+quick: prepare fresh-list format lint rust
+	$(PYTEST) -n 2 -m "not browser and not slow" tests/outside
+	@$(MAKE) --no-print-directory skipped
 
 # A C++ compiler, and the tests' own Python environment.
 prepare:
-	tests/python/prepare.sh $(VENV)
+	tests/prepare.sh $(VENV)
 
 fresh-list:
 	@mkdir -p target && : > $(BOOLSHAP_SKIPPED)
@@ -29,27 +36,32 @@ lint:
 core:
 	cargo clippy --quiet -p boolshap --no-default-features -- -D warnings
 
+# All that the tests run, in one go and with one set of features, so that nothing is compiled twice. The examples are in the
+# library's own tests.
+build:
+	cargo build --workspace --lib --bins --tests --example sdd_files
+
 # Unit, property, documentation and command-line tests.
-rust:
-	cargo test --workspace
+rust: build
+	cargo test --workspace --tests
+	cargo test --workspace --doc
 
 # Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
 # Chromium; its pictures of the pages are left in target/screenshots.
-python:
-	cargo build --workspace --bins --examples
-	BOOLSHAP_BINARY=$(BINARY) SDD_FILES_BIN=$(CURDIR)/target/debug/examples/sdd_files $(VENV)/bin/python -m pytest -q tests/python
+outside: prepare build
+	$(PYTEST) -n 2 tests/outside
 
-# The Python package: its wheel in a fresh virtual environment. Compiled as the tests are; `make wheel` optimises fully.
-package:
-	python/tests/run.sh target/package-venv dev
+# The Python package, compiled as the tests are; `make wheel` optimises fully.
+package: prepare build
+	python/tests/run.sh $(VENV) target/debug/lib_native.so
 
 # Models of the real PyTorch, Keras and Larq; downloads gigabytes.
 frameworks: package
-	python/tests/frameworks.sh target/package-venv target/frameworks
+	python/tests/frameworks.sh $(VENV) target/frameworks
 
 # The wheel for users, in target/wheels.
 wheel:
-	python/build_wheel.sh target/wheel-venv release target/wheels
+	python/build_wheel.sh target/wheel-venv target/wheels
 
 skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
@@ -58,9 +70,7 @@ skipped:
 # Longer: a hundred programs killed at random moments, ten thousand malformed requests, and every reader fuzzed for so many
 # seconds.
 FUZZ_SECONDS ?= 180
-soak: prepare
-	cargo build --workspace --bins
-	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 BOOLSHAP_BINARY=$(BINARY) \
-		$(VENV)/bin/python -m pytest -q tests/python/test_trust.py tests/python/test_interrupt.py
-	BOOLSHAP_MALFORMED=10000 BOOLSHAP_BINARY=$(BINARY) $(VENV)/bin/python -m pytest -q tests/python/test_serve_schema.py
-	BOOLSHAP_BINARY=$(BINARY) fuzz/soak.sh $(FUZZ_SECONDS)
+soak: prepare build
+	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 $(PYTEST) tests/outside/test_trust.py tests/outside/test_interrupt.py
+	BOOLSHAP_MALFORMED=10000 $(PYTEST) tests/outside/test_serve_schema.py
+	fuzz/soak.sh $(FUZZ_SECONDS)

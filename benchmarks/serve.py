@@ -28,7 +28,7 @@ import time
 from playwright.sync_api import sync_playwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/python"))
+sys.path.insert(0, str(ROOT / "tests/outside"))
 from browsing import launch  # noqa: E402
 
 BINARY = os.environ.get("BOOLSHAP_BINARY", ROOT / "target/release/boolshap")

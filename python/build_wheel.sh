@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Builds the wheel with maturin: build_wheel.sh VENV PROFILE FOLDER. VENV holds maturin and is made if it is not there.
+# Builds the wheel with maturin, installs and checks it: build_wheel.sh VENV FOLDER. VENV is made if it is not there; it is
+# not that of the tests, because people who only want a wheel need nothing else.
 set -euo pipefail
-venv=$1 profile=$2 folder=$3
+venv=$1 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 if [ ! -x "$venv/bin/maturin" ]; then
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "maturin==1.16.0"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "maturin==1.16.0" numpy
 fi
 rm -f "$folder"/boolshap-*.whl
-"$venv/bin/maturin" build --quiet --manifest-path "$here/Cargo.toml" --profile "$profile" --out "$folder"
-ls "$folder"/boolshap-*.whl
+"$venv/bin/maturin" build --quiet --manifest-path "$here/Cargo.toml" --profile release --out "$folder"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/boolshap-*.whl
+"$venv/bin/python" "$here/check_wheel.py" "$folder"/boolshap-*.whl

@@ -1,19 +1,17 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it into a fresh virtual environment and tests it there: run.sh VENV PROFILE.
+# Tests the package as users have it, in the virtual environment's own folder of packages: run.sh VENV LIBRARY. The native
+# module is the library that cargo has built with everything else; a wheel would compile it all a second time. `make wheel`
+# builds one and checks that it holds the same files.
 set -euo pipefail
-venv=$1 profile=$2
+python=$(cd "$1/bin" && pwd)/python
+library=$2
 here=$(cd "$(dirname "$0")" && pwd)
-wheels=$(mktemp -d)
-trap 'rm -rf "$wheels"' EXIT
-"$here/../build_wheel.sh" "$venv-build" "$profile" "$wheels"
-rm -rf "$venv"
-python3 -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --find-links "$wheels" boolshap
-python=$(cd "$venv/bin" && pwd)/python
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+rm -rf "$packages/boolshap"
+cp -r "$here/../boolshap" "$packages/boolshap"
+cp "$library" "$packages/boolshap/_native.abi3.so"
 # From elsewhere, so that the installed package is tested and not the folder.
 cd "$here"
 "$python" -m mypy --config-file "$here/../pyproject.toml" --no-incremental -p boolshap
 "$python" -m mypy.stubtest boolshap._native
-"$python" -m pytest -q -rs -p no:cacheprovider .
-"$python" -m pytest -q -p no:cacheprovider --doctest-modules --pyargs boolshap
+"$python" -m pytest -q -rs -p no:cacheprovider -n 2 --dist loadfile --pyargs . boolshap

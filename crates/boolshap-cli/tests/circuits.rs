@@ -1,11 +1,9 @@
 //! Circuits by the command line: what compiling tells and claims, what is proved of a file, and options that mean nothing.
 
-mod command;
-
+use crate::command::{done, either, fails};
 use boolshap::circuit::{Circuit, CircuitBuilder, NamedCircuit};
 use boolshap::lit::Var;
 use boolshap::model::Model;
-use command::{done, either, fails};
 use serde_json::json;
 use std::fs;
 

@@ -1,13 +1,9 @@
 //! The commands as a person types them: what they print, what they leave behind, and how they fail.
 
-mod command;
-#[path = "../../boolshap/tests/shared_data/mod.rs"]
-mod shared_data;
-
+use crate::command::{boolshap, done, either, fails, listing};
+use crate::shared_data::shared_data;
 use boolshap::circuit::NamedCircuit;
 use boolshap::data::Code;
-use command::{boolshap, done, either, fails, listing};
-use shared_data::shared_data;
 use std::fs;
 use std::path::Path;
 

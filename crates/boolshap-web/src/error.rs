@@ -55,6 +55,7 @@ impl From<Error> for ApiError {
         };
         match &error {
             Error::Setting { setting, message, .. } => Self::bad(*setting, message),
+            Error::UnknownClass { .. } => Self::bad("class", &error),
             Error::Stopped(stopped) | Error::Explain(ExplainError::Stopped(stopped)) => (*stopped).into(),
             _ if error.kind() == ErrorKind::Interrupted => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())

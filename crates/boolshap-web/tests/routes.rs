@@ -188,7 +188,7 @@ async fn work_ends_when_its_client_goes_away() {
     let app = serve(
         named,
         "count",
-        ServerLimits { time: Duration::from_secs(60), ..ServerLimits::default() },
+        ServerLimits { time: Duration::from_secs(3600), ..ServerLimits::default() },
         Access::Loopback,
     );
     let computing = async |app: Router| -> bool {
@@ -200,7 +200,7 @@ async fn work_ends_when_its_client_goes_away() {
     let becomes = async |wanted: bool| {
         let begin = Instant::now();
         while computing(app.clone()).await != wanted {
-            assert!(begin.elapsed() < Duration::from_secs(20), "computing is still not {wanted}");
+            assert!(begin.elapsed() < Duration::from_secs(600), "computing is still not {wanted}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -2,8 +2,7 @@
 //! a result or an error; a panic, a hang or excessive memory would end this test.
 #![cfg(all(feature = "hdf5", feature = "parquet"))]
 
-mod parsers;
-
+use crate::parsers;
 use boolshap::data::{Entities, Reading, Seeded};
 use boolshap::model::{ImportOptions, Kernels, import};
 use std::path::Path;

@@ -2,16 +2,14 @@
 
 #![cfg(feature = "sat")]
 
-mod shared_data;
-
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::shared_data::shared_data;
 use boolshap::formula::{Clause, Cnf, FormulaError, GateSpec, Place, encode, read_dimacs, simplify};
 use boolshap::lit::{Stopped, Var, Watch};
 use proptest::prelude::*;
-use shared_data::shared_data;
 
 const NO_LIMIT: usize = usize::MAX;
 

@@ -1,9 +1,7 @@
 //! Real networks of other tools, imported and counted over all inputs.
 
-mod shared_data;
-
+use crate::shared_data::shared_data;
 use boolshap::model::{ImportOptions, Model, count_classes, import};
-use shared_data::shared_data;
 
 #[test]
 fn the_larq_network_has_4096_ones() {

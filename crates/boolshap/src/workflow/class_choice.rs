@@ -20,9 +20,12 @@ pub enum ClassChoice {
 impl ClassChoice {
     /// The number of a single class among classes of these names.
     pub fn number(&self, classes: usize, names: &[String]) -> Result<usize, Error> {
-        let unknown = |what: String| {
-            let known = if names.is_empty() { format!("0 to {}", classes.saturating_sub(1)) } else { names.join(", ") };
-            Error::setting("class", format!("{what} is not one of the {classes} classes ({known})"))
+        let unknown = |class: String| {
+            let number = |class: usize| match names.get(class) {
+                Some(name) if *name != class.to_string() => format!("{class} ({name})"),
+                _ => class.to_string(),
+            };
+            Error::UnknownClass { class, classes: (0..classes).map(number).collect() }
         };
         match self {
             ClassChoice::Number(number) if *number < classes => Ok(*number),
@@ -30,7 +33,7 @@ impl ClassChoice {
             ClassChoice::Name(name) => {
                 names.iter().position(|known| known == name).ok_or_else(|| unknown(format!("'{name}'")))
             }
-            several => Err(unknown(format!("'{several}'"))),
+            several => Err(Error::setting("class", format!("'{several}' is not one class"))),
         }
     }
 }

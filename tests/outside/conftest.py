@@ -16,6 +16,13 @@ pytest.register_assert_rewrite("asking", "browsing", "serving", "games")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("slow", "browser")))
+
+
 SMALL_PARENT = """
 import os, resource, subprocess, sys, threading
 def limit():
@@ -27,8 +34,15 @@ timer = threading.Timer(float(sys.argv[2]), process.kill)
 timer.start()
 _, status, usage = os.wait4(process.pid, 0)
 timer.cancel()
-print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, usage.ru_utime + usage.ru_stime)
 """
+
+
+def processor_seconds(pid):
+    """What a process has used so far: unlike the clock, this does not depend on what else the machine has to do."""
+    with open(f"/proc/{pid}/stat") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Command:
@@ -49,15 +63,16 @@ class Command:
     def start(self, *arguments, **options):
         return subprocess.Popen(self.line(arguments), cwd=self.folder, text=True, **options)
 
-    def measured(self, *arguments, mebibytes, seconds=120):
-        """Runs in so much address space and time: its exit code, what it said, and the most that it held in MiB. A process
-        counts what its parent held when it was forked, so the parent is a small one and not these tests."""
+    def measured(self, *arguments, mebibytes, seconds=600):
+        """Runs in this much address space, and is killed after this time: its exit code, what it said, the most that it
+        held in MiB, and the processor time it took. A process counts what its parent held when it was forked, so the
+        parent is a small one and not these tests."""
         line = [sys.executable, "-S", "-c", SMALL_PARENT, str(mebibytes << 20), str(seconds), *self.line(arguments)]
         with open(self.folder / "said", "w+") as said:
             done = subprocess.run(line, cwd=self.folder, stdout=subprocess.PIPE, stderr=said, text=True)
             said.seek(0)
-            code, kibibytes = map(int, done.stdout.split())
-            return code, said.read(), kibibytes / 1024
+            code, kibibytes, processor = done.stdout.split()
+            return int(code), said.read(), int(kibibytes) / 1024, float(processor)
 
     def json(self, *arguments):
         return json.loads(self(*arguments, "--json").stdout)

@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 from asking import is_error
+from conftest import processor_seconds
 from serving import Server
+
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +33,21 @@ def heavy(circuits):
     return made, body
 
 
-def seconds_for(server, body):
-    start = time.monotonic()
-    response = server.client.post("/api/explain", json=body)
-    assert response.status_code == 200, response.text[:300]
-    return time.monotonic() - start
+def rows_of_work(server, body, seconds):
+    """How many rows take this much processor time, which does not depend on what else the machine does."""
+    rows = 1
+    while True:
+        before = processor_seconds(server.process.pid)
+        response = server.client.post("/api/explain", json=body(rows))
+        assert response.status_code == 200, response.text[:300]
+        took = processor_seconds(server.process.pid) - before
+        # The processor's clock ticks a hundred times a second.
+        if took > 0.1:
+            return max(1, math.ceil(rows * seconds / took))
+        rows *= 2
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came to that"
@@ -52,25 +63,18 @@ def computing(server):
 def test_heavy_work_does_not_hold_up_small_requests(heavy):
     made, body = heavy
     with Server(made.boolshap, made.circuit) as server:
-        one = seconds_for(server, body(1))
-        rows = max(2, math.ceil(3 / one))
+        rows = rows_of_work(server, body, 1.5)
         small = server.new_client()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             work = [pool.submit(lambda: server.new_client().post("/api/explain", json=body(rows))) for _ in range(4)]
             wait_until(lambda: computing(server) >= 1)
-            waits = {"health": [], "explain": []}
-            while not all(one.done() for one in work) and len(waits["health"]) < 300:
-                for name, ask in (
-                    ("health", lambda: small.get("/api/health")),
-                    ("explain", lambda: small.post("/api/explain", json={"entities": [[1] * 16]})),
-                ):
-                    start = time.monotonic()
-                    assert ask().status_code == 200
-                    waits[name].append(time.monotonic() - start)
-            assert len(waits["health"]) >= 20, "there was time to ask"
-            # Half a millisecond alone; here all cores are at work and shared with other programs.
-            for name, times in waits.items():
-                assert np.median(times) < 0.1 and max(times) < 2, (name, np.median(times), max(times))
+            # How long they wait depends on the machine; that they pass by all that began before them does not.
+            overtaking = 0
+            while not any(one.done() for one in work) and overtaking < 300:
+                assert small.get("/api/health").status_code == 200
+                assert small.post("/api/explain", json={"entities": [[1] * 16]}).status_code == 200
+                overtaking += 1
+            assert overtaking >= 20
             assert all(one.result().status_code == 200 for one in work)
 
 
@@ -78,9 +82,9 @@ def test_requests_beyond_the_time_limit_and_beyond_the_queue_are_told_so(heavy):
     made, body = heavy
     with Server(made.boolshap, made.circuit, "--max-time", 1) as server:
         long = body(2000)
-        start = time.monotonic()
+        before = processor_seconds(server.process.pid)
         is_error(server.client.post("/api/explain", json=long), 504, None)
-        assert time.monotonic() - start < 10
+        assert processor_seconds(server.process.pid) - before < 3 * os.cpu_count()
         many = 9 * os.cpu_count() + 6
         encoded = json.dumps(long).encode()
         with concurrent.futures.ThreadPoolExecutor(many) as pool:
@@ -105,20 +109,14 @@ def test_one_entity_that_takes_too_long_is_given_up(circuits):
             504,
             None,
         )
-        wait_until(lambda: computing(server) == 0, 3)
-        before = processor_seconds(server)
+        wait_until(lambda: computing(server) == 0)
+        before = processor_seconds(server.process.pid)
         time.sleep(1)
-        assert processor_seconds(server) - before < 0.5, "nobody waits for it, but it goes on"
-
-
-def processor_seconds(server):
-    with open(f"/proc/{server.process.pid}/stat") as file:
-        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        assert processor_seconds(server.process.pid) - before < 0.5, "nobody waits for it, but it goes on"
 
 
 def connect(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=300)
 
 
 def test_slow_clients_do_not_hold_up_others(circuits):
@@ -128,19 +126,17 @@ def test_slow_clients_do_not_hold_up_others(circuits):
         slow = [connect(server) for _ in range(60)]
         for number, one in enumerate(slow):
             one.sendall([b"GET /api/hea", b"GET /api/health HTTP/1.1\r\nHost: loc", head + b'{"entit'][number % 3])
-        start = time.monotonic()
         for _ in range(50):
             with server.new_client() as client:
                 assert client.get("/api/health").status_code == 200
-        assert time.monotonic() - start < 10
-        # A body that does not come ends the request, not the server.
-        assert slow[2].recv(1000).startswith(b"HTTP/1.1 408")
-        # A head may come in pieces.
+        # A head may come in pieces, for 15 seconds: the others were answered before.
         slow[0].sendall(b"lth HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow[0].recv(1000).startswith(b"HTTP/1.1 200")
+        # A body that does not come ends the request, not the server.
+        assert slow[2].recv(1000).startswith(b"HTTP/1.1 408")
         for one in slow:
             one.close()
-        assert server.stop() < 5
+        server.stop()
 
 
 def test_a_half_request_does_not_hold_up_the_end(circuits):
@@ -150,14 +146,16 @@ def test_a_half_request_does_not_hold_up_the_end(circuits):
     half.sendall(b"GET /api/hea")
     idle.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert idle.recv(1000).startswith(b"HTTP/1.1 200")
-    assert server.stop(within=8) < 6
+    # It ends after 4 seconds; to wait for the rest of the head would take 15.
+    server.stop(within=12)
     half.close(), idle.close()
 
 
 def test_what_was_accepted_before_sigterm_is_answered(heavy):
     made, body = heavy
     server = Server(made.boolshap, made.circuit)
-    rows = max(1, math.ceil(0.8 / seconds_for(server, body(1))))
+    # Little enough to be done in the 4 seconds that are left after the signal.
+    rows = rows_of_work(server, body, 0.3)
     encoded = [json.dumps(body(rows)).encode() for _ in range(4)]
     stop = threading.Event()
     small = json.dumps({"entities": [[1] * 16]}).encode()
@@ -191,14 +189,11 @@ def test_what_was_accepted_before_sigterm_is_answered(heavy):
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         load = [pool.submit(keep_sending) for _ in range(8)]
         work = [pool.submit(send, content) for content in encoded[:2]]
-        wait_until(lambda: computing(server) >= 1)
-        time.sleep(0.3)
+        wait_until(lambda: computing(server) >= min(2, os.cpu_count()))
         stop.set()
-        server.process.send_signal(signal.SIGTERM)
-        took = server.stop(within=10)
+        server.stop()
         assert all(len(one.result()["explanations"]) == rows for one in work)
         assert sum(one.result() for one in load) > 0
-    assert took < 5
 
 
 def whole_answer(connection):
@@ -228,7 +223,7 @@ def test_work_without_end_does_not_hold_up_the_end(heavy):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         work = pool.submit(lambda: server.new_client().post("/api/explain", json=body(5000)))
         wait_until(lambda: computing(server) >= 1)
-        assert server.stop(within=10) < 6
+        server.stop()
         try:
             assert work.result().status_code == 503
         except httpx.TransportError:
@@ -241,5 +236,5 @@ def test_ctrl_c_ends_the_server_as_well(circuits):
     assert server.get("/api/health").status_code == 200
     server.client.close()
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(8) == 130
+    assert server.process.wait(120) == 130
     assert "panicked" not in server.stderr()

@@ -181,12 +181,12 @@ def test_an_interruption_leaves_no_file(boolshap, circuit, target):
     )
     process.stdin.write((boolshap.folder / "e.csv").read_text())
     process.stdin.flush()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while len(os.listdir(boolshap.folder)) == len(before) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert sorted(os.listdir(boolshap.folder)) != before, "nothing was being written"
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=600) == 130
     process.stdin.close()
     assert process.stderr.read() == ""
     assert sorted(os.listdir(boolshap.folder)) == before
@@ -202,7 +202,7 @@ def test_memory_is_bounded(boolshap, features, rows, target):
     cells[:, -1] = ord("\n")
     header = ",".join(f"x{i + 1}" for i in range(features)) + "\n"
     (boolshap.folder / "e.csv").write_bytes(header.encode() + cells.tobytes())
-    code, said, peak = boolshap.measured("explain", "c.bsc", "e.csv", "-o", target, "--threads", 2, mebibytes=1024)
+    code, said, peak, _ = boolshap.measured("explain", "c.bsc", "e.csv", "-o", target, "--threads", 2, mebibytes=1024)
     assert code == 0, said
     assert peak < 350, "MiB"
     if target == "s.csv":

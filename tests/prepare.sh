@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Rust: a C++ compiler, Chromium, python3 with venv, and the packages of requirements.txt
-# in a virtual environment under the folder given. Does nothing when all of it is there.
+# in a virtual environment in the folder given, for the checks from outside and the tests of the Python package alike. Does
+# nothing when all of it is there.
 set -euo pipefail
 venv=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +30,7 @@ wanted=$(cat "$here/requirements.txt" "$here/requirements-no-deps.txt")
 if [ "$wanted" != "$(cat "$stamp" 2>/dev/null)" ]; then
   rm -rf "$venv"
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$here/requirements-no-deps.txt"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r "$here/requirements.txt"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --no-deps -r "$here/requirements-no-deps.txt"
   echo "$wanted" > "$stamp"
 fi
