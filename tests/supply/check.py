@@ -25,7 +25,6 @@ TWICE = {
     "getrandom": "rand 0.9 through candle, proptest, tempfile",
     "hashbrown": "indexmap",
     "itertools": "tokenizers through candle",
-    "miniz_oxide": "png through resvg, and parquet's flate2, have not agreed",
     "r-efi": "getrandom on UEFI",
     "rand": "candle",
     "rand_chacha": "rand through candle",
