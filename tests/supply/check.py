@@ -16,15 +16,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 LICENCES = {
-    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "MIT",
-    "Unicode-3.0", "Unlicense", "Zlib",
+    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC",
+    "MIT", "Unicode-3.0", "Unlicense", "Zlib",
 }
 # Versions that other packages have not agreed on: none of them is ours to choose.
 TWICE = {
-    "base64": "arrow and usvg are a version ahead of ours",
     "getrandom": "ahash through arrow, and tempfile, have not agreed",
     "hashbrown": "safetensors",
-    "miniz_oxide": "png through resvg, and parquet's flate2, have not agreed",
     "r-efi": "getrandom on UEFI",
     "syn": "derive macros between two versions",
 }

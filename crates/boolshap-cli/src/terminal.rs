@@ -24,17 +24,24 @@ const GRACE: Duration = Duration::from_millis(400);
 /// cannot be asked; the second ends it at once. No file gets its name after the first.
 #[expect(clippy::exit, reason = "the thread that works cannot be asked any more")]
 pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut interrupts = {
+        let _inside = runtime.enter();
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
+    };
+    std::thread::spawn(move || {
+        while runtime.block_on(interrupts.recv()).is_some() {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+            remove_unfinished_files();
+            // Not here: this thread is to be there for the second Ctrl-C.
+            std::thread::spawn(|| {
+                std::thread::sleep(GRACE);
+                std::process::exit(130);
+            });
         }
-        remove_unfinished_files();
-        // Not in the handler itself: it is to be there for the second Ctrl-C.
-        std::thread::spawn(|| {
-            std::thread::sleep(GRACE);
-            std::process::exit(130);
-        });
-    })?;
+    });
     Ok(())
 }
 

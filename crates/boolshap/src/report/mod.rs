@@ -9,8 +9,14 @@
 mod axis;
 mod beeswarm_dots;
 mod beeswarm_figure;
+#[cfg(feature = "report")]
+mod canvas;
 mod circuit_figure;
 mod figure_text;
+#[cfg(feature = "report")]
+mod font;
+#[cfg(feature = "report")]
+mod glyphs;
 mod graph_figure;
 mod graph_layout;
 mod heat_map_figure;
@@ -24,6 +30,8 @@ mod png;
 mod rows;
 mod survey;
 mod svg;
+#[cfg(feature = "report")]
+mod svg_painter;
 mod timing_figure;
 mod waterfall_figure;
 mod words;

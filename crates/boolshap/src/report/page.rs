@@ -10,7 +10,6 @@ use crate::explain::Players;
 use crate::workflow::Explainer;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 const MARKUP: &str = include_str!("page/page.html");
 /// The style of the page.
@@ -173,7 +172,7 @@ impl Page<'_> {
 
     /// The page as one file that needs no other.
     pub fn html(&self) -> String {
-        let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
+        let hash = |text: &str| BASE64_STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes()));
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
             hash(PAGE_SCRIPT),
@@ -293,7 +292,7 @@ mod tests {
             for (tag, kind) in [("script", "script-src"), ("style", "style-src")] {
                 let content =
                     html.split(&format!("<{tag}>")).nth(1).unwrap().split(&format!("</{tag}>")).next().unwrap();
-                let hash = BASE64_STANDARD.encode(Sha256::digest(content.as_bytes()));
+                let hash = BASE64_STANDARD.encode(hmac_sha256::Hash::hash(content.as_bytes()));
                 assert!(html.contains(&format!("{kind} 'sha256-{hash}'")), "{tag}");
             }
             assert!(!html.contains("http-equiv=\"refresh\"") && html.matches("<script").count() == 2);
