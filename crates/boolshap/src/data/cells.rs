@@ -1,6 +1,9 @@
 //! The cells of a column, stored as texts, numbers or truth values, and readable as each of these.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
 use arrow_cast::display::FormatOptions;
 use arrow_cast::{CastOptions, cast_with_options};
@@ -39,9 +42,10 @@ impl Cells {
     pub fn of_array(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),
-            numeric if numeric.is_numeric() => {
-                Cells::Number(cast_with_options(array, &DataType::Float64, &STRICT)?.as_primitive().clone())
-            }
+            numeric if numeric.is_numeric() => Cells::Number(match usual_numbers(array) {
+                Some(numbers) => numbers,
+                None => cast_with_options(array, &DataType::Float64, &STRICT)?.as_primitive().clone(),
+            }),
             _ => Cells::Text(cast_with_options(array, &DataType::Utf8, &STRICT)?.as_string::<i32>().clone()),
         })
     }
@@ -101,10 +105,53 @@ impl Cells {
     }
 }
 
+/// Numbers of the usual types as floats. The package that casts every type is compiled for a short build and not for
+/// speed, so those that tables are full of are not left to it.
+fn usual_numbers(array: &ArrayRef) -> Option<Float64Array> {
+    Some(match array.data_type() {
+        DataType::Float64 => array.as_primitive().clone(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().unary::<_, Float64Type>(f64::from),
+        DataType::Int64 => array.as_primitive::<Int64Type>().unary::<_, Float64Type>(|value| value as f64),
+        DataType::Int32 => array.as_primitive::<Int32Type>().unary::<_, Float64Type>(f64::from),
+        DataType::Int16 => array.as_primitive::<Int16Type>().unary::<_, Float64Type>(f64::from),
+        DataType::Int8 => array.as_primitive::<Int8Type>().unary::<_, Float64Type>(f64::from),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().unary::<_, Float64Type>(|value| value as f64),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().unary::<_, Float64Type>(f64::from),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().unary::<_, Float64Type>(f64::from),
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().unary::<_, Float64Type>(f64::from),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::{
+        Float32Array, Int8Array, Int16Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    };
     use std::sync::Arc;
+
+    #[test]
+    fn the_usual_numbers_are_what_the_package_casts_them_to() {
+        let arrays: [ArrayRef; 10] = [
+            Arc::new(Float64Array::from(vec![Some(0.1), None, Some(f64::NAN), Some(f64::INFINITY)])),
+            Arc::new(Float32Array::from(vec![Some(0.1), None, Some(f32::MIN), Some(-0.0)])),
+            Arc::new(Int64Array::from(vec![Some(i64::MIN), None, Some(i64::MAX), Some((1 << 53) + 1)])),
+            Arc::new(Int32Array::from(vec![Some(i32::MIN), None, Some(i32::MAX)])),
+            Arc::new(Int16Array::from(vec![Some(i16::MIN), None, Some(i16::MAX)])),
+            Arc::new(Int8Array::from(vec![Some(i8::MIN), None, Some(i8::MAX)])),
+            Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some((1 << 53) + 1)])),
+            Arc::new(UInt32Array::from(vec![Some(u32::MAX), None, Some(7)])),
+            Arc::new(UInt16Array::from(vec![Some(u16::MAX), None, Some(7)])),
+            Arc::new(UInt8Array::from(vec![Some(u8::MAX), None, Some(7)])),
+        ];
+        for array in arrays {
+            let cast = cast_with_options(&array, &DataType::Float64, &STRICT).unwrap();
+            let bits = |numbers: &Float64Array| numbers.iter().map(|value| value.map(f64::to_bits)).collect::<Vec<_>>();
+            let usual = usual_numbers(&array).unwrap();
+            assert_eq!(bits(&usual), bits(cast.as_primitive()), "{}", array.data_type());
+        }
+    }
 
     #[test]
     fn cells_are_read_as_texts_numbers_and_truth_values() {
