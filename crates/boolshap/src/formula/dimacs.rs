@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_token() {
         let cases = [
-            ("", 0, "no header"),
-            ("c only\n", 1, "no header"),
+            ("", 0, "CLAUSES` is missing"),
+            ("c only\n", 1, "CLAUSES` is missing"),
             ("1 0\n", 1, "`1` before the header"),
             ("p\n", 1, "`p` without"),
             ("p dnf 1 1\n", 1, "`dnf`"),
