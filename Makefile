@@ -1,5 +1,6 @@
 # `make quick` is for every change, `make test` runs all that a change must pass; the other targets are their parts.
 
+MAKEFLAGS += --no-print-directory
 export BOOLSHAP_SKIPPED := $(CURDIR)/target/skipped.txt
 export BOOLSHAP_BINARY := $(CURDIR)/target/debug/boolshap
 export SDD_FILES_BIN := $(CURDIR)/target/debug/examples/sdd_files
@@ -8,12 +9,17 @@ PYTEST := $(VENV)/bin/python -m pytest -q
 
 .PHONY: test quick prepare format supply lint core build rust outside package frameworks wheel fresh-list skipped soak
 
-test: prepare fresh-list format supply lint core rust outside package skipped
+# Packages are fetched while the compiler works.
+test: fresh-list format supply
+	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint core build; built=$$?; wait $$prepared && exit $$built
+	$(MAKE) rust outside package skipped
 
 # Without Chromium, Spark and what takes long.
-quick: prepare fresh-list format lint rust
+quick: fresh-list format
+	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint build; built=$$?; wait $$prepared && exit $$built
+	$(MAKE) rust
 	$(PYTEST) -n 2 -m "not browser and not slow" tests/outside
-	@$(MAKE) --no-print-directory skipped
+	$(MAKE) skipped
 
 # A C++ compiler, and the tests' own Python environment.
 prepare:

@@ -21,6 +21,11 @@ from boolshap._types import Layer
 Row = Sequence[int]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark takes longest: with several workers it begins first, beside all others."""
+    items.sort(key=lambda item: item.path.name != "test_spark.py")
+
+
 class Network:
     """A random binary network: its function in numpy, and its circuit."""
 
