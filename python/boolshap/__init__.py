@@ -14,10 +14,9 @@ The scores explain the decision, 0 or 1, not a probability or a margin.
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._core import Circuit, Model, load
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
-from ._native import __version__
+from ._native import Circuit, Model, __version__, load
 from ._sources import compile
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ answers is a class: there is no probability and no margin, hence no predict_prob
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
@@ -20,14 +19,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from . import _native
-from ._core import Circuit, Model
+from ._native import Circuit, Model
+from ._sources import compile, unique_names
+from ._types import Bits, Floats
 from .errors import InputError
 
 __all__ = ["Binarizer", "BnnClassifier"]
 
-Bits: TypeAlias = npt.NDArray[np.uint8]
-Floats: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 
 
@@ -104,7 +102,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             _rule(name, column, categorical, self.threshold)
             for name, (column, categorical) in zip(names, _columns(table, names))
         ]
-        _refuse_repeated(feature for rule in rules for feature in rule.features)
+        unique_names("features", [feature for rule in rules for feature in rule.features])
         self.rules_ = rules
         return self
 
@@ -222,24 +220,17 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, labels = np.unique(cast(Column, y), return_inverse=True)
         if len(classes) < 2:
             raise InputError(f"a classifier needs two classes to tell apart, but y has one class: {classes[0]!r}")
-        names = _input_names(self)
-        _refuse_repeated(names)
+        names = unique_names("features", _input_names(self))
         thresholds = self._thresholds_of(cast(Column, X))
-        bits = _bits(cast(Column, X), thresholds, names)
-        native = _native.Model.train(
-            bits,
+        self.model_ = Model._train(
+            _bits(cast(Column, X), thresholds, names),
             np.ascontiguousarray(labels, dtype=np.uint32),
             names,
             [str(label) for label in classes.tolist()],
-            hidden,
-            seed,
-            epochs,
-            patience,
-            batch,
-            float(rate),
+            None if thresholds is None else thresholds.tolist(),
+            (hidden, seed, epochs, patience, batch, float(rate)),
         )
         self.classes_, self.thresholds_ = classes, thresholds
-        self.model_ = Model._of(native) if thresholds is None else _with_schema(native, thresholds)
         return self
 
     def predict(self, X: object) -> npt.NDArray[Any]:
@@ -259,8 +250,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         circuit for each. It takes the bits that `bits` gives; if columns were cut, also data frames of the raw
         columns. Limits and `verify` are those of `boolshap.compile`."""
         check_is_fitted(self)
-        several = len(self.classes_) > 2
-        return Circuit._of(self.model_._native.compile("auto", None, several, max_nodes, timeout, verify))
+        return compile(self.model_, max_nodes=max_nodes, timeout=timeout, verify=verify)
 
     def _thresholds_of(self, X: Column) -> Floats | None:
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
@@ -272,14 +262,6 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"column {name!r}: the values are too large for a mean")
             return cast(Floats, means)
         return np.full(X.shape[1], float(self.binarize))
-
-
-def _with_schema(native: _native.Model, thresholds: Floats) -> Model:
-    """The model, told how raw values become bits: its file and its circuit then take raw rows too."""
-    content = json.loads(native.to_json())
-    pairs = zip(content["features"], thresholds.tolist())
-    content["schema"] = [{"column": name, "code": {"above": threshold}} for name, threshold in pairs]
-    return Model.from_json(json.dumps(content))
 
 
 def _bits(X: Column, thresholds: Floats | None, names: list[str]) -> Bits:
@@ -313,14 +295,6 @@ def _input_names(estimator: Any) -> list[str]:
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"x{place}" for place in range(estimator.n_features_in_)]
-
-
-def _refuse_repeated(names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"two features would have the name {name!r}")
-        seen.add(name)
 
 
 def _table(X: Any) -> Any:
@@ -365,10 +339,10 @@ def _holds_texts(name: str, column: Column) -> bool:
     if column.dtype.kind in "OT":
         texts = np.fromiter((isinstance(value, str) for value in column), dtype=np.bool_, count=len(column))
         if texts.any() and not texts.all():
-            # What is missing among texts is told as missing, not as a number.
+            # What is missing among texts is called missing, not a number.
             _texts(name, column)
             row = int(np.argmin(texts))
-            raise InputError(f"column {name!r}, row {row + 1}: {column[row]!r} is no text as in other rows")
+            raise InputError(f"column {name!r}, row {row + 1}: {column[row]!r} is not a text as in other rows")
         return bool(texts.any())
     return column.dtype.kind in "US"
 
@@ -387,7 +361,7 @@ def _numbers(name: str, column: Column) -> Floats:
         row = int(np.argmin(np.isfinite(values)))
         if np.isnan(values[row]):
             raise _missing(name, row)
-        raise InputError(f"column {name!r}, row {row + 1}: {values[row]} is no finite number")
+        raise InputError(f"column {name!r}, row {row + 1}: {values[row]} is not a finite number")
     return values
 
 

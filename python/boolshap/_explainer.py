@@ -15,16 +15,17 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ._core import Circuit, PathLike, file_error, write_whole
+from . import _native
 from ._explanation import ExactExplanation, Explanation
-from ._native import Engine
-from ._tables import Reading, Rows, read_rows
-from ._types import Bits, Floats
+from ._native import Circuit
+from ._tables import Rows, read_rows
+from ._types import Bits, Floats, PathLike, Reading
 from .errors import FileError, InputError
 
 #: What fills in absent players.
@@ -37,20 +38,20 @@ _FORMAT = "boolshap explainer 1"
 
 @dataclass(frozen=True)
 class _Game:
-    """What makes a score mean what it means, ready for the engine."""
+    """What the scores mean, in the form that a file keeps."""
 
-    kind: Distribution
+    distribution: str | None
     probabilities: Floats | None
     rows: Bits | None
     constraint: str | None
-    players: Literal["features", "columns"] | dict[str, str]
+    players: str | dict[str, str]
 
 
 class Explainer:
     """Gives exact scores for rows.
 
     `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. The scores explain its decision, 0 or 1; for
-    a circuit of several classes, "it is this class" for each of them.
+    a circuit of several classes, "it is this class".
 
     `distribution` says what fills in absent players:
 
@@ -68,8 +69,10 @@ class Explainer:
     `players` are the `"features"`, the `"columns"` (a one-hot column is one player), or a dict that gives every feature
     the name of its player.
 
-    `class_`, an index or a name, picks one class of several. `threads` is how many to use, all by default.
-    `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"` to decide from the column names.
+    `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
+    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape.
+    `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
+    to decide from the column names.
 
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
@@ -94,34 +97,26 @@ class Explainer:
         threads: int | None = None,
         input: Reading = "auto",
     ) -> None:
-        self._circuit = _as_circuit(circuit)
-        self._class = _class_index(class_, self._circuit.classes)
-        self._threads = _thread_count(threads)
-        self._input: Reading = input
-        features = self._circuit.features
-        kind = _kind(distribution, background, probabilities, constraint)
-        self._game = _Game(
-            kind=kind,
-            probabilities=None if probabilities is None else _probabilities(probabilities, features),
-            rows=None if background is None else _background(background, self._circuit, input),
-            constraint=None if constraint is None else _constraint_text(constraint, features),
-            players=_players(players, features),
-        )
-        self._prepare()
+        if not isinstance(circuit, Circuit):
+            from ._sources import compile
 
-    def _prepare(self) -> None:
-        """Builds an engine for each class that is explained."""
-        several = bool(self._circuit.classes) and self._class is None
-        classes: list[int | None] = [*range(len(self._circuit.classes))] if several else [self._class]
-        game = self._game
-        self._engines = [
-            Engine(
-                self._circuit._native, class_, game.kind, game.probabilities, game.rows, game.constraint, game.players
-            )
-            for class_ in classes
-        ]
-        self._several = several
-        self._expected: float | Floats | None = None
+            circuit = compile(circuit)
+        features = circuit.features
+        game = _Game(
+            distribution=distribution,
+            probabilities=None if probabilities is None else _probabilities(probabilities, features),
+            rows=None if background is None else _background(background, circuit, input),
+            constraint=None if constraint is None else _constraint_text(constraint, features),
+            players=_players(players),
+        )
+        self._prepare(circuit, game, class_, _thread_count(threads), input)
+
+    def _prepare(self, circuit: Circuit, game: _Game, class_: object, threads: int | None, input: Reading) -> None:
+        self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
+        probabilities = None if game.probabilities is None else game.probabilities.tolist()
+        self._native = _native.Explainer(
+            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_
+        )
 
     @property
     def circuit(self) -> Circuit:
@@ -131,17 +126,17 @@ class Explainer:
     @property
     def distribution(self) -> Distribution:
         """What fills in absent players."""
-        return self._game.kind
+        return cast(Distribution, self._native.distribution)
 
     @property
     def players(self) -> list[str]:
         """The names of the players, in the order of their scores."""
-        return self._engines[0].players
+        return self._native.players
 
     @property
     def output_names(self) -> list[str] | None:
-        """The names of the classes, if several are explained."""
-        return self._circuit.classes if self._several else None
+        """The names of the classes, if each of several is explained."""
+        return self._circuit.classes if self._native.scope == "each" else None
 
     def __call__(self, X: object) -> Explanation:
         """The Shapley values of rows: a `shap.Explanation` if shap is installed, else one of our own class.
@@ -150,9 +145,8 @@ class Explainer:
         the category of a one-hot column, else the bit; for a player of several features, how many of them are 1.
         """
         rows = self._read(X)
-        values, base_values = self._explain(rows.bits, "shapley")
-        kind = _explanation_class()
-        return kind(
+        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
+        return _explanation_class()(
             values,
             base_values=base_values,
             data=self._shown(rows),
@@ -161,14 +155,14 @@ class Explainer:
         )
 
     def shap_values(self, X: object) -> Floats:
-        """The Shapley values alone: (rows, players), with several classes (rows, players, classes).
+        """The Shapley values alone: (rows, players), with each of several classes (rows, players, classes).
 
         >>> import boolshap
         >>> explainer = Explainer(boolshap.compile([([[1, 1, -1]], [0])]), [[0, 0, 0]])
         >>> explainer.shap_values([1, 1, 1]).round(4).tolist()
         [[0.6667, 0.6667, -0.3333]]
         """
-        return self._explain(self._read(X).bits, "shapley")[0]
+        return self._values(X, "shapley")
 
     def banzhaf(self, X: object) -> Floats:
         """The Banzhaf values: the mean contribution over all coalitions. They need not add up to anything.
@@ -177,11 +171,11 @@ class Explainer:
         >>> Explainer(boolshap.compile([([[1, 1, -1]], [0])])).banzhaf([1, 1, 0]).tolist()
         [[0.1875, 0.1875, 0.1875]]
         """
-        return self._explain(self._read(X).bits, "banzhaf")[0]
+        return self._values(X, "banzhaf")
 
     def interactions(self, X: object) -> Floats:
-        """The Shapley interaction index of every pair of players: (rows, players, players), with several classes a last
-        axis for them.
+        """The Shapley interaction index of every pair of players: (rows, players, players), with each of several classes
+        a last axis for them.
 
         The array is symmetric, each half holds the whole index of the pair, and the diagonal is zero: a player does
         not interact with itself. (shap's TreeExplainer gives each half half of it, and main effects on the diagonal.)
@@ -191,16 +185,15 @@ class Explainer:
         >>> Explainer(both).interactions([1, 1]).tolist()
         [[[0.0, 0.25], [0.25, 0.0]]]
         """
-        pairs, _ = self._explain(self._read(X).bits, "interaction")
-        count = len(self.players)
+        pairs, count = self._values(X, "interaction"), len(self.players)
         first, second = np.triu_indices(count, 1)
         square = np.zeros((len(pairs), count, count, *pairs.shape[2:]))
-        square[:, first, second] = pairs
-        square[:, second, first] = pairs
+        square[:, first, second] = square[:, second, first] = pairs
         return square
 
     def exact(self, X: object, *, index: Index = "shapley", class_: int | str | None = None) -> ExactExplanation:
-        """The scores as fractions, without any rounding; with several classes `class_` must say of which.
+        """The scores as fractions, without any rounding; where each of several classes is explained, `class_` says
+        which.
 
         >>> import boolshap
         >>> exact = Explainer(boolshap.compile([([[1, 1, -1]], [0])])).exact([0, 1, 1])
@@ -209,86 +202,39 @@ class Explainer:
         >>> exact.base_values, exact.predictions
         ([Fraction(1, 2)], [0])
         """
-        _check_index(index)
-        if self._several:
-            if class_ is None:
-                raise InputError(f"exact scores are those of one class: give class_, one of {self.output_names}")
-            engine = self._engines[cast(int, _class_index(class_, self._circuit.classes))]
-        elif class_ is not None:
-            raise InputError("class_ is given, but the explainer has only one output")
-        else:
-            engine = self._engines[0]
-        values, base_values, predictions = engine.explain_exact(self._read(X).bits, index)
-        players = engine.players
+        values, base_values, predictions = self._native.explain_exact(self._read(X).bits, index, class_)
+        players = self.players
         pairs = [(one, other) for place, one in enumerate(players) for other in players[place + 1 :]]
         return ExactExplanation(
             names=pairs if index == "interaction" else players,
             values=[[Fraction(*score) for score in row] for row in values],
             base_values=[Fraction(*value) for value in base_values],
-            predictions=list(predictions),
+            predictions=predictions,
         )
 
     @property
     def expected_value(self) -> float | Floats:
-        """The base value that all scores start from; with several classes one for each.
+        """The base value that all scores start from; where several classes are explained, one for each.
 
         >>> import boolshap
         >>> Explainer(boolshap.compile([([[1, 1]], [-1])])).expected_value
         0.25
         """
-        if self._expected is None:
-            if self._game.constraint is not None:
-                raise InputError("under a constraint, the expected value is known once a row has been explained")
-            self._explain(self._some_row(), "shapley")
-        return cast("float | Floats", self._expected)
-
-    def _some_row(self) -> Bits:
-        """A row that can be explained."""
-        if self._game.rows is not None:
-            return self._game.rows[:1]
-        row = np.zeros((1, len(self._circuit.features)), dtype=np.uint8)
-        for name, members in zip(self.players, self._members()):
-            if self._game.players == "columns" and self._circuit.features[members[0]] != name:
-                row[0, members[0]] = 1
-        return row
+        values = self._native.base_values()
+        return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
     def _read(self, X: object) -> Rows:
-        return read_rows(X, self._circuit._native, self._input)
+        return read_rows(X, self._circuit, self._input)
 
-    def _explain(self, bits: Bits, index: Index) -> tuple[Floats, Floats]:
-        """Scores and base values, of several classes along a last axis."""
-        found = [engine.explain(bits, index, self._threads) for engine in self._engines]
-        if self._several:
-            values = np.stack([values for values, _, _ in found], axis=-1)
-            base_values = np.stack([base_values for _, base_values, _ in found], axis=-1)
-        else:
-            values, base_values, _ = found[0]
-        if self._expected is None and len(base_values):
-            self._expected = base_values[0].copy() if self._several else float(base_values[0])
-        return values, base_values
-
-    def _members(self) -> list[list[int]]:
-        """The features of each player."""
-        features, players = self._circuit.features, self.players
-        place = {name: position for position, name in enumerate(players)}
-        members: list[list[int]] = [[] for _ in players]
-        for position, feature in enumerate(features):
-            if isinstance(self._game.players, dict):
-                player = self._game.players[feature]
-            elif feature in place:
-                player = feature
-            else:
-                # A bit COLUMN=VALUE; VALUE may hold more equals signs, so the longest column that fits is it.
-                starts = [feature[:end] for end, sign in enumerate(feature) if sign == "="]
-                player = next(start for start in reversed(starts) if start in place)
-            members[place[player]].append(position)
-        return members
+    def _values(self, X: object, index: Index) -> Floats:
+        return self._native.explain(self._read(X).bits, index, self._threads)[0]
 
     def _shown(self, rows: Rows) -> npt.NDArray[Any]:
         """The rows as a person knows them, a column for each player."""
         if self._game.players == "features" and not rows.raw:
             return rows.bits
-        columns = [self._shown_column(rows, name, of) for name, of in zip(self.players, self._members())]
+        players = zip(self.players, self._native.members, self._native.one_hot)
+        columns = [self._shown_column(rows, *player) for player in players]
         if all(column.dtype.kind in "buif" for column in columns):
             return np.column_stack(columns)
         shown = np.empty((len(rows.bits), len(columns)), dtype=object)
@@ -296,31 +242,17 @@ class Explainer:
             shown[:, place] = column
         return shown
 
-    def _shown_column(self, rows: Rows, player: str, members: list[int]) -> npt.NDArray[Any]:
+    def _shown_column(self, rows: Rows, player: str, members: list[int], one_hot: bool) -> npt.NDArray[Any]:
         features = self._circuit.features
-        if self._game.players == "columns" and player in rows.raw:
+        if one_hot and player in rows.raw:
             return rows.raw[player]
         if len(members) == 1:
             return rows.raw.get(features[members[0]], rows.bits[:, members[0]])
         bits = rows.bits[:, members]
-        if self._game.players == "columns":
+        if one_hot:
             categories = np.array([features[member][len(player) + 1 :] for member in members], dtype=object)
             return cast("npt.NDArray[Any]", categories[bits.argmax(axis=1)])
         return cast("npt.NDArray[Any]", bits.sum(axis=1))
-
-    def __getstate__(self) -> dict[str, object]:
-        return {
-            "circuit": self._circuit,
-            "game": self._game,
-            "class": self._class,
-            "threads": self._threads,
-            "input": self._input,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._circuit, self._game = state["circuit"], state["game"]
-        self._class, self._threads, self._input = state["class"], state["threads"], state["input"]
-        self._prepare()
 
     def save(self, path: PathLike) -> None:
         """Writes the explainer to a file, whole or not at all. The circuit and the background go into it.
@@ -333,69 +265,69 @@ class Explainer:
         >>> bool((loaded.shap_values([1, 1, 0]) == explainer.shap_values([1, 1, 0])).all())
         True
         """
-        game = self._game
-        settings = {
-            "format": _FORMAT,
-            "distribution": game.kind,
-            "constraint": game.constraint,
-            "players": game.players,
-            "class": self._class,
-            "threads": self._threads,
-            "input": self._input,
-        }
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            # Entries carry a fixed date, so that equal explainers are equal files.
-            _store(archive, "settings.json", json.dumps(settings, indent=1).encode())
-            _store(archive, "circuit.bsc", self._circuit.to_bytes())
-            for name, array in (("probabilities.npy", game.probabilities), ("rows.npy", game.rows)):
-                if array is not None:
-                    part = io.BytesIO()
-                    np.save(part, array, allow_pickle=False)
-                    _store(archive, name, part.getvalue())
-        write_whole(path, content.getvalue())
+        _native.write_whole(path, self._content())
 
     @classmethod
     def load(cls, path: PathLike) -> Explainer:
         """Reads an explainer that was saved. Nothing in the file is run, unlike with a pickle."""
         try:
-            with zipfile.ZipFile(path) as archive:
-                parts = {name: archive.read(name) for name in archive.namelist()}
-            settings = json.loads(parts["settings.json"])
-            if settings["format"] != _FORMAT:
-                raise ValueError(f"the format {settings['format']!r} is not known")
-            arrays = {
-                name: np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False) if f"{name}.npy" in parts else None
-                for name in ("probabilities", "rows")
-            }
-            state = {
-                "circuit": Circuit.from_bytes(parts["circuit.bsc"]),
-                "game": _Game(
-                    kind=settings["distribution"],
-                    probabilities=arrays["probabilities"],
-                    rows=arrays["rows"],
-                    constraint=settings["constraint"],
-                    players=settings["players"],
-                ),
-                **{name: settings[name] for name in ("class", "threads", "input")},
-            }
-            explainer = cls.__new__(cls)
-            explainer.__setstate__(state)
-        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, FileError) as error:
-            raise FileError(f"{os.fspath(path)}: this is no explainer file, or it is damaged: {error}") from error
+            content = Path(path).read_bytes()
         except OSError as error:
-            raise file_error(path, error) from error
+            raise FileError(f"{os.fspath(path)}: {error.strerror or error}") from error
+        try:
+            return cls._of_content(content)
+        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, FileError) as error:
+            message = f"{os.fspath(path)}: this is not an explainer file, or it is damaged: {error}"
+            raise FileError(message) from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Explainer._of_content, (self._content(),)
+
+    def _content(self) -> bytes:
+        """The content of a file: an archive whose entries carry a fixed date, so that equal explainers are equal files."""
+        game, scope = self._game, self._native.scope
+        settings = {
+            "format": _FORMAT,
+            "distribution": self.distribution,
+            "constraint": game.constraint,
+            "players": game.players,
+            "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
+            "threads": self._threads,
+            "input": self._input,
+        }
+        parts = {"settings.json": json.dumps(settings, indent=1).encode(), "circuit.bsc": self._circuit.to_bytes()}
+        for name, array in (("probabilities.npy", game.probabilities), ("rows.npy", game.rows)):
+            if array is not None:
+                part = io.BytesIO()
+                np.save(part, array, allow_pickle=False)
+                parts[name] = part.getvalue()
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for name, part_content in parts.items():
+                archive.writestr(zipfile.ZipInfo(name), part_content, zipfile.ZIP_DEFLATED)
+        return content.getvalue()
+
+    @classmethod
+    def _of_content(cls, content: bytes) -> Explainer:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        settings = json.loads(parts["settings.json"])
+        if settings["format"] != _FORMAT:
+            raise ValueError(f"the format {settings['format']!r} is not known")
+        probabilities, rows = (
+            np.load(io.BytesIO(parts[name]), allow_pickle=False) if name in parts else None
+            for name in ("probabilities.npy", "rows.npy")
+        )
+        game = _Game(settings["distribution"], probabilities, rows, settings["constraint"], settings["players"])
+        circuit = Circuit.from_bytes(parts["circuit.bsc"])
+        explainer = cls.__new__(cls)
+        explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
         return explainer
 
     def __repr__(self) -> str:
-        game = self._game
-        rows = "" if game.rows is None else f" of {len(game.rows)} rows"
-        constraint = "" if game.constraint is None else ", constrained"
-        return f"Explainer({self._circuit!r}, {game.kind}{rows}{constraint}, {len(self.players)} players)"
-
-
-def _store(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+        rows = "" if self._game.rows is None else f" of {len(self._game.rows)} rows"
+        constraint = "" if self._game.constraint is None else ", constrained"
+        return f"Explainer({self._circuit!r}, {self.distribution}{rows}{constraint}, {len(self.players)} players)"
 
 
 def _explanation_class() -> type[Explanation]:
@@ -406,66 +338,18 @@ def _explanation_class() -> type[Explanation]:
         return Explanation
 
 
-def _as_circuit(source: object) -> Circuit:
-    if isinstance(source, Circuit):
-        return source
-    from ._sources import compile
-
-    return compile(source)
-
-
-def _class_index(class_: int | str | None, classes: list[str]) -> int | None:
-    if class_ is None:
-        return None
-    if not classes:
-        raise InputError(f"class_ is {class_!r}, but the circuit has only one output")
-    if isinstance(class_, str):
-        if class_ not in classes:
-            raise InputError(f"there is no class {class_!r}; the classes are {classes}")
-        return classes.index(class_)
-    if isinstance(class_, (bool, np.bool_)) or not isinstance(class_, (int, np.integer)):
-        raise InputError(f"class_ is {class_!r}, which is neither an index nor a name of a class")
-    if not 0 <= class_ < len(classes):
-        raise InputError(f"class_ is {class_}, but there are {len(classes)} classes, counted from 0")
-    return int(class_)
-
-
 def _thread_count(threads: int | None) -> int | None:
     if threads is None:
         return None
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise InputError(f"threads is {threads!r}, which is no number of threads")
+        raise InputError(f"threads is {threads!r}, which is not a number of threads")
     return int(threads)
-
-
-def _check_index(index: str) -> None:
-    if index not in ("shapley", "banzhaf", "interaction"):
-        raise InputError(f"index {index!r} is none of 'shapley', 'banzhaf', 'interaction'")
-
-
-def _kind(asked: Distribution | None, background: object, probabilities: object, constraint: object) -> Distribution:
-    """The distribution, if what was given fits together."""
-    kind = asked
-    if kind is None:
-        kind = "background" if background is not None else "uniform" if probabilities is None else "product"
-    if kind not in ("uniform", "product", "background", "empirical"):
-        raise InputError(f"distribution {kind!r} is none of 'uniform', 'product', 'background', 'empirical'")
-    of_rows = kind in ("background", "empirical")
-    if of_rows and background is None:
-        raise InputError(f"distribution {kind!r} needs rows: give them as background")
-    if not of_rows and background is not None:
-        raise InputError(f"distribution {kind!r} takes no background")
-    if kind != "product" and probabilities is not None:
-        raise InputError(f"distribution {kind!r} takes no probabilities")
-    if of_rows and constraint is not None:
-        raise InputError(f"a constraint goes with 'uniform' or 'product', not with {kind!r}")
-    return kind
 
 
 def _background(given: object, circuit: Circuit, input: Reading) -> Bits:
     try:
-        # A copy: what the caller does to his rows later must not change what is saved.
-        return read_rows(given, circuit._native, input).bits.copy()
+        # A copy: what the caller does to the rows later must not change what is saved.
+        return read_rows(given, circuit, input).bits.copy()
     except InputError as error:
         raise InputError(f"background: {error}") from error
 
@@ -473,13 +357,15 @@ def _background(given: object, circuit: Circuit, input: Reading) -> Bits:
 def _probabilities(given: object, features: list[str]) -> Floats:
     if isinstance(given, Mapping) or hasattr(given, "to_dict"):
         named = dict(given if isinstance(given, Mapping) else cast(Any, given).to_dict())
-        _check_features("probabilities", named, features)
+        if set(named) != set(features):
+            wrong = next(name for name in [*named, *features] if (name in named) != (name in features))
+            raise InputError(f"probabilities: the feature {wrong!r} is {'unknown' if wrong in named else 'missing'}")
         given = [named[feature] for feature in features]
     try:
         asked = np.asarray(given)
         values = np.array(asked, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"probabilities are no numbers: {error}") from error
+        raise InputError(f"probabilities are not numbers: {error}") from error
     if values.shape != (len(features),):
         raise InputError(f"probabilities have the shape {values.shape}, but there are {len(features)} features")
     for feature, value, own in zip(features, values, asked.tolist()):
@@ -490,28 +376,13 @@ def _probabilities(given: object, features: list[str]) -> Floats:
     return values
 
 
-def _check_features(what: str, named: Mapping[Any, object], features: list[str]) -> None:
-    """Whether exactly the features are named."""
-    for name in named:
-        if name not in features:
-            raise InputError(f"{what}: the circuit has no feature {name!r}")
-    for feature in features:
-        if feature not in named:
-            raise InputError(f"{what}: the feature {feature!r} is missing")
-
-
-def _players(given: object, features: list[str]) -> Literal["features", "columns"] | dict[str, str]:
-    if isinstance(given, Mapping):
-        _check_features("players", given, features)
-        for feature, player in given.items():
-            if not isinstance(player, str) or not player:
-                raise InputError(f"players: the player of {feature!r} is {player!r}, which is no name")
-        return {str(feature): str(player) for feature, player in given.items()}
-    if isinstance(given, str) and given == "features":
-        return "features"
-    if isinstance(given, str) and given == "columns":
-        return "columns"
-    raise InputError(f"players is {given!r}, which is none of 'features', 'columns', or a dict from feature to player")
+def _players(given: object) -> str | dict[str, str]:
+    if not isinstance(given, Mapping):
+        return str(given)
+    for feature, player in given.items():
+        if not isinstance(player, str) or not player:
+            raise InputError(f"players: the player of {feature!r} is {player!r}, which is not a name")
+    return {str(feature): player for feature, player in given.items()}
 
 
 def _constraint_text(given: object, features: list[str]) -> str:
@@ -520,32 +391,28 @@ def _constraint_text(given: object, features: list[str]) -> str:
         return given
     if isinstance(given, (str, os.PathLike)):
         try:
-            with open(given, encoding="utf-8") as file:
-                return file.read()
-        except OSError as error:
-            raise file_error(given, error) from error
-        except UnicodeDecodeError as error:
-            raise FileError(f"{os.fspath(given)}: this is no DIMACS file: {error}") from error
+            return Path(given).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(f"{os.fspath(given)}: {getattr(error, 'strerror', None) or error}") from error
     if not isinstance(given, Iterable):
-        raise InputError(f"constraint is {given!r}, which is no file, no text and no list of clauses")
+        raise InputError(f"constraint is {given!r}, which is neither a file, a text nor a list of clauses")
     clauses = []
     for number, clause in enumerate(given, 1):
         if isinstance(clause, str) or not isinstance(clause, Iterable):
-            raise InputError(f"constraint, clause {number}: {clause!r} is no list of literals")
+            raise InputError(f"constraint, clause {number}: {clause!r} is not a list of literals")
         literals = [_literal(number, literal, features) for literal in clause]
         clauses.append(" ".join(map(str, [*literals, 0])))
     return "\n".join([f"p cnf {len(features)} {len(clauses)}", *clauses, ""])
 
 
 def _literal(clause: int, given: object, features: list[str]) -> int:
+    """A literal as a number, given by number or by the name of its feature."""
     if isinstance(given, str):
-        if given in features:
-            return features.index(given) + 1
-        if given[:1] == "-" and given[1:] in features:
-            return -features.index(given[1:]) - 1
-        raise InputError(f"constraint, clause {clause}: {given!r} is no feature, nor one with a leading '-'")
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        literal = int(given)
-        if 1 <= abs(literal) <= len(features):
-            return literal
-    raise InputError(f"constraint, clause {clause}: {given!r} is no literal of {len(features)} features")
+        names = [*features, *(f"-{feature}" for feature in features)]
+        place = names.index(given) if given in names else -1
+        literal = place + 1 if place < len(features) else len(features) - place - 1
+    else:
+        literal = int(given) if isinstance(given, (int, np.integer)) and not isinstance(given, bool) else 0
+    if not 1 <= abs(literal) <= len(features):
+        raise InputError(f"constraint, clause {clause}: {given!r} is not a literal of the {len(features)} features")
+    return literal

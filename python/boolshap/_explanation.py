@@ -5,6 +5,7 @@ An explainer gives a `shap.Explanation` where shap is installed, and this class 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -131,7 +132,7 @@ class Explanation:
     @property
     def abs(self) -> Explanation:
         """The same with absolute scores."""
-        part = self._copy()
+        part = copy.copy(self)
         part.values = np.abs(self.values)
         return part
 
@@ -146,11 +147,6 @@ class Explanation:
     def max(self, axis: int | None = None) -> Explanation | float:
         """The largest scores along an axis, or of all of them."""
         return self._combined(np.max, axis)
-
-    def _copy(self) -> Explanation:
-        part = Explanation(self.values, self.base_values, self.data, self.feature_names, self.output_names)
-        part._axes = self._axes
-        return part
 
     def __repr__(self) -> str:
         if self._axes == (1,) and isinstance(self.feature_names, list):

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ._types import Bits
 from .errors import InputError, LimitError
 
 #: The most features of a truth table: 16,777,216 inputs.
@@ -21,10 +22,9 @@ MAX_FEATURES = 24
 #: The inputs of one call: enough to make calls cheap, little enough to stay in the cache.
 BATCH = 1 << 16
 
-Bits: TypeAlias = npt.NDArray[np.uint8]
 #: The class, as its number, of every row of bits.
 Decide: TypeAlias = Callable[[Bits], npt.NDArray[np.uint8]]
-#: A callable that is told how many inputs are done, of how many; True and False show a bar or none.
+#: A callable that gets how many inputs are done, of how many; True and False show a bar or none.
 Progress: TypeAlias = "Callable[[int, int], object] | bool | None"
 
 

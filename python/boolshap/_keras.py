@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ._layers import Dense, norm_of, numbers, Order, Stack, Step
 from ._probing import activation_steps, entering_as, is_sum, ORDERS, some_inputs, checked_stack
 from ._sklearn import class_names
+from ._types import Floats
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._types import Floats
-
 
 _KERAS_SILENT = ("Dropout", "Flatten", "GaussianNoise", "GaussianDropout", "Identity", "ActivityRegularization")
 
@@ -86,7 +83,7 @@ def _keras_steps(layer: Any, before: Floats, after: Floats) -> list[Step]:
             raise InputError(f"{where}: its output is not the batch normalisation that its parameters say")
         return [norm]
     if layer.weights:
-        raise InputError(f"{where}: no layer that is known (parameter {layer.weights[0].name})")
+        raise InputError(f"{where}: not a known layer (parameter {layer.weights[0].name})")
     if set(_KERAS_SILENT) & set(names) and np.array_equal(before.reshape(len(before), -1), after):
         return []
     return _keras_activation(where, getattr(layer, "activation", layer), before, after)

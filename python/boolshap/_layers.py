@@ -16,16 +16,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ._functions import Bits
+from ._types import Bits, Floats, Layer
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._types import Floats, Layer
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ def numbers(value: Any, where: str, dimensions: int | None = None) -> Floats:
         try:
             array = np.asarray(value)
         except ValueError as error:
-            raise InputError(f"{where}: no array of numbers: {error}") from error
+            raise InputError(f"{where}: not an array of numbers: {error}") from error
         kind = str(array.dtype)
     if kind not in _EXACT:
         advice = ", in which sums round" if kind in ("float16", "bfloat16") else ""
@@ -117,16 +114,13 @@ def numbers(value: Any, where: str, dimensions: int | None = None) -> Floats:
     if dimensions is not None and exact.ndim != dimensions:
         raise InputError(f"{where}: an array of {dimensions} dimensions is needed, not one of shape {exact.shape}")
     if not np.isfinite(exact).all():
-        raise InputError(f"{where}: {exact[~np.isfinite(exact)].flat[0]} is no finite number")
+        raise InputError(f"{where}: {exact[~np.isfinite(exact)].flat[0]} is not a finite number")
     return exact
 
 
 def close(found: Floats, expected: Floats, scale: Floats | float) -> bool:
     """Equal up to the rounding of float32: what else there could be is far off."""
     return found.shape == expected.shape and bool((np.abs(found - expected) <= 1e-5 * scale + 1e-6).all())
-
-
-# ---- From steps to layers --------------------------------------------------------------------------------------------
 
 
 def fold(steps: Sequence[Step], inputs: str) -> tuple[list[Layer], str]:
@@ -150,7 +144,6 @@ def fold(steps: Sequence[Step], inputs: str) -> tuple[list[Layer], str]:
     layers: list[Layer] = []
     negated = False
     for number, (dense, norm, after) in enumerate(blocks):
-        _check_shapes(dense, norm, blocks[number - 1][0] if number else None)
         if negated:
             dense = replace(dense, weights=-dense.weights)
         bits = inputs == "bits" and number == 0
@@ -170,9 +163,9 @@ def _before_layers(step: Step, inputs: str) -> str:
     if isinstance(step, Sign) and step.at_zero == -1:
         return "signs"
     if isinstance(step, Sign):
-        told = "makes +1 of both 0 and 1" if step.at_zero else "was not seen at 0"
-        raise InputError(f"{step.name}: this sign of the inputs {told}; should bits enter as inputs='signs'?")
-    raise InputError(f"{step.name}: this stands before the first dense layer, where only bits or signs can be")
+        makes = "makes +1 of both 0 and 1" if step.at_zero else "was not seen at 0"
+        raise InputError(f"{step.name}: this sign of the inputs {makes}; should bits enter as inputs='signs'?")
+    raise InputError(f"{step.name}: this is before the first dense layer, where only bits or signs can be")
 
 
 def _sign_between(dense: Dense, after: list[Step], following: Dense) -> Sign:
@@ -223,11 +216,6 @@ def _output(dense: Dense, norm: Norm | None, after: list[Step], bits: bool) -> L
             raise InputError(f"{step.name}: at the end of {len(dense.bias)} units this makes ties of different scores")
         if not several and isinstance(step, Order) and "softmax" in step.name.lower():
             raise InputError(f"{step.name}: of a single unit this is 1 whatever the score")
-    if several and norm is not None:
-        raise InputError(
-            f"{norm.name}: batch normalisation of scores whose largest is the answer has no exact counterpart; with at "
-            "most 24 features compile the network's predict function: lambda X: network(...).argmax(axis=1)"
-        )
     for position, step in enumerate(after):
         if isinstance(step, Sign):
             if any(isinstance(before, Order) for before in after[:position]):
@@ -239,20 +227,6 @@ def _output(dense: Dense, norm: Norm | None, after: list[Step], bits: bool) -> L
             _settle(replace(step, at_zero=None) if step.at_zero == -1 else step, dense, norm, bits)
             break
     return _layer(dense, norm, False)
-
-
-def _check_shapes(dense: Dense, norm: Norm | None, before: Dense | None) -> None:
-    outputs, inputs = dense.weights.shape
-    if outputs == 0 or inputs == 0:
-        raise InputError(f"{dense.name}: weights of shape {dense.weights.shape} are empty")
-    if dense.bias.shape != (outputs,):
-        raise InputError(f"{dense.name}: a bias of shape {dense.bias.shape} for {outputs} outputs")
-    if before is not None and inputs != len(before.bias):
-        raise InputError(f"{dense.name}: weights for {inputs} inputs, but {before.name} gives {len(before.bias)}")
-    if norm is not None:
-        for what in ("gamma", "beta", "mean", "variance"):
-            if getattr(norm, what).shape != (outputs,):
-                raise InputError(f"{norm.name}: {what} of shape {getattr(norm, what).shape} for {outputs} outputs")
 
 
 def reaches_zero(dense: Dense, norm: Norm | None, unit: int, bits: bool) -> bool | None:
@@ -305,9 +279,6 @@ def _root(square: Fraction) -> Fraction | None:
     above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)
     exact = above * above == square.numerator and below * below == square.denominator
     return Fraction(above, below) if exact else None
-
-
-# ---- Arrays ----------------------------------------------------------------------------------------------------------
 
 
 def of_arrays(source: Sequence[Any] | Mapping[str, Any], inputs: str | None) -> Stack:

@@ -1,129 +1,110 @@
-"""The compiled part of the package: what it takes and gives. Use the facade in `boolshap`, not this module.
+"""The compiled part of the package: models and circuits, which are public, and what the modules beside it call.
 
 Arrays of bits are C-contiguous uint8 of shape (rows, features) with values 0 and 1. Everything that takes long runs
 without the GIL and stops at Ctrl-C. Errors are those of `boolshap.errors`."""
 
-from typing import final
+from typing import Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Bits, Floats, Layer, Tree
+from ._sources import Options
+from ._types import Bits, Floats, Layer, PathLike, Reading, Tree
 
-__all__ = ["Circuit", "Engine", "Model", "__version__"]
+__all__ = ["Circuit", "Explainer", "Model", "__version__", "compile", "load", "verify_table", "write_whole"]
 __version__: str
 
+def load(path: PathLike) -> Model | Circuit: ...
+def write_whole(path: PathLike, content: bytes) -> None: ...
+def compile(
+    source: Model | PathLike | tuple[Bits | list[Tree], list[str], list[str]], options: Options
+) -> Circuit: ...
+def verify_table(circuit: Circuit, values: Bits) -> Circuit: ...
 @final
 class Model:
-    @staticmethod
-    def load(path: str) -> Model: ...
-    @staticmethod
-    def from_json(text: str) -> Model: ...
-    @staticmethod
+    def __new__(cls) -> Model: ...
+    @classmethod
+    def load(cls, path: PathLike) -> Model: ...
+    @classmethod
+    def from_json(cls, text: str) -> Model: ...
+    @classmethod
     def import_file(
-        path: str,
-        features: list[str] | None,
-        bn_epsilon: float | None,
-        kernels: str,
-        zero_weight: int | None,
-    ) -> tuple[Model, list[str]]: ...
+        cls,
+        path: PathLike,
+        *,
+        features: list[str] | None = None,
+        bn_epsilon: float | None = None,
+        kernels: Literal["auto", "sign", "real"] = "auto",
+        zero_weight: Literal[-1, 1] | None = None,
+    ) -> Model: ...
     @staticmethod
-    def of_layers(
+    def _of_layers(
         layers: list[Layer], inputs: str, features: list[str] | None, classes: list[str] | None
     ) -> Model: ...
     @staticmethod
-    def train(
+    def _train(
         bits: Bits,
         labels: npt.NDArray[np.uint32],
         features: list[str],
         classes: list[str],
-        hidden: list[int],
-        seed: int,
-        epochs: int,
-        patience: int,
-        batch: int,
-        learning_rate: float,
+        thresholds: list[float] | None,
+        options: tuple[list[int], int, int, int, int, float],
     ) -> Model: ...
-    @property
-    def features(self) -> list[str]: ...
-    @property
-    def classes(self) -> list[str]: ...
-    @property
-    def shape(self) -> str: ...
+    def _with_classes(self, names: list[str]) -> Model: ...
+    def save(self, path: PathLike) -> None: ...
     def to_json(self) -> str: ...
-    def predict(self, bits: Bits) -> npt.NDArray[np.uint32]: ...
-    def compile(
-        self,
-        via: str,
-        class_: int | None,
-        all_classes: bool,
-        max_nodes: int | None,
-        timeout: float | None,
-        verify: bool,
-    ) -> Circuit: ...
+    features: Final[list[str]]
+    classes: Final[list[str]]
+    shape: Final[str]
+    def predict(self, X: object) -> npt.NDArray[np.uint32]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Circuit:
-    @staticmethod
-    def load(path: str) -> Circuit: ...
-    @staticmethod
-    def from_bytes(content: bytes) -> Circuit: ...
-    @staticmethod
-    def read_foreign(
-        path: str,
-        variables: int | None,
-        features: list[str] | None,
-        max_nodes: int | None,
-        timeout: float | None,
-    ) -> Circuit: ...
-    @staticmethod
-    def of_table(values: npt.NDArray[np.uint8], features: list[str], classes: list[str]) -> Circuit: ...
-    @staticmethod
-    def of_trees(
-        trees: list[Tree],
-        features: list[str],
-        classes: list[str],
-        max_nodes: int | None,
-        timeout: float | None,
-    ) -> Circuit: ...
-    def save(self, path: str) -> None: ...
+    def __new__(cls) -> Circuit: ...
+    @classmethod
+    def load(cls, path: PathLike) -> Circuit: ...
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Circuit: ...
+    def save(self, path: PathLike) -> None: ...
     def to_bytes(self) -> bytes: ...
-    @property
-    def features(self) -> list[str]: ...
-    @property
-    def classes(self) -> list[str]: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def edges(self) -> int: ...
-    @property
-    def models(self) -> int: ...
-    @property
-    def raw_columns(self) -> list[str] | None: ...
-    @property
-    def marginals(self) -> list[float] | None: ...
-    @property
-    def provenance(self) -> str: ...
-    def predict(self, bits: Bits) -> npt.NDArray[np.uint32]: ...
-    def binarise(self, columns: list[Floats | list[str | None]]) -> Bits: ...
+    features: Final[list[str]]
+    classes: Final[list[str]]
+    nodes: Final[int]
+    edges: Final[int]
+    models: Final[int]
+    raw_columns: Final[list[str] | None]
+    marginals: Final[list[float] | None]
+    provenance: Final[str]
+    def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[np.uint32]: ...
+    def binarise(self, X: object, *, input: Reading = "auto") -> Bits: ...
+    def _reads_raw(self, columns: list[str], input: str) -> bool: ...
+    def _encode(self, columns: list[Floats | list[str | None]]) -> Bits: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
-class Engine:
+class Explainer:
     def __new__(
         cls,
         circuit: Circuit,
-        class_: int | None,
-        kind: str,
-        probabilities: Floats | None,
+        distribution: str | None,
+        probabilities: list[float] | None,
         rows: Bits | None,
         constraint: str | None,
         players: str | dict[str, str],
-    ) -> Engine: ...
-    @property
-    def players(self) -> list[str]: ...
+        class_: object,
+    ) -> Explainer: ...
+    distribution: Final[str]
+    players: Final[list[str]]
+    members: Final[list[list[int]]]
+    one_hot: Final[list[bool]]
+    scope: Final[str | None]
+    def base_values(self) -> list[float]: ...
     def explain(
         self, bits: Bits, index: str, threads: int | None
-    ) -> tuple[Floats, Floats, npt.NDArray[np.uint8]]: ...
+    ) -> tuple[Floats, Floats, npt.NDArray[np.uint32]]: ...
     def explain_exact(
-        self, bits: Bits, index: str
+        self, bits: Bits, index: str, class_: object
     ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[int]]: ...

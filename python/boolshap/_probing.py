@@ -7,17 +7,13 @@ recognised by what comes out. At the end the answers of a network and of its con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._functions import Bits, inputs_from
+from ._functions import inputs_from
 from ._layers import close, fold, Order, Sign, Squash, Stack, Step
+from ._types import Bits, Floats
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._types import Floats
-
 
 _PROBES = np.array([-100, -10, -2, -1.5, -1, -0.75, -0.5, -0.1, -0.001, 0.001, 0.1, 0.5, 0.75, 1, 1.5, 2, 10, 100])
 ORDERS = ("softmax", "logsoftmax", "log_softmax", "sigmoid")
@@ -39,7 +35,7 @@ def activation_steps(name: str, function: Callable[[Floats], Floats], before: Fl
     keeps = all(np.array_equal(np.sign(old), np.sign(new)) for old, new in ((probes, values), (before, after)))
     if keeps and (np.diff(values[:-1]) >= 0).all():
         return [Squash(name, strict=bool((np.diff(values[:-1][near]) > 0).all()))]
-    raise InputError(f"{name}: this is no sign: it makes {values[12]:g} of 0.75 and {values[5]:g} of -0.75")
+    raise InputError(f"{name}: this is not a sign: it makes {values[12]:g} of 0.75 and {values[5]:g} of -0.75")
 
 
 def as_sign(name: str, before: Floats, after: Floats) -> Sign | None:

@@ -14,16 +14,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._functions import Bits, Decide
+from ._functions import Decide
+from ._types import Bits, Layer, Tree
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._types import Layer, Tree
 
 _TREES = ("DecisionTreeClassifier", "ForestClassifier")
 _LINEAR = ("Perceptron", "LogisticRegression", "SGDClassifier", "LinearSVC")
@@ -58,7 +56,7 @@ def is_estimator(source: object) -> bool:
 
 
 def describe(estimator: Any) -> Classifier:
-    """A fitted classifier, or an error that says why it is none."""
+    """A fitted classifier, or an error that says why it cannot be taken."""
     names, name = class_names(estimator), type(estimator).__name__
     if "Pipeline" in names:
         raise InputError(
@@ -122,7 +120,7 @@ def _tree(tree: Any, classifier: Classifier, number: int) -> Tree:
         node = int(np.argmax(outside))
         column = classifier.features[features[node]] if classifier.features else f"x{features[node] + 1}"
         raise InputError(
-            f"{classifier.name}: tree {number} splits {column} at {thresholds[node]:g}, which tells no 0 from 1; "
+            f"{classifier.name}: tree {number} splits {column} at {thresholds[node]:g}, which does not tell 0 from 1; "
             "fit it on binary features"
         )
     weights = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
@@ -157,7 +155,7 @@ def layers_of(classifier: Classifier) -> list[Layer]:
     fitted, name = classifier.fitted, classifier.name
     if hasattr(fitted, "feature_log_prob_"):
         if fitted.binarize is not None and not 0 <= fitted.binarize < 1:
-            raise InputError(f"{name}: binarize={fitted.binarize!r} tells no 0 from 1")
+            raise InputError(f"{name}: binarize={fitted.binarize!r} does not tell 0 from 1")
         present = np.asarray(fitted.feature_log_prob_, dtype=np.float64)
         with np.errstate(divide="ignore"):
             absent = np.log(1 - np.exp(present))

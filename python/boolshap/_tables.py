@@ -1,10 +1,9 @@
 """Rows in any form, as the bits that a circuit takes.
 
 Tables with column names are matched by name, never by position: other columns are ignored, a missing one is an error.
-They may hold raw columns, which the circuit turns into bits, or the bits themselves; which of the two is decided from
-the names alone, as the command line does: bits if every feature is there and there are no raw columns or some feature
-is not one of them; raw where both readings fit. Arrays and lists have no names. They hold bits in the order of the
-features, unless `input="raw"` says that they hold raw columns in the order of `raw_columns`.
+They may hold raw columns, which the circuit turns into bits, or the bits themselves; the library decides which from the
+names alone. Arrays and lists have no names. They hold bits in the order of the features, unless `input="raw"` says that
+they hold raw columns in the order of `raw_columns`.
 
 pandas, polars and pyarrow are recognised by the name of the module that an object's class comes from, so that none of
 them needs to be imported. Arrays of bits that are uint8 or bool and C-contiguous are used as they are, without a copy.
@@ -16,27 +15,18 @@ import decimal
 import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Bits, Floats
+from ._types import Bits, Floats, Reading
 from .errors import InputError
 
-#: How rows are to be read.
-Reading = Literal["auto", "raw", "bits"]
+if TYPE_CHECKING:
+    from ._native import Circuit
+
 Column = npt.NDArray[Any]
-
-
-class Schema(Protocol):
-    """What a reader of rows must know of a circuit."""
-
-    @property
-    def features(self) -> list[str]: ...
-    @property
-    def raw_columns(self) -> list[str] | None: ...
-    def binarise(self, columns: list[Floats | list[str | None]]) -> Bits: ...
 
 
 @dataclass(frozen=True)
@@ -59,8 +49,9 @@ class _Table:
         self._column = column
         self.rows = rows
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._places
+    @property
+    def names(self) -> list[str]:
+        return [name for name in self._places if isinstance(name, str)]
 
     def column(self, name: str) -> Column:
         places = self._places.get(name, [])
@@ -73,21 +64,19 @@ class _Table:
         return self._column(places[0])
 
 
-def read_rows(given: object, schema: Schema, reading: Reading = "auto") -> Rows:
+def read_rows(given: object, circuit: Circuit, reading: Reading = "auto") -> Rows:
     """Reads rows in any form."""
-    if reading not in ("auto", "raw", "bits"):
-        raise InputError(f"input {reading!r} is none of 'auto', 'raw', 'bits'")
-    features, raw_columns = schema.features, schema.raw_columns
-    if reading == "raw" and raw_columns is None:
-        raise InputError("raw values cannot be read: the circuit does not say how they become bits")
     table = _named_table(given)
-    if raw_columns is None or reading == "bits" or (reading == "auto" and _holds_bits(table, features, raw_columns)):
-        return Rows(_bits(given, table, features), {})
+    if table is None and reading == "auto":
+        reading = "bits"
+    if not circuit._reads_raw(table.names if table else [], reading):
+        return Rows(_bits(given, table, circuit.features), {})
+    raw_columns = cast("list[str]", circuit.raw_columns)
     table = table or _positional(_array(given), raw_columns)
     columns = {name: table.column(name) for name in raw_columns}
     cells = [_cells(name, column) for name, column in columns.items()]
     raw = {name: _shown(column, cell) for (name, column), cell in zip(columns.items(), cells)}
-    return Rows(schema.binarise(cells), raw)
+    return Rows(circuit._encode(cells), raw)
 
 
 def _shown(column: Column, cells: Floats | list[str | None]) -> Column:
@@ -100,14 +89,6 @@ def _shown(column: Column, cells: Floats | list[str | None]) -> Column:
 def read_bits(given: object, features: list[str]) -> Bits:
     """Reads rows in any form that hold the bits themselves."""
     return _bits(given, _named_table(given), features)
-
-
-def _holds_bits(table: _Table | None, features: list[str], raw_columns: list[str]) -> bool:
-    if table is None:
-        return True
-    raw_fits = all(column in table for column in raw_columns)
-    bits_fit = all(feature in table for feature in features) and not set(features) <= set(raw_columns)
-    return bits_fit and not raw_fits
 
 
 def _libraries(given: object) -> set[str]:
@@ -182,7 +163,7 @@ def _array_of(given: object) -> Column:
         array = np.asarray(given)
         return np.array(given, dtype=object) if array.dtype.kind in "US" else array
     except (ValueError, TypeError) as error:
-        raise InputError(f"the rows are no table: {error}") from error
+        raise InputError(f"the rows are not a table: {error}") from error
 
 
 def _array(given: object) -> Column:
@@ -193,12 +174,9 @@ def _array(given: object) -> Column:
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2:
-        raise InputError(f"rows are a table or an array of one or two dimensions, not {_what(given, array)}")
+        what = f"of {array.ndim}" if array.ndim else f"{given!r} ({type(given).__name__})"
+        raise InputError(f"rows are a table or an array of one or two dimensions, not {what}")
     return array
-
-
-def _what(given: object, array: Column) -> str:
-    return f"of {array.ndim}" if array.ndim else f"{given!r} ({type(given).__name__})"
 
 
 def _positional(array: Column, names: list[str]) -> _Table:
@@ -208,41 +186,26 @@ def _positional(array: Column, names: list[str]) -> _Table:
 
 
 def _bits(given: object, table: _Table | None, features: list[str]) -> Bits:
-    return _bits_of_array(_array(given), features) if table is None else _bits_of_table(table, features)
-
-
-def _bits_of_array(array: Column, features: list[str]) -> Bits:
+    if table is not None:
+        return _filled(table.rows, features, [table.column(feature) for feature in features])
+    array = _array(given)
     if array.shape[1] != len(features):
         raise InputError(f"the rows have {array.shape[1]} columns, but the circuit has {len(features)} features")
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
-    if array.dtype.kind not in "uif":
-        bits = np.empty(array.shape, dtype=np.uint8)
-        _fill(bits, features, lambda place: array[:, place])
-        return bits
     if array.dtype == np.uint8:
         # One look at the largest value is cheaper than an array of answers.
         fits = not array.size or int(array.max()) <= 1
     else:
-        fits = bool(_are_bits(array).all())
-    if not fits:
-        row, column = np.argwhere(~_are_bits(array))[0]
-        raise _not_a_bit(features[column], row, array[row, column])
-    return np.ascontiguousarray(array, dtype=np.uint8)
+        fits = array.dtype.kind in "uif" and bool(_are_bits(array).all())
+    return np.ascontiguousarray(array, dtype=np.uint8) if fits else _filled(len(array), features, list(array.T))
 
 
-def _bits_of_table(table: _Table, features: list[str]) -> Bits:
-    columns = [table.column(feature) for feature in features]
-    bits = np.empty((table.rows, len(features)), dtype=np.uint8)
-    _fill(bits, features, lambda place: columns[place])
-    return bits
-
-
-def _fill(bits: Bits, features: list[str], column: Callable[[int], Column]) -> None:
-    """Fills in the bits, column after column; of several errors the one of the first row is told."""
+def _filled(rows: int, features: list[str], columns: list[Column]) -> Bits:
+    """Bits from one column after the other; of several errors that of the first row counts."""
+    bits = np.empty((rows, len(features)), dtype=np.uint8)
     wrong: list[tuple[int, int, object]] = []
-    for place in range(len(features)):
-        values = column(place)
+    for place, values in enumerate(columns):
         fits = _are_bits(values)
         if fits.all():
             bits[:, place] = values.astype(np.uint8)
@@ -251,7 +214,9 @@ def _fill(bits: Bits, features: list[str], column: Callable[[int], Column]) -> N
             wrong.append((row, place, values[row]))
     if wrong:
         row, place, value = min(wrong, key=lambda found: found[:2])
-        raise _not_a_bit(features[place], row, value)
+        shown = repr(value.item() if isinstance(value, np.generic) else value)
+        raise InputError(f"column {features[place]!r}, row {row + 1}: {shown} is neither 0 nor 1")
+    return bits
 
 
 def _are_bits(values: Column) -> npt.NDArray[np.bool_]:
@@ -264,15 +229,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (numbers.Real, decimal.Decimal, np.bool_))
 
 
-def _not_a_bit(name: str, row: int, value: object) -> InputError:
-    shown = repr(value.item() if isinstance(value, np.generic) else value)
-    return InputError(f"column {name!r}, row {row + 1}: {shown} is neither 0 nor 1")
-
-
 def _cells(name: str, column: Column) -> Floats | list[str | None]:
     """A raw column as numbers if it holds nothing else, else as texts."""
     if column.dtype.kind in "buif":
-        # A field of a packed record lies at places that are no multiple of its size.
+        # A field of a packed record lies at places that are not multiples of its size.
         return np.ascontiguousarray(column, dtype=np.float64)
     if column.dtype.kind not in "OUST":
         value = column[0] if len(column) else None

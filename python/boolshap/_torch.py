@@ -8,17 +8,15 @@ is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ._layers import Dense, norm_of, numbers, Order, Sign, Stack, Step
 from ._probing import activation_steps, as_sign, ending_of, entering_as, is_sum, ORDERS, some_inputs, checked_stack
 from ._sklearn import class_names
+from ._types import Floats
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from ._types import Floats
 
 
 def is_torch(source: object) -> bool:
@@ -70,7 +68,7 @@ def _torch_parts(module: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path or type(module).__name__, module
         return
     for name, _ in module.named_parameters(recurse=False):
-        raise InputError(f"parameter {f'{path}.{name}'.lstrip('.')}: it belongs to no layer that is known")
+        raise InputError(f"parameter {f'{path}.{name}'.lstrip('.')}: it does not belong to a known layer")
     for name, child in children:
         yield from _torch_parts(child, f"{path}.{name}".lstrip("."))
 
@@ -151,7 +149,7 @@ def _torch_steps(
             raise InputError(f"{where}: its output is not the batch normalisation that its parameters say")
         return [norm]
     for parameter, _ in part.named_parameters(recurse=False):
-        raise InputError(f"{where}: no layer that is known (parameter {parameter})")
+        raise InputError(f"{where}: not a known layer (parameter {parameter})")
     if np.array_equal(before, after) and {"Flatten", "Identity", "_DropoutNd", "Dropout"} & set(names):
         return []
     if kind.lower() in ORDERS:
@@ -161,7 +159,7 @@ def _torch_steps(
         try:
             return numbers(part(tensor(values)), where)
         except RuntimeError as error:
-            raise InputError(f"{where}: no layer that is known, nor a function of single numbers: {error}") from error
+            raise InputError(f"{where}: not a known layer, nor a function of single numbers: {error}") from error
 
     return activation_steps(where, function, before, after)
 

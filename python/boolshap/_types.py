@@ -1,10 +1,15 @@
-"""Names for the arrays that the native module takes and gives."""
+"""Names for what the native module takes and gives."""
 
-from typing import TypeAlias
+import os
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+#: A path of a file.
+PathLike: TypeAlias = "str | os.PathLike[str]"
+#: How rows are to be read.
+Reading = Literal["auto", "raw", "bits"]
 #: C-contiguous, of shape (rows, features), with the values 0 and 1
 Bits: TypeAlias = npt.NDArray[np.uint8]
 Floats: TypeAlias = npt.NDArray[np.float64]

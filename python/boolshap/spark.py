@@ -98,13 +98,10 @@ def explain(
 def _columns_to_read(df: DataFrame, explainer: Explainer) -> list[str]:
     """The columns that the scores are made of: the bits or the raw ones, as the names in the table say."""
     circuit = explainer.circuit
-    features, raw = circuit.features, circuit.raw_columns
-    # The rule of `Explainer` for tables, here for the names alone.
-    bits_fit = set(features) <= set(df.columns) and not set(features) <= set(raw or [])
-    if raw is None or (bits_fit and not set(raw) <= set(df.columns)):
-        names, types, wanted = features, _BIT_TYPES, "0 and 1"
+    if circuit._reads_raw(df.columns, "auto"):
+        names, types, wanted = circuit.raw_columns or [], _BIT_TYPES | _TEXT_TYPES, "numbers or texts"
     else:
-        names, types, wanted = raw, _BIT_TYPES | _TEXT_TYPES, "numbers or texts"
+        names, types, wanted = circuit.features, _BIT_TYPES, "0 and 1"
     for name in names:
         _check_column(df, name)
         kind = df.schema[df.columns.index(name)].dataType.simpleString()
@@ -165,11 +162,12 @@ def _explain_batches(
     for batch in batches:
         try:
             bits = explainer._read(pyarrow.RecordBatch.from_arrays(batch.columns, names=columns)).bits
-            found = [engine.explain(bits, "shapley", 1) for engine in explainer._engines]
+            scores, base_values, predictions = explainer._native.explain(bits, "shapley", 1)
         except InputError as error:
             raise InputError(f"{error} (rows counted in a batch of {batch.num_rows})") from error
-        prediction = found[0][2] if explainer.output_names is None else explainer.circuit._native.predict(bits)
-        arrays = [*batch.columns[: len(kept)], pyarrow.array(prediction.astype("int32"))]
-        for scores, base_values, _ in found:
-            arrays += [pyarrow.array(base_values), *map(pyarrow.array, scores.T.copy())]
+        arrays = [*batch.columns[: len(kept)], pyarrow.array(predictions.astype("int32"))]
+        if explainer.output_names is None:
+            scores, base_values = scores[:, :, None], base_values[:, None]
+        for of_class, base in zip(scores.T.copy(), base_values.T.copy()):
+            arrays += [pyarrow.array(base), *map(pyarrow.array, of_class)]
         yield pyarrow.RecordBatch.from_arrays(arrays, names=kept + added)

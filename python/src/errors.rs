@@ -1,169 +1,69 @@
-//! The library's errors as the exceptions of `boolshap.errors`: what was given is wrong, a limit was met, or a file cannot
-//! be read or written.
+//! The library's errors as the exceptions of `boolshap.errors`, in the words of Python's arguments.
 
-use boolshap::circuit::CircuitError;
-use boolshap::data::DataError;
-use boolshap::diagram::DiagramError;
-use boolshap::explain::ExplainError;
-use boolshap::formula::FormulaError;
-use boolshap::lit::Stopped;
-use boolshap::model::ModelError;
-use boolshap::query::QueryError;
+use boolshap::Error;
+use boolshap::lit::Remedy;
+use boolshap::workflow::ErrorKind;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
-use std::fmt::Display;
-
-/// Which exception tells it.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
-    Input,
-    Limit,
-    File,
-    Interrupted,
-}
 
 /// An error on its way to Python, which may be made without the interpreter at hand.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    name: Option<&'static str>,
-    message: String,
-}
+pub(crate) struct Failure(Error);
 
-impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
-        let name = match kind {
-            Kind::Input => Some("InputError"),
-            Kind::Limit => Some("LimitError"),
-            Kind::File => Some("FileError"),
-            Kind::Interrupted => None,
-        };
-        Failure { name, message: message.to_string() }
-    }
-
-    pub(crate) fn input(message: impl Display) -> Self {
-        Self::new(Kind::Input, message)
-    }
-
-    /// The same with where it happened in front.
-    pub(crate) fn at(self, place: impl Display) -> Self {
-        Failure { message: format!("{place}: {}", self.message), ..self }
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.into())
     }
 }
 
 impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> PyErr {
-        let Some(name) = failure.name else { return PyKeyboardInterrupt::new_err(()) };
+    fn from(Failure(error): Failure) -> PyErr {
+        let name = match error.kind() {
+            ErrorKind::Request | ErrorKind::Input => "InputError",
+            ErrorKind::Limit => "LimitError",
+            ErrorKind::File => "FileError",
+            ErrorKind::Interrupted => return PyKeyboardInterrupt::new_err(()),
+        };
+        let remedy = error.remedy().as_ref().and_then(remedy_words);
+        let message = words(&error) + &remedy.map_or(String::new(), |remedy| format!(": {remedy}"));
         Python::attach(|py| {
             let class = py.import("boolshap.errors").and_then(|errors| errors.getattr(name));
-            match class.and_then(|class| class.call1((&failure.message,))) {
+            match class.and_then(|class| class.call1((&message,))) {
                 Ok(error) => PyErr::from_value(error),
-                Err(_) => PyRuntimeError::new_err(failure.message),
+                Err(_) => PyRuntimeError::new_err(message),
             }
         })
     }
 }
 
-/// How an error of the library is told.
-pub(crate) trait Told: Display {
-    fn kind(&self) -> Kind;
-}
-
-impl<E: Told> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Failure::new(error.kind(), error)
-    }
-}
-
-impl Told for Stopped {
-    fn kind(&self) -> Kind {
-        match self {
-            Stopped::OutOfTime { .. } | Stopped::OutOfMemory => Kind::Limit,
-            Stopped::Interrupted => Kind::Interrupted,
+/// The message, with settings under the names of arguments.
+fn words(error: &Error) -> String {
+    match error {
+        Error::At { place, source } => format!("{place}: {}", words(source)),
+        Error::Setting { setting, message, .. } => {
+            let argument = match *setting {
+                "class" => "class_",
+                "variables" => "features",
+                other => other,
+            };
+            format!("{argument} {message}")
         }
+        other => other.to_string(),
     }
 }
 
-impl Told for DataError {
-    fn kind(&self) -> Kind {
-        match self {
-            DataError::Io { .. } | DataError::Format { .. } => Kind::File,
-            DataError::Stopped(stopped) => stopped.kind(),
-            _ => Kind::Input,
+/// What can be given; nothing for ways out that Python does not have.
+fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
+    Some(match remedy {
+        Remedy::ZeroWeight => "Model.import_file takes zero_weight=1 or zero_weight=-1",
+        Remedy::BnEpsilon => "Model.import_file takes bn_epsilon=",
+        Remedy::Class => "give class_=",
+        Remedy::Variables => "give features=, their names or number",
+        Remedy::Nodes => "give a higher max_nodes=",
+        Remedy::FewerPlayers => "take players=\"columns\", or a dict of fewer players",
+        Remedy::FewerPlayersOrBackground => {
+            "take players=\"columns\", a dict of fewer players, or distribution=\"background\""
         }
-    }
-}
-
-impl Told for ModelError {
-    fn kind(&self) -> Kind {
-        match self {
-            ModelError::Io { .. } | ModelError::Format { .. } => Kind::File,
-            ModelError::Stopped(stopped) => stopped.kind(),
-            _ => Kind::Input,
-        }
-    }
-}
-
-impl Told for FormulaError {
-    fn kind(&self) -> Kind {
-        match self {
-            FormulaError::Read { .. } => Kind::File,
-            FormulaError::Dimacs { .. } => Kind::Input,
-            FormulaError::Stopped { why, .. } => why.kind(),
-            FormulaError::Shape { .. } => Kind::Input,
-            _ => Kind::Limit,
-        }
-    }
-}
-
-impl Told for DiagramError {
-    fn kind(&self) -> Kind {
-        match self {
-            DiagramError::Stopped(stopped) => stopped.kind(),
-            DiagramError::VtreeFile { .. } | DiagramError::SddFile { .. } => Kind::File,
-            DiagramError::Sums { cause, .. }
-            | DiagramError::CompileGates { cause, .. }
-            | DiagramError::Trees { cause, .. } => cause.kind(),
-            DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } => Kind::Input,
-            _ => Kind::Limit,
-        }
-    }
-}
-
-impl Told for CircuitError {
-    fn kind(&self) -> Kind {
-        match self {
-            CircuitError::Io(_) | CircuitError::Damaged { .. } | CircuitError::Syntax { .. } => Kind::File,
-            CircuitError::Stopped(stopped) => stopped.kind(),
-            CircuitError::Conjoin(error) | CircuitError::Trees(error) => error.kind(),
-            CircuitError::TooLarge { .. }
-            | CircuitError::TableTooLarge { .. }
-            | CircuitError::NodeLimit { .. }
-            | CircuitError::TooWide { .. } => Kind::Limit,
-            _ => Kind::Input,
-        }
-    }
-}
-
-impl Told for ExplainError {
-    fn kind(&self) -> Kind {
-        match self {
-            ExplainError::Stopped(stopped) => stopped.kind(),
-            ExplainError::Circuit(error) => error.kind(),
-            ExplainError::Data(error) => error.kind(),
-            ExplainError::TooManyFeatures { .. } | ExplainError::TooManyPlayers { .. } => Kind::Limit,
-            _ => Kind::Input,
-        }
-    }
-}
-
-impl Told for QueryError {
-    fn kind(&self) -> Kind {
-        match self {
-            QueryError::Stopped(stopped) => stopped.kind(),
-            QueryError::Circuit(error) => error.kind(),
-            QueryError::Model(error) => error.kind(),
-            QueryError::Inputs { .. } | QueryError::Unsound(_) | QueryError::NotDeterministic { .. } => Kind::Input,
-            _ => Kind::Limit,
-        }
-    }
+        Remedy::Probabilities => "give probabilities=",
+        _ => return None,
+    })
 }

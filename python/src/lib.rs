@@ -1,23 +1,62 @@
-//! The native module of the Python package: models, circuits and engines for the typed facade above it. Arrays come in
-//! without copies where their memory fits, long work runs without the interpreter's lock, and Ctrl-C stops it.
+//! The native module of the Python package. It fills in the requests of the library's front door, calls, and hands over what
+//! comes back: arrays come in without copies where their memory fits, long work runs without the interpreter's lock, and
+//! Ctrl-C stops it.
 
 mod arrays;
 mod circuit;
-mod engine;
+mod compile;
 mod errors;
+mod explainer;
 mod model;
 mod work;
 
+use boolshap::Error;
+use boolshap::data::WholeFile;
+use boolshap::workflow::ModelOrCircuit;
 use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(IntoPyObject)]
+enum Loaded {
+    Model(model::Model),
+    Circuit(circuit::Circuit),
+}
+
+/// Reads a model or circuit file; its beginning says which of the two it is.
+///
+/// >>> import boolshap, pathlib, tempfile
+/// >>> circuit = boolshap.compile([([[1, 1, -1]], [0])])
+/// >>> with tempfile.TemporaryDirectory() as folder:
+/// ...     circuit.save(pathlib.Path(folder, "vote.bsc"))
+/// ...     boolshap.load(pathlib.Path(folder, "vote.bsc")) == circuit
+/// True
+#[pyfunction]
+fn load(py: Python<'_>, path: PathBuf) -> PyResult<Loaded> {
+    Ok(match work::work(py, None, |_| ModelOrCircuit::load(&path))? {
+        ModelOrCircuit::Model(model) => Loaded::Model(model::Model(*model)),
+        ModelOrCircuit::Circuit(circuit) => Loaded::Circuit(circuit::Circuit(Arc::new(*circuit))),
+    })
+}
+
+/// Writes a file whole or not at all.
+#[pyfunction]
+fn write_whole(path: PathBuf, content: &[u8]) -> Result<(), errors::Failure> {
+    Ok(WholeFile::write(&path, content).map_err(Error::file(&path))?)
+}
 
 #[pymodule]
 mod _native {
     #[pymodule_export]
     use super::circuit::Circuit;
     #[pymodule_export]
-    use super::engine::Engine;
+    use super::compile::{compile, verify_table};
+    #[pymodule_export]
+    use super::explainer::Explainer;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::{load, write_whole};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

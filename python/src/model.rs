@@ -1,289 +1,238 @@
-//! Networks: read, imported, folded from layers, trained, and compiled.
+//! Networks: read, imported, folded from layers, and trained.
 
-use crate::arrays::rows_of;
-use crate::circuit::Circuit;
-use crate::errors::{Failure, Kind};
+use crate::arrays::{read, rows_of};
+use crate::errors::Failure;
 use crate::work::work;
-use boolshap::circuit::{Lowering, NamedCircuit, lower_obdd, lower_sdd};
-use boolshap::data::Tally;
-use boolshap::diagram::{CompileOptions, DirectOptions, Route, compile_clauses, compile_direct};
-use boolshap::formula::encode_network;
-use boolshap::lit::{Lit, Watch};
+use boolshap::Error;
+use boolshap::data::{Binariser, Code, CodedColumn, Tally};
 use boolshap::model::{
-    self, BatchNorm, DenseLayer, Evaluator, ImportOptions, Kernels, Label, Marginals, TrainOptions, fold_network,
+    self, BatchNorm, DenseLayer, ImportOptions, Kernels, Marginals, TrainOptions, fold_network,
 };
-use boolshap::query::{VerifyOptions, verify};
+use boolshap::workflow::{self, Predictor};
 use dashu::rational::RBig;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
-use std::path::Path;
+use pyo3::types::{PyString, PyType};
+use std::ffi::CString;
+use std::path::PathBuf;
 
-/// Encoding ends here, as on the command line.
-const MAX_CLAUSES: usize = 1_000_000;
-
-#[pyclass(frozen, module = "boolshap._native")]
+/// A binary network, its feature names, and how it came to be.
+///
+/// Models come out of files, out of `BnnClassifier`, and out of other tools by way of `boolshap.compile`. They are equal
+/// when their files are.
+///
+/// >>> import boolshap
+/// >>> model = boolshap.Model.from_json('''{"format": "boolshap model", "version": 1, "features": ["rain", "wind"],
+/// ...     "classes": null, "schema": null, "marginals": null, "hidden": [],
+/// ...     "output": {"step": {"weights": "++", "need": "1"}}, "provenance": {}}''')
+/// >>> model
+/// Model(2 features, 2-1)
+/// >>> model.predict([[0, 0], [0, 1], [1, 1]]).tolist()
+/// [0, 1, 1]
+#[pyclass(frozen, module = "boolshap")]
 pub(crate) struct Model(pub(crate) model::Model);
 
+type Vector<'py> = PyReadonlyArray1<'py, f64>;
 /// gamma, beta, mean, variance, epsilon.
-type Norm<'py> = (
-    PyReadonlyArray1<'py, f64>,
-    PyReadonlyArray1<'py, f64>,
-    PyReadonlyArray1<'py, f64>,
-    PyReadonlyArray1<'py, f64>,
-    f64,
-);
+type Norm<'py> = (Vector<'py>, Vector<'py>, Vector<'py>, Vector<'py>, f64);
 /// Name, weights, bias, batch normalisation.
-type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, PyReadonlyArray1<'py, f64>, Option<Norm<'py>>);
+type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, Vector<'py>, Option<Norm<'py>>);
 
 #[pymethods]
 impl Model {
-    #[staticmethod]
-    fn load(path: &str) -> Result<Self, Failure> {
-        Ok(Model(model::Model::load(Path::new(path))?))
+    #[new]
+    fn new() -> PyResult<Self> {
+        Err(PyTypeError::new_err("a Model comes from Model.load, Model.from_json or BnnClassifier.model_"))
     }
 
-    #[staticmethod]
-    fn from_json(text: &str) -> Result<Self, Failure> {
-        model::Model::from_json(text).map(Model).map_err(Failure::input)
+    /// Reads a model file, as `boolshap train` and `Model.save` write it.
+    #[classmethod]
+    fn load(_cls: &Bound<'_, PyType>, path: PathBuf) -> Result<Self, Failure> {
+        Ok(Model(model::Model::load(&path)?))
     }
 
-    /// The model, and what the importer had to decide.
-    #[staticmethod]
-    #[pyo3(signature = (path, features, bn_epsilon, kernels, zero_weight))]
+    /// The model in the content of a file.
+    #[classmethod]
+    fn from_json(_cls: &Bound<'_, PyType>, text: &str) -> Result<Self, Failure> {
+        Ok(Model(model::Model::from_json(text).map_err(Error::input)?))
+    }
+
+    /// Reads a network from another tool's file: HDF5 weights, safetensors, ONNX, .neuron or a folder of layers in CSV.
+    ///
+    /// `bn_epsilon` is the epsilon of batch normalisation, where the file does not hold it. `kernels` says whether
+    /// kernels hold the weights (`"real"`) or numbers of which the sign counts (`"sign"`); `"auto"` takes what is usual
+    /// for the kind of file. `zero_weight` is the sign of a latent weight of exactly 0, which is refused otherwise. What
+    /// the importer had to decide comes as a warning.
+    #[classmethod]
+    #[pyo3(signature = (path, *, features = None, bn_epsilon = None, kernels = "auto", zero_weight = None))]
     fn import_file(
-        py: Python<'_>,
-        path: &str,
+        cls: &Bound<'_, PyType>,
+        path: PathBuf,
         features: Option<Vec<String>>,
         bn_epsilon: Option<f64>,
         kernels: &str,
         zero_weight: Option<i64>,
-    ) -> PyResult<(Self, Vec<String>)> {
-        let options = ImportOptions {
-            bn_epsilon: bn_epsilon.map(|value| exact(value, || "bn_epsilon".into())).transpose()?,
-            kernels: match kernels {
-                "auto" => Kernels::Auto,
-                "sign" => Kernels::Sign,
-                "real" => Kernels::Real,
-                other => return Err(Failure::input(format!("kernels is '{other}', not auto, sign or real")).into()),
-            },
-            zero_weight: match zero_weight {
-                None => None,
-                Some(1) => Some(true),
-                Some(-1) => Some(false),
-                Some(other) => return Err(Failure::input(format!("zero_weight is {other}, not -1 or 1")).into()),
-            },
-        };
-        let imported = work(py, None, |_| Ok(model::import(Path::new(path), &options)?))?;
-        let inputs = imported.network.inputs();
-        let features = features.unwrap_or_else(|| model::Model::default_features(inputs));
-        let model = model::Model::new(imported.network, features).map_err(Failure::from)?;
-        Ok((Model(model), imported.notes))
+    ) -> PyResult<Self> {
+        let options = import_options(bn_epsilon, kernels, zero_weight).map_err(Failure::from)?;
+        let imported = work(cls.py(), None, |_| workflow::import(&path, &options, features))?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        for note in imported.notes {
+            let note = CString::new(format!("{file}: {note}")).unwrap_or_default();
+            PyErr::warn(cls.py(), &cls.py().get_type::<PyUserWarning>(), &note, 1)?;
+        }
+        Ok(Model(imported.model))
     }
 
     #[staticmethod]
     #[pyo3(signature = (layers, inputs, features, classes))]
-    fn of_layers(
+    fn _of_layers(
         layers: Vec<Layer<'_>>,
         inputs: &str,
         features: Option<Vec<String>>,
         classes: Option<Vec<String>>,
     ) -> Result<Self, Failure> {
         let mut dense = layers.iter().map(dense_layer).collect::<Result<Vec<_>, _>>()?;
-        match inputs {
-            "signs" => {}
-            // A bit b is (s + 1) / 2 of the sign s.
-            "bits" => {
-                let half = RBig::from_parts(1.into(), 2u8.into());
-                if let Some(first) = dense.first_mut() {
-                    for (weights, bias) in first.weights.iter_mut().zip(&mut first.bias) {
-                        weights.iter_mut().for_each(|weight| *weight *= &half);
-                        *bias = weights.iter().fold(bias.clone(), |sum, weight| sum + weight);
-                    }
-                }
+        // A bit b is (s + 1) / 2 of the sign s.
+        let half = RBig::from_parts(1.into(), 2u8.into());
+        for first in dense.iter_mut().take(usize::from(inputs == "bits")) {
+            for (weights, bias) in first.weights.iter_mut().zip(&mut first.bias) {
+                weights.iter_mut().for_each(|weight| *weight *= &half);
+                *bias = weights.iter().fold(bias.clone(), |sum, weight| sum + weight);
             }
-            other => return Err(Failure::input(format!("inputs is '{other}', not signs or bits"))),
         }
         let network = fold_network(&dense)?;
         let features = features.unwrap_or_else(|| model::Model::default_features(network.inputs()));
-        let mut model = model::Model::new(network, features)?;
-        if let Some(names) = &classes
-            && names.len() != model.network.classes()
-        {
-            let (names, classes) = (names.len(), model.network.classes());
-            return Err(Failure::input(format!("there are {names} names for {classes} classes")));
+        let model = Model(model::Model::new(network, features)?);
+        match classes {
+            None => Ok(model),
+            Some(names) => model._with_classes(names),
         }
-        model.classes = classes;
-        Ok(Model(model))
     }
 
+    /// The network of one seed for rows of bits; with thresholds, it knows where raw columns are cut.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
-    fn train(
+    #[pyo3(signature = (bits, labels, features, classes, thresholds, options))]
+    fn _train(
         py: Python<'_>,
         bits: PyReadonlyArray2<'_, u8>,
         labels: PyReadonlyArray1<'_, u32>,
         features: Vec<String>,
         classes: Vec<String>,
-        hidden: Vec<usize>,
-        seed: u64,
-        epochs: usize,
-        patience: usize,
-        batch: usize,
-        learning_rate: f64,
+        thresholds: Option<Vec<f64>>,
+        options: (Vec<usize>, u64, usize, usize, usize, f64),
     ) -> PyResult<Self> {
         let rows = rows_of(&bits, &features)?;
-        let labels: Vec<u32> = labels.as_array().iter().copied().collect();
-        if labels.len() != rows.rows() {
-            let (labels, rows) = (labels.len(), rows.rows());
-            return Err(Failure::input(format!("there are {labels} labels for {rows} rows")).into());
+        let labels = labels.as_array().to_vec();
+        if labels.len() != rows.rows() || labels.iter().any(|&label| label as usize >= classes.len()) {
+            return Err(Failure::from(Error::input("not every row has a label that is one of the classes")).into());
         }
-        if let Some(label) = labels.iter().find(|&&label| label as usize >= classes.len()) {
-            return Err(Failure::input(format!("label {label} is none of the {} classes", classes.len())).into());
-        }
+        let (hidden, seed, epochs, patience, batch, learning_rate) = options;
         let options = TrainOptions { hidden, seed, epochs, patience, batch, learning_rate };
-        let model = work(py, None, |watch| {
+        let column = |(name, threshold): (&String, f64)| CodedColumn { column: name.clone(), code: Code::Above(threshold) };
+        let columns = thresholds.map(|thresholds| features.iter().zip(thresholds).map(column).collect());
+        work(py, None, |watch| {
             let tally = Tally::new(&rows, &labels, classes.len(), |_| true);
-            let network = model::train(&tally, &options, watch)?;
-            let mut model = model::Model::new(network, features)?;
+            let mut model = model::Model::new(model::train(&tally, &options, watch)?, features)?;
             model.marginals = Some(Marginals { rows: tally.total(), ones: tally.ones() });
             model.classes = Some(classes);
-            Ok(model)
-        })?;
-        Ok(Model(model))
+            model.binariser = columns.map(Binariser::new).transpose().map_err(Error::input)?;
+            Ok(Model(model))
+        })
     }
 
+    /// The same with other names for the classes.
+    fn _with_classes(&self, names: Vec<String>) -> Result<Self, Failure> {
+        let (found, classes) = (names.len(), self.0.network.classes());
+        if found != classes {
+            return Err(Error::setting("classes", format!("gives {found} names for {classes} classes")).into());
+        }
+        Ok(Model(model::Model { classes: Some(names), ..self.0.clone() }))
+    }
+
+    /// Writes a model file, whole or not at all.
+    fn save(&self, path: PathBuf) -> Result<(), Failure> {
+        Ok(self.0.save(&path)?)
+    }
+
+    /// The content of the model's file.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The names of the inputs.
     #[getter]
     fn features(&self) -> Vec<String> {
         self.0.features.clone()
     }
 
+    /// The names of the classes; their numbers, if they have no names.
     #[getter]
     fn classes(&self) -> Vec<String> {
-        let number = |class: usize| class.to_string();
-        self.0.classes.clone().unwrap_or_else(|| (0..self.0.network.classes()).map(number).collect())
+        self.0.class_names()
     }
 
+    /// The widths of the layers from the inputs on, such as `13-13-1`.
     #[getter]
     fn shape(&self) -> String {
         self.0.network.shape()
     }
 
-    fn to_json(&self) -> String {
-        self.0.to_json()
-    }
-
-    fn predict<'py>(&self, py: Python<'py>, bits: PyReadonlyArray2<'_, u8>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let rows = rows_of(&bits, &self.0.features)?;
-        let classes = work(py, None, |watch| {
-            let mut evaluator = Evaluator::new(&self.0.network);
-            let mut classes = Vec::with_capacity(rows.rows());
-            for block in 0..rows.blocks() {
-                watch.check()?;
-                let words = evaluator.classes(&rows.block(block));
-                for lane in 0..(rows.rows() - block * 64).min(64) {
-                    let class = words.iter().position(|word| word >> lane & 1 == 1);
-                    classes.push(class.expect("every row has a class") as u32);
-                }
-            }
-            Ok(classes)
-        })?;
+    /// The class of every row of bits: 0 or 1, or the index of the class.
+    #[expect(non_snake_case, reason = "scikit-learn's name for rows")]
+    fn predict<'py>(&self, py: Python<'py>, X: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let bits = read(py, "read_bits", (X, self.features()))?;
+        let rows = rows_of(&bits.extract()?, &self.0.features)?;
+        let classes = work(py, None, |watch| Predictor::of_model(&self.0).classes(&rows, watch))?;
         Ok(PyArray1::from_vec(py, classes))
     }
 
-    #[pyo3(signature = (via, class_, all_classes, max_nodes, timeout, verify))]
-    #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
-    fn compile(
-        &self,
-        py: Python<'_>,
-        via: &str,
-        class_: Option<usize>,
-        all_classes: bool,
-        max_nodes: Option<usize>,
-        timeout: Option<f64>,
-        verify: bool,
-    ) -> PyResult<Circuit> {
-        let classes: Vec<usize> = match (all_classes, class_) {
-            (true, _) => (0..self.0.network.classes()).collect(),
-            (false, Some(class)) => vec![class],
-            (false, None) => vec![1],
-        };
-        let mut named = work(py, timeout, |watch| {
-            let compiled = classes.iter().map(|&class| {
-                let circuit = compile_class(&self.0, class, via, max_nodes, watch)?;
-                if verify {
-                    check(&self.0, class, &circuit, watch)?;
-                }
-                Ok(circuit)
-            });
-            let circuits = compiled.collect::<Result<Vec<_>, Failure>>()?;
-            Ok(match &circuits[..] {
-                [circuit] if !all_classes => NamedCircuit::of_model(circuit.clone(), &self.0)?,
-                circuits => NamedCircuit::of_classes(circuits, &self.0)?,
-            })
-        })?;
-        if let (false, Some(class)) = (all_classes, class_) {
-            named.provenance.insert("class".into(), class.into());
-        }
-        Ok(Circuit(named))
+    fn __repr__(&self) -> String {
+        let features = self.0.features.len();
+        format!("Model({features} feature{}, {})", if features == 1 { "" } else { "s" }, self.shape())
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, &self.to_json()).hash()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.get_type::<Self>().getattr("from_json")?, (self.to_json(),)))
     }
 }
 
-/// One class by the route asked for.
-fn compile_class(
-    model: &model::Model,
-    class: usize,
-    via: &str,
-    max_nodes: Option<usize>,
-    watch: &Watch<'_>,
-) -> Result<boolshap::circuit::Circuit, Failure> {
-    let route = match via {
-        "auto" => None,
-        "truth-table" => Some(Route::TruthTable),
-        "partial-sums" => Some(Route::PartialSums),
-        "apply" => Some(Route::Apply),
-        "cnf" => {
-            let cnf = encode_network(&model.network, class, MAX_CLAUSES, watch)?;
-            let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
-            let mut options = CompileOptions::default();
-            options.max_nodes = max_nodes.unwrap_or(options.max_nodes);
-            let clauses = clauses.iter().map(Vec::as_slice);
-            let compiled = compile_clauses(cnf.variables(), clauses, &options, watch)?;
-            return Ok(lower_sdd(&compiled.manager, compiled.root, Lowering::Decisions)?);
-        }
-        other => {
-            let known = "auto, cnf, truth-table, partial-sums or apply";
-            return Err(Failure::input(format!("via is '{other}', not {known}")));
-        }
-    };
-    let label = Label::of_class(&model.network, class)?;
-    let mut options = DirectOptions { route, ..DirectOptions::default() };
-    options.max_nodes = max_nodes.unwrap_or(options.max_nodes);
-    Ok(lower_obdd(&compile_direct(&label, &options, watch)?.diagram)?.compacted()?)
+fn import_options(
+    bn_epsilon: Option<f64>,
+    kernels: &str,
+    zero_weight: Option<i64>,
+) -> Result<ImportOptions, Error> {
+    Ok(ImportOptions {
+        bn_epsilon: bn_epsilon.map(|value| exact(value, || "bn_epsilon".into())).transpose()?,
+        kernels: match kernels {
+            "auto" => Kernels::Auto,
+            "sign" => Kernels::Sign,
+            "real" => Kernels::Real,
+            other => return Err(Error::setting("kernels", format!("is '{other}', not auto, sign or real"))),
+        },
+        zero_weight: match zero_weight {
+            None => None,
+            Some(1) => Some(true),
+            Some(-1) => Some(false),
+            Some(other) => return Err(Error::setting("zero_weight", format!("is {other}, not -1 or 1"))),
+        },
+    })
 }
 
-/// A proof that the circuit is the network's.
-fn check(
-    model: &model::Model,
-    class: usize,
-    circuit: &boolshap::circuit::Circuit,
-    watch: &Watch<'_>,
-) -> Result<(), Failure> {
-    let verdict = verify(&model.network, class, circuit, &VerifyOptions::default(), watch)?;
-    match verdict.counterexample {
-        None => Ok(()),
-        Some(found) => {
-            let entity: String = found.entity.iter().map(|&bit| if bit { '1' } else { '0' }).collect();
-            Err(Failure::input(format!("the circuit and the network part on the entity {entity}")))
-        }
-    }
+fn exact(value: f64, what: impl Fn() -> String) -> Result<RBig, Error> {
+    RBig::try_from(value).map_err(|_| Error::input(format!("{}: {value} is not a finite number", what())))
 }
 
-fn exact(value: f64, what: impl Fn() -> String) -> Result<RBig, Failure> {
-    RBig::try_from(value).map_err(|_| Failure::new(Kind::Input, format!("{}: {value} is no finite number", what())))
-}
-
-fn dense_layer((name, weights, bias, norm): &Layer<'_>) -> Result<DenseLayer, Failure> {
-    let vector = |what: &str, values: &PyReadonlyArray1<'_, f64>| -> Result<Vec<RBig>, Failure> {
+fn dense_layer((name, weights, bias, norm): &Layer<'_>) -> Result<DenseLayer, Error> {
+    let vector = |what: &str, values: &Vector<'_>| -> Result<Vec<RBig>, Error> {
         let values = values.as_array();
         values.iter().enumerate().map(|(at, &value)| exact(value, || format!("{name}: {what}[{at}]"))).collect()
     };
@@ -303,6 +252,6 @@ fn dense_layer((name, weights, bias, norm): &Layer<'_>) -> Result<DenseLayer, Fa
             epsilon: exact(*epsilon, || format!("{name}: epsilon"))?,
         }),
     };
-    let weights = weights.collect::<Result<Vec<_>, Failure>>()?;
+    let weights = weights.collect::<Result<Vec<_>, Error>>()?;
     Ok(DenseLayer { name: name.clone(), weights, bias: vector("bias", bias)?, norm })
 }

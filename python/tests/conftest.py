@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import boolshap
-from boolshap import _native
-from boolshap._core import Circuit, Model
+from boolshap import Circuit, Model
 from boolshap._types import Layer
 
 Row = Sequence[int]
@@ -51,12 +50,10 @@ class Network:
         layers: list[Layer] = [
             (f"layer {number}", weights, bias, None) for number, (weights, bias) in enumerate(self.layers, 1)
         ]
-        return Model._of(_native.Model.of_layers(layers, "signs", features, classes))
+        return Model._of_layers(layers, "signs", features, classes)
 
     def circuit(self, features: list[str] | None = None, classes: list[str] | None = None) -> Circuit:
-        model = self.model(features, classes)
-        several = len(self.layers[-1][1]) > 2
-        return Circuit._of(model._native.compile("auto", None, several, None, None, False))
+        return boolshap.compile(self.model(features, classes))
 
 
 def all_inputs(features: int) -> npt.NDArray[np.uint8]:

@@ -205,10 +205,10 @@ def test_several_classes(tmp_path: pathlib.Path) -> None:
         assert one.exact(rows).values == explainer.exact(rows, class_=class_).values
     theirs = shap.ExactExplainer(lambda X: np.eye(3)[network.predict(X)], shap.maskers.Independent(background))(rows)
     assert np.abs(explanation.values - theirs.values).max() < 1e-9
-    for wrong, message in [("huge", "no class 'huge'"), (3, "there are 3 classes"), (-1, "3 classes"), (1.0, "1.0")]:
+    for wrong, message in [("huge", "'huge' is not one"), (3, "3 is not one of the 3 classes"), (-1, "-1"), (1.0, "1.0"), (True, "True")]:
         with pytest.raises(InputError, match=message):
             Explainer(circuit, class_=wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="exact scores are those of one class"):
+    with pytest.raises(InputError, match="class_ must name one class"):
         explainer.exact(rows)
     one.save(tmp_path / "one")
     assert (Explainer.load(tmp_path / "one").shap_values(rows) == one.shap_values(rows)).all()
@@ -216,9 +216,9 @@ def test_several_classes(tmp_path: pathlib.Path) -> None:
 
 def test_two_classes_are_one_output(network: Network) -> None:
     circuit = network.circuit()
-    with pytest.raises(InputError, match="class_ is 1, but the circuit has only one output"):
+    with pytest.raises(InputError, match="class_ is for circuits of several classes"):
         Explainer(circuit, class_=1)
-    with pytest.raises(InputError, match="class_ is given, but the explainer has only one output"):
+    with pytest.raises(InputError, match="class_ is for circuits of several classes"):
         Explainer(circuit).exact([0] * 6, class_=1)
 
 
@@ -273,14 +273,14 @@ def test_anything_that_compiles_is_a_source(network: Network, tmp_path: pathlib.
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"distribution": "normal"}, "distribution 'normal' is none of"),
+        ({"distribution": "normal"}, "distribution 'normal' is not one of"),
         ({"distribution": "background"}, "'background' needs rows"),
         ({"distribution": "empirical"}, "'empirical' needs rows"),
         ({"distribution": "uniform", "background": [[0] * 6]}, "'uniform' takes no background"),
         ({"distribution": "product", "background": [[0] * 6]}, "'product' takes no background"),
         ({"distribution": "uniform", "probabilities": [0.5] * 6}, "'uniform' takes no probabilities"),
         ({"background": [[0] * 6], "probabilities": [0.5] * 6}, "'background' takes no probabilities"),
-        ({"background": [[0] * 6], "constraint": [[1]]}, "a constraint goes with 'uniform' or 'product'"),
+        ({"background": [[0] * 6], "constraint": [[1]]}, "constraint goes with the distributions uniform and product"),
         ({"distribution": "product"}, "marginals"),
         ({"background": np.zeros((0, 6))}, "no rows"),
         ({"background": [[0] * 5]}, "background: the rows have 5 columns"),
@@ -288,24 +288,24 @@ def test_anything_that_compiles_is_a_source(network: Network, tmp_path: pathlib.
         ({"probabilities": [0.5] * 5}, r"shape \(5,\), but there are 6 features"),
         ({"probabilities": [0.5] * 5 + [1.5]}, "the probability of 'x6' is 1.5"),
         ({"probabilities": [0.5] * 5 + [np.nan]}, "the probability of 'x6' is nan"),
-        ({"probabilities": ["half"] * 6}, "probabilities are no numbers"),
+        ({"probabilities": ["half"] * 6}, "probabilities are not numbers"),
         ({"probabilities": {"x1": 0.5}}, "probabilities: the feature 'x2' is missing"),
-        ({"probabilities": {"y": 0.5}}, "probabilities: the circuit has no feature 'y'"),
-        ({"players": "rows"}, "players is 'rows', which is none of"),
-        ({"players": {"x1": "one"}}, "players: the feature 'x2' is missing"),
-        ({"players": {"y": "one"}}, "players: the circuit has no feature 'y'"),
+        ({"probabilities": {"y": 0.5}}, "probabilities: the feature 'y' is unknown"),
+        ({"players": "rows"}, "players 'rows' is not one of features, columns"),
+        ({"players": {"x1": "one"}}, "the feature 'x2' has no player"),
+        ({"players": {"y": "one"}}, "players names 'y', which is not a feature"),
         ({"players": {f"x{number}": "" for number in range(1, 7)}}, "the player of 'x1' is ''"),
-        ({"constraint": [[7]]}, "clause 1: 7 is no literal of 6 features"),
-        ({"constraint": [[1], [0]]}, "clause 2: 0 is no literal"),
-        ({"constraint": [["y"]]}, "clause 1: 'y' is no feature"),
-        ({"constraint": ["x1"]}, "clause 1: 'x1' is no list of literals"),
+        ({"constraint": [[7]]}, "clause 1: 7 is not a literal of the 6 features"),
+        ({"constraint": [[1], [0]]}, "clause 2: 0 is not a literal"),
+        ({"constraint": [["y"]]}, "clause 1: 'y' is not a literal"),
+        ({"constraint": ["x1"]}, "clause 1: 'x1' is not a list of literals"),
         ({"constraint": 5}, "constraint is 5"),
         ({"constraint": [[1], [-1]]}, "satisf"),
         ({"constraint": "p cnf 6 1\n1 x 0\n"}, "x"),
         ({"constraint": "nowhere.cnf"}, "nowhere.cnf"),
         ({"threads": 0}, "threads is 0"),
         ({"threads": True}, "threads is True"),
-        ({"input": "csv", "background": [[0] * 6]}, "input 'csv' is none of"),
+        ({"input": "csv", "background": [[0] * 6]}, "input 'csv' is not one of"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(circuit: Circuit, settings: dict[str, Any], message: str) -> None:
@@ -326,7 +326,7 @@ def test_rows_that_are_wrong_are_named(circuit: Circuit) -> None:
         ]:
             with pytest.raises(ValueError, match=message):
                 method(rows)
-    with pytest.raises(InputError, match="index 'owen' is none of"):
+    with pytest.raises(InputError, match="index 'owen' is not one of shapley, banzhaf, interaction"):
         explainer.exact([0] * 6, index="owen")  # type: ignore[arg-type]
 
 

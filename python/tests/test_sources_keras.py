@@ -131,15 +131,15 @@ def test_refusals() -> None:
     hidden = dense(6, activation=at_least_0)(start)
     around = settled(keras.Model(start, dense(1)(layers.Add()([hidden, start]))))
     cases = [
-        (built(dense(4, activation="relu"), dense(1)), r"activation relu: this is no sign: it makes 0.75 of 0.75"),
-        (built(dense(4), layers.ReLU(), dense(1)), r"\(ReLU\) ReLU: this is no sign"),
+        (built(dense(4, activation="relu"), dense(1)), r"activation relu: this is not a sign: it makes 0.75 of 0.75"),
+        (built(dense(4), layers.ReLU(), dense(1)), r"\(ReLU\) ReLU: this is not a sign"),
         (built(dense(4), dense(1)), r"between dense\w* \(Dense\) and dense\w* \(Dense\) there is no sign"),
         (built(dense(4, activation="tanh"), dense(1)), "there is no sign but .*activation tanh"),
         (built(dense(4, activation="softmax"), dense(1)), "activation softmax: between .* there may be a sign only"),
         (built(dense(4, activation=at_least_0), layers.BatchNormalization(), dense(1)), "normalisation follows"),
-        (built(dense(3), layers.BatchNormalization()), "batch normalisation of scores whose largest"),
-        (built(dense(4), layers.LayerNormalization(), dense(1)), r"\(LayerNormalization\): no layer that is known"),
-        (built(layers.Conv1D(2, 2), layers.Flatten(), dense(1), shape=(4, 2)), r"\(Conv1D\): no layer that is known"),
+        (built(dense(3), layers.BatchNormalization()), "batch normalisation after the scores"),
+        (built(dense(4), layers.LayerNormalization(), dense(1)), r"\(LayerNormalization\): not a known layer"),
+        (built(layers.Conv1D(2, 2), layers.Flatten(), dense(1), shape=(4, 2)), r"\(Conv1D\): not a known layer"),
         (built(dense(1), shape=(4, 2)), r"\(Dense\): its inputs have 2 dimensions and not 1: put Flatten first"),
         (built(dense(1, activation="softmax")), "of a single unit this is 1"),
         (built(layers.ReLU()), "there is no Dense layer"),
@@ -193,5 +193,5 @@ def test_larq_quantizers_that_are_no_signs() -> None:
     agree(built(quant(6, kernel_quantizer="magnitude_aware_sign"), layers.Activation("ste_sign"), quant(2), seed=3))
     for name in ("ste_tern", "ste_heaviside", "dorefa_quantizer"):
         model = built(quant(6, kernel_quantizer="ste_sign"), quant(1, input_quantizer=name))
-        with pytest.raises(InputError, match=r"quant_dense\w* \(QuantDense\): input_quantizer \w+: this is no sign"):
+        with pytest.raises(InputError, match=r"quant_dense\w* \(QuantDense\): input_quantizer \w+: this is not a sign"):
             boolshap.compile(model)

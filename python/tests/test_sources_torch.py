@@ -290,25 +290,25 @@ def test_refusals() -> None:
     shared.register_parameter("scale", nn.Parameter(torch.ones(1)))
     halves = nn.Sequential(nn.Linear(6, 4), Binarize(), nn.Linear(4, 1)).half()
     cases = [
-        (sequence(two[0], nn.ReLU(), two[1]), r"1 \(ReLU\): this is no sign: it makes 0.75 of 0.75 and 0 of -0.75"),
-        (sequence(two[0], nn.ReLU6(), two[1]), r"1 \(ReLU6\): this is no sign"),
-        (sequence(two[0], nn.GELU(), two[1]), r"1 \(GELU\): this is no sign"),
+        (sequence(two[0], nn.ReLU(), two[1]), r"1 \(ReLU\): this is not a sign: it makes 0.75 of 0.75 and 0 of -0.75"),
+        (sequence(two[0], nn.ReLU6(), two[1]), r"1 \(ReLU6\): this is not a sign"),
+        (sequence(two[0], nn.GELU(), two[1]), r"1 \(GELU\): this is not a sign"),
         (sequence(two[0], nn.Hardtanh(), two[1]), r"\(Linear\) and 2 \(Linear\) there is no sign but 1 \(Hardtanh\)"),
         (sequence(*two), r"between 0 \(Linear\) and 1 \(Linear\) there is no sign"),
         (sequence(two[0], Binarize(), nn.BatchNorm1d(4), two[1]), r"2 \(BatchNorm1d\): a batch normalisation follows"),
         (sequence(nn.BatchNorm1d(6), two[0], Binarize(), two[1]), r"0 \(BatchNorm1d\): this stands before the first"),
         (sequence(two[0], nn.Sigmoid(), Binarize(), two[1]), r"1 \(Sigmoid\): between"),
-        (sequence(two[0], nn.LayerNorm(4), Binarize(), two[1]), r"1 \(LayerNorm\): no layer that is known"),
+        (sequence(two[0], nn.LayerNorm(4), Binarize(), two[1]), r"1 \(LayerNorm\): not a known layer"),
         (sequence(two[0], nn.BatchNorm1d(4, track_running_stats=False), Binarize(), two[1]), "no running statistics"),
         (sequence(two[0], nn.Unflatten(1, (2, 2)), nn.Conv1d(2, 1, 1), nn.Flatten(), nn.Linear(2, 1)), "Unflatten"),
         (sequence(nn.Conv2d(1, 1, 3), nn.Flatten(), two[0]), "does not run on inputs of shape"),
         (sequence(ScaledLinear(6, 1)), r"0 \(ScaledLinear\): its output is not weights times inputs plus bias"),
-        (sequence(nn.Linear(6, 3), nn.BatchNorm1d(3)), r"1 \(BatchNorm1d\): batch normalisation of scores"),
+        (sequence(nn.Linear(6, 3), nn.BatchNorm1d(3)), r"0 \(Linear\): batch normalisation after the scores"),
         (sequence(nn.Linear(6, 3), Binarize()), r"1 \(Binarize\): at the end of 3 units this makes ties"),
         (sequence(nn.Linear(6, 3), nn.Hardtanh()), r"1 \(Hardtanh\): at the end of 3 units this makes ties"),
         (sequence(nn.Linear(6, 1), nn.Softmax(dim=1)), r"1 \(Softmax\): of a single unit this is 1"),
         (sequence(nn.ReLU()), "there is no Linear layer"),
-        (shared, "parameter scale: it belongs to no layer that is known"),
+        (shared, "parameter scale: it does not belong to a known layer"),
         (halves, "parameter 0.weight: numbers of type float16, in which sums round"),
         (settled(Functional(torch.sign, torch.sigmoid)), r"does not run on inputs of shape \(32, 5\) \(features= says"),
     ]
@@ -325,7 +325,7 @@ def test_refusals() -> None:
             boolshap.compile(settled(module), features=6)
     module = sequence(two[0], Binarize(), two[1])
     module[0].weight.data[1, 2] = float("nan")
-    with pytest.raises(InputError, match="parameter 0.weight: nan is no finite number"):
+    with pytest.raises(InputError, match="parameter 0.weight: nan is not a finite number"):
         boolshap.compile(module)
 
 

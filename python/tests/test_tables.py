@@ -14,6 +14,7 @@ import pyarrow
 import pytest
 from conftest import RAW, RAW_BITS, RAW_FEATURES
 
+import boolshap
 from boolshap import Circuit
 from boolshap._tables import read_rows
 from boolshap.errors import InputError
@@ -22,18 +23,12 @@ FEATURES = ["a", "b", "c"]
 BITS = [[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1]]
 
 
-class Plain:
-    """A schema of bits only."""
-
-    features = FEATURES
-    raw_columns = None
-
-    def binarise(self, columns: list[Any]) -> Any:
-        raise AssertionError("there is nothing to binarise")
+#: A circuit that knows bits only.
+PLAIN = boolshap.compile(lambda X: X[:, 0] > 0, features=FEATURES)
 
 
 def bits(given: object) -> list[list[int]]:
-    found = read_rows(given, Plain()).bits
+    found = read_rows(given, PLAIN).bits
     assert found.dtype == np.uint8 and found.flags.c_contiguous
     return found.tolist()
 
@@ -54,7 +49,7 @@ def test_arrays_of_every_kind(kind: str, order: Any) -> None:
 
 def test_bits_are_not_copied() -> None:
     for given in (np.array(BITS, dtype=np.uint8), np.array(BITS, dtype=bool)):
-        assert np.shares_memory(read_rows(given, Plain()).bits, given)
+        assert np.shares_memory(read_rows(given, PLAIN).bits, given)
 
 
 def test_lists_and_rows_alone() -> None:
@@ -146,7 +141,7 @@ def test_a_column_that_is_there_twice_is_an_error() -> None:
         (np.zeros((4, 0)), r"the rows have 0 columns, but the circuit has 3 features"),
         ([], r"the rows have 0 columns, but the circuit has 3 features"),
         (np.zeros((2, 3, 4)), r"one or two dimensions, not of 3"),
-        ([[0, 1, 1], [0, 1]], r"the rows are no table"),
+        ([[0, 1, 1], [0, 1]], r"the rows are not a table"),
         (None, r"not None \(NoneType\)"),
         (7, r"not 7 \(int\)"),
         ("rows.csv", r"not 'rows.csv' \(str\)"),
@@ -167,8 +162,8 @@ def test_sparse_matrices_are_refused() -> None:
 
 
 def test_no_rows_are_rows_too() -> None:
-    assert read_rows(np.zeros((0, 3)), Plain()).bits.shape == (0, 3)
-    assert read_rows(pandas.DataFrame(columns=FEATURES), Plain()).bits.shape == (0, 3)
+    assert read_rows(np.zeros((0, 3)), PLAIN).bits.shape == (0, 3)
+    assert read_rows(pandas.DataFrame(columns=FEATURES), PLAIN).bits.shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +180,7 @@ def test_no_rows_are_rows_too() -> None:
     ],
 )
 def test_raw_tables_become_bits(raw_circuit: Circuit, table: Callable[[dict[str, Any]], object]) -> None:
-    rows = read_rows(table(RAW), raw_circuit._native)
+    rows = read_rows(table(RAW), raw_circuit)
     assert rows.bits.tolist() == RAW_BITS
     assert list(rows.raw) == ["age", "sea", "open"]
     assert rows.raw["sea"].tolist() == RAW["sea"] and rows.raw["age"].tolist() == RAW["age"]
@@ -208,7 +203,7 @@ def test_raw_or_bits_is_decided_from_the_names(raw_circuit: Circuit) -> None:
         raw_circuit.binarise({"age": [1], "open": [1]})
     with pytest.raises(InputError, match="there is no column 'sea=far'"):
         raw_circuit.binarise(RAW, input="bits")
-    with pytest.raises(InputError, match="input 'csv' is none of"):
+    with pytest.raises(InputError, match="input 'csv' is not one of auto, raw, bits"):
         raw_circuit.binarise(RAW, input="csv")  # type: ignore[arg-type]
 
 
@@ -219,7 +214,7 @@ def test_raw_rows_without_names_need_a_word(raw_circuit: Circuit) -> None:
     with pytest.raises(InputError, match="the rows have 5 columns, but there are 3 raw columns"):
         raw_circuit.binarise(RAW_BITS, input="raw")
     with pytest.raises(InputError, match="raw values cannot be read"):
-        read_rows([[1, 0, 1]], Plain(), "raw")
+        read_rows([[1, 0, 1]], PLAIN, "raw")
 
 
 def test_what_is_wrong_with_raw_values_is_named(raw_circuit: Circuit) -> None:

@@ -144,6 +144,16 @@ impl Iterator for Entities {
     }
 }
 
+/// Whether rows with these columns are read as raw values, and not as bits; the message says why they cannot be.
+pub fn reads_raw(
+    columns: &[String],
+    features: &[String],
+    binariser: Option<&Binariser>,
+    reading: Reading,
+) -> Result<bool, &'static str> {
+    choose(|name| columns.contains(name), features, binariser, reading).map(|chosen| chosen.is_some())
+}
+
 /// The binariser that rows with these columns go through; none if they are bits.
 fn choose<'b>(
     has: impl Fn(&String) -> bool,

@@ -31,7 +31,7 @@ pub use binarise::{Binariser, Code, CodedColumn};
 pub use bits::Bits;
 pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
-pub use entities::{Entities, EntityBatch, Reading, bits_of_columns};
+pub use entities::{Entities, EntityBatch, Reading, bits_of_columns, reads_raw};
 pub use error::DataError;
 pub use number_text::write_number;
 pub use packed::PackedRows;

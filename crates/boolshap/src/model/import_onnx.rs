@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
         let [mean, variance] = [vector(3, "the mean")?, vector(4, "the variance")?];
         let epsilon = exact_vector(&name, "epsilon", &[node.float("epsilon", 1e-5)?.into()])?.remove(0);
         if self.options.bn_epsilon.as_ref().is_some_and(|other| *other != epsilon) {
-            self.stack.notes.push(format!("{name}: the epsilon in the file counts, not the one of --bn-epsilon"));
+            self.stack.notes.push(format!("{name}: the epsilon in the file counts, not the one that was given"));
         }
         self.open_layer()?.norm = Some(BatchNorm { name, gamma, beta, mean, variance, epsilon });
         Ok(())
@@ -499,7 +499,7 @@ mod tests {
         let stack = stack(&bytes, &options).unwrap();
         // The standard's default, as the f32 that an attribute would hold.
         assert_eq!(stack.layers[0].norm.as_ref().unwrap().epsilon, RBig::try_from(1e-5f32).unwrap());
-        assert_eq!(stack.notes, ["y: the epsilon in the file counts, not the one of --bn-epsilon"]);
+        assert_eq!(stack.notes, ["y: the epsilon in the file counts, not the one that was given"]);
     }
 
     #[test]

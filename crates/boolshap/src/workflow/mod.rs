@@ -39,6 +39,6 @@ pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Req
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{TrainRequest, Trained, train, train_watched};
-pub use verify::{Difference, Verification, VerifyRequest, verify, verify_watched};
+pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
 
 use verify::prove;

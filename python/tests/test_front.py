@@ -1,0 +1,134 @@
+"""What the library decides comes through: what was proved, which class, and errors in the words of Python's arguments."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Network, all_inputs
+
+import boolshap
+from boolshap import Circuit, Explainer, Model
+from boolshap.errors import BoolshapError, FileError, InputError, LimitError
+
+
+@pytest.mark.parametrize("public", [Model, Circuit, boolshap.load], ids=lambda public: public.__name__)
+def test_examples_of_compiled_classes(public: Any) -> None:
+    tests = [test for test in doctest.DocTestFinder().find(public, public.__name__, globs={}) if test.examples]
+    assert tests
+    for test in tests:
+        assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def facts(circuit: Circuit) -> dict[str, Any]:
+    found = json.loads(circuit.provenance)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_circuit_says_how_it_was_made_and_proved(network: Network, tmp_path: Path) -> None:
+    for via in ("truth-table", "partial-sums", "apply", "cnf"):
+        plain, proved = (boolshap.compile(network.model(), via=via, verify=verify) for verify in (False, True))
+        assert facts(plain)["route"] == via and "verified" not in facts(plain)
+        assert facts(proved)["verified"] == "exhaustive"
+    of_function = boolshap.compile(lambda X: X[:, 0] > 0, features=3, verify=True)
+    assert (facts(of_function)["route"], facts(of_function)["verified"]) == ("truth-table", "exhaustive")
+    of_function.save(tmp_path / "c.bsc")
+    assert facts(boolshap.load(tmp_path / "c.bsc")) == facts(of_function)  # type: ignore[arg-type]
+    assert facts(boolshap.compile(network.model(), class_=0))["class"] == 0
+
+
+def test_an_imported_network_says_where_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "n.neuron").write_text("weights: 1 1 -1\nthreshold: 0\n")
+    found = json.loads(Model.import_file(tmp_path / "n.neuron").to_json())["provenance"]
+    assert (found["kind"], found["source"]) == ("neuron", "n.neuron")
+    assert facts(boolshap.compile(tmp_path / "n.neuron"))["source"] == "n.neuron"
+
+
+def test_each_class_or_the_predicted_one(tmp_path: Path) -> None:
+    network = Network(6, [5], seed=2, outputs=3)
+    circuit, rows = network.circuit(classes=["low", "middle", "high"]), all_inputs(6)
+    each, predicted = Explainer(circuit, class_="each"), Explainer(circuit, class_="predicted")
+    assert np.array_equal(each.shap_values(rows), Explainer(circuit).shap_values(rows))
+    answers, places = network.predict(rows), np.arange(len(rows))
+    explanation = predicted(rows)
+    assert np.array_equal(explanation.values, each.shap_values(rows)[places, :, answers])
+    assert np.array_equal(explanation.base_values, np.asarray(each.expected_value)[answers])
+    assert explanation.values.sum(axis=1) + explanation.base_values == pytest.approx(1)
+    assert predicted.output_names is None
+    exact, own = predicted.exact(rows[:9]), [each.exact(rows[:9], class_=class_).values for class_ in range(3)]
+    assert exact.predictions == answers[:9].tolist()
+    assert exact.values == [own[answer][place] for place, answer in enumerate(answers[:9])]
+    predicted.save(tmp_path / "predicted")
+    assert np.array_equal(Explainer.load(tmp_path / "predicted").shap_values(rows), predicted.shap_values(rows))
+
+
+def test_files_of_the_first_version_are_read(circuit: Circuit, tmp_path: Path) -> None:
+    settings = {
+        "format": "boolshap explainer 1", "distribution": "background", "constraint": None, "players": "features",
+        "class": None, "threads": None, "input": "auto",
+    }  # fmt: skip
+    rows = io.BytesIO()
+    np.save(rows, all_inputs(6)[::5])
+    with zipfile.ZipFile(tmp_path / "old", "w") as archive:
+        archive.writestr("settings.json", json.dumps(settings))
+        archive.writestr("circuit.bsc", circuit.to_bytes())
+        archive.writestr("rows.npy", rows.getvalue())
+    expected = Explainer(circuit, all_inputs(6)[::5]).shap_values(all_inputs(6))
+    assert np.array_equal(Explainer.load(tmp_path / "old").shap_values(all_inputs(6)), expected)
+
+
+def test_the_expected_value_under_a_constraint_needs_no_row(network: Network, circuit: Circuit) -> None:
+    possible = [row for row in all_inputs(6) if row[0] or row[1]]
+    assert Explainer(circuit, constraint=[[1, 2]]).expected_value == pytest.approx(network.predict(possible).mean())
+
+
+def test_probabilities_of_a_column_add_up_to_1(raw_circuit: Circuit) -> None:
+    right = dict(zip(raw_circuit.features, [0.25, 0.5, 0.125, 0.375, 0.75]))
+    Explainer(raw_circuit, probabilities=right, players="columns")
+    with pytest.raises(InputError, match="the probabilities of the values of 'sea' add up to 1.5, not to 1"):
+        Explainer(raw_circuit, probabilities={**right, "sea=far": 1.0}, players="columns")
+
+
+def test_errors_speak_of_arguments_and_never_of_flags(circuit: Circuit, tmp_path: Path) -> None:
+    d4 = tmp_path / "c.ddnnf"
+    d4.write_text("o 1 0\nt 2 0\n1 2 1 -2 0\n")
+    for name, layers in {"zero": "0,1,1", "norm": "1,1,1"}.items():
+        (tmp_path / name / "out_blk").mkdir(parents=True)
+        (tmp_path / name / "out_blk" / "lin_weight.csv").write_text(layers + "\n")
+        (tmp_path / name / "out_blk" / "lin_bias.csv").write_text("0\n")
+    (tmp_path / "norm" / "blk1").mkdir()
+    for part in ("lin_weight", "lin_bias", "bn_weight", "bn_bias", "bn_mean", "bn_var"):
+        text = "1,1\n1,1\n1,1\n" if part == "lin_weight" else "1,1,1\n"
+        (tmp_path / "norm" / "blk1" / f"{part}.csv").write_text(text)
+    wide = boolshap.compile([(np.ones((1, 30)), [0.5])])
+    cases: list[tuple[Any, str]] = [
+        (lambda: boolshap.compile(d4), "give features="),
+        (lambda: Model.import_file(tmp_path / "zero"), "takes zero_weight=1 or zero_weight=-1"),
+        (lambda: Model.import_file(tmp_path / "norm"), "takes bn_epsilon="),
+        (lambda: Explainer(circuit, distribution="product"), "give probabilities="),
+        (lambda: Explainer(wide, np.eye(30), distribution="empirical")(np.eye(30)), 'distribution="background"'),
+        (lambda: Explainer(wide, constraint=[list(range(1, 31))])(np.eye(30)), 'players="columns"'),
+        (lambda: boolshap.compile(Network(5, [3], 1, outputs=3).model(), class_=7), "class_ 7 is not one of"),
+    ]
+    for fails, words in cases:
+        with pytest.raises(BoolshapError, match=re.escape(words)) as caught:
+            fails()
+        assert not re.search(r"(^|\s)--[a-z]", str(caught.value)), caught.value
+
+
+def test_limits_of_nodes_count_for_files_of_other_programs(tmp_path: Path) -> None:
+    (tmp_path / "f.vtree").write_text("vtree 3\nL 0 1\nL 2 2\nI 1 0 2\n")
+    (tmp_path / "f.sdd").write_text("sdd 5\nL 1 0 1\nL 2 0 -1\nL 3 2 2\nL 4 2 -2\nD 0 1 2 1 3 2 4\n")
+    assert boolshap.compile(tmp_path / "f.sdd", features=["a", "b"]).models == 2
+    with pytest.raises(LimitError):
+        boolshap.compile(tmp_path / "f.sdd", max_nodes=1)
+    with pytest.raises(FileError):
+        boolshap.compile(tmp_path / "missing.sdd")
