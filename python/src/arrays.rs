@@ -4,6 +4,7 @@ use crate::errors::Failure;
 use boolshap::Error;
 use boolshap::data::Bits;
 use numpy::PyReadonlyArray2;
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 use std::fmt::LowerHex;

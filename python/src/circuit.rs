@@ -7,7 +7,7 @@ use boolshap::data::{Cells, reads_raw};
 use boolshap::workflow::{Predictor, load_circuit};
 use boolshap::{Error, NamedCircuit};
 use numpy::ndarray::Array2;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};

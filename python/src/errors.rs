@@ -1,6 +1,7 @@
 //! The library's errors as the exceptions of `boolshap.errors`, in the words of Python's arguments.
 
 use boolshap::Error;
+use boolshap::explain::ExplainError;
 use boolshap::lit::Remedy;
 use boolshap::workflow::ErrorKind;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -47,6 +48,8 @@ fn words(error: &Error) -> String {
             };
             format!("{argument} {message}")
         }
+        // Rows are counted from 1, as everywhere in Python's messages.
+        Error::Explain(ExplainError::Entity { entity, problem }) => format!("row {}: {problem}", entity + 1),
         other => other.to_string(),
     }
 }

@@ -49,7 +49,7 @@ impl Explainer {
     ) -> PyResult<Self> {
         let named = &circuit.0;
         let rows = rows.map(|rows| rows_of(&rows, &named.features)).transpose()?;
-        let formula = |text: &str| Ok(ConstraintFrom::Formula(read_dimacs(text.as_bytes(), "the constraint")?));
+        let formula = |text: &str| read_dimacs(text.as_bytes(), "the constraint").map(ConstraintFrom::Formula);
         let several = (!named.classes.is_empty()).then_some(ClassChoice::Each);
         let class = class_.as_ref().map(class_choice).or(several);
         work(py, None, |watch| {

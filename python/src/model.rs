@@ -5,9 +5,7 @@ use crate::errors::Failure;
 use crate::work::work;
 use boolshap::Error;
 use boolshap::data::{Binariser, Code, CodedColumn, Tally};
-use boolshap::model::{
-    self, BatchNorm, DenseLayer, ImportOptions, Kernels, Marginals, TrainOptions, fold_network,
-};
+use boolshap::model::{self, BatchNorm, DenseLayer, ImportOptions, Kernels, Marginals, TrainOptions, fold_network};
 use boolshap::workflow::{self, Predictor};
 use dashu::rational::RBig;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -129,7 +127,8 @@ impl Model {
         }
         let (hidden, seed, epochs, patience, batch, learning_rate) = options;
         let options = TrainOptions { hidden, seed, epochs, patience, batch, learning_rate };
-        let column = |(name, threshold): (&String, f64)| CodedColumn { column: name.clone(), code: Code::Above(threshold) };
+        let column =
+            |(name, threshold): (&String, f64)| CodedColumn { column: name.clone(), code: Code::Above(threshold) };
         let columns = thresholds.map(|thresholds| features.iter().zip(thresholds).map(column).collect());
         work(py, None, |watch| {
             let tally = Tally::new(&rows, &labels, classes.len(), |_| true);
@@ -205,11 +204,7 @@ impl Model {
     }
 }
 
-fn import_options(
-    bn_epsilon: Option<f64>,
-    kernels: &str,
-    zero_weight: Option<i64>,
-) -> Result<ImportOptions, Error> {
+fn import_options(bn_epsilon: Option<f64>, kernels: &str, zero_weight: Option<i64>) -> Result<ImportOptions, Error> {
     Ok(ImportOptions {
         bn_epsilon: bn_epsilon.map(|value| exact(value, || "bn_epsilon".into())).transpose()?,
         kernels: match kernels {

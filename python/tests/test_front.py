@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Network, all_inputs
+from test_sources import safetensors
 
 import boolshap
 from boolshap import Circuit, Explainer, Model
@@ -100,22 +101,22 @@ def test_probabilities_of_a_column_add_up_to_1(raw_circuit: Circuit) -> None:
 def test_errors_speak_of_arguments_and_never_of_flags(circuit: Circuit, tmp_path: Path) -> None:
     d4 = tmp_path / "c.ddnnf"
     d4.write_text("o 1 0\nt 2 0\n1 2 1 -2 0\n")
-    for name, layers in {"zero": "0,1,1", "norm": "1,1,1"}.items():
-        (tmp_path / name / "out_blk").mkdir(parents=True)
-        (tmp_path / name / "out_blk" / "lin_weight.csv").write_text(layers + "\n")
-        (tmp_path / name / "out_blk" / "lin_bias.csv").write_text("0\n")
-    (tmp_path / "norm" / "blk1").mkdir()
-    for part in ("lin_weight", "lin_bias", "bn_weight", "bn_bias", "bn_mean", "bn_var"):
-        text = "1,1\n1,1\n1,1\n" if part == "lin_weight" else "1,1,1\n"
-        (tmp_path / "norm" / "blk1" / f"{part}.csv").write_text(text)
+    (tmp_path / "zero" / "out_blk").mkdir(parents=True)
+    (tmp_path / "zero" / "out_blk" / "lin_weight.csv").write_text("0,1,1\n")
+    (tmp_path / "zero" / "out_blk" / "lin_bias.csv").write_text("0\n")
+    ones = np.ones(3, dtype=np.float32)
+    normed = {"fc1.weight": np.ones((3, 2), dtype=np.float32), "fc1.bias": ones, "fc2.weight": ones.reshape(1, 3)}
+    normed |= {f"bn1.{part}": ones for part in ("weight", "bias", "running_mean", "running_var")}
+    (tmp_path / "norm.safetensors").write_bytes(safetensors({**normed, "fc2.bias": ones[:1]}))
     wide = boolshap.compile([(np.ones((1, 30)), [0.5])])
     cases: list[tuple[Any, str]] = [
         (lambda: boolshap.compile(d4), "give features="),
         (lambda: Model.import_file(tmp_path / "zero"), "takes zero_weight=1 or zero_weight=-1"),
-        (lambda: Model.import_file(tmp_path / "norm"), "takes bn_epsilon="),
+        (lambda: Model.import_file(tmp_path / "norm.safetensors"), "takes bn_epsilon="),
         (lambda: Explainer(circuit, distribution="product"), "give probabilities="),
         (lambda: Explainer(wide, np.eye(30), distribution="empirical")(np.eye(30)), 'distribution="background"'),
         (lambda: Explainer(wide, constraint=[list(range(1, 31))])(np.eye(30)), 'players="columns"'),
+        (lambda: Explainer(circuit, constraint=[[1]])([[1] * 6, [0] * 6]), "row 2: the constraint does not hold"),
         (lambda: boolshap.compile(Network(5, [3], 1, outputs=3).model(), class_=7), "class_ 7 is not one of"),
     ]
     for fails, words in cases:

@@ -45,8 +45,19 @@ def test_every_class_of_several_has_its_own_scores(servers, circuits, distributi
                 table,
                 distribution in ("uniform", "product"),
             )
-    first = server.explain(bits, distribution=distribution)
-    assert first == server.explain(bits, distribution=distribution, **{"class": 0})
+    # Without a class, the scores are those of the class predicted for each row, as on the command line.
+    predicted = server.explain(bits, distribution=distribution)
+    assert predicted == server.explain(bits, distribution=distribution, **{"class": "predicted"})
+    header, rows = made.explain(*cli_options(distribution), data=data)
+    for one, row in zip(predicted["explanations"], rows, strict=True):
+        assert str(one["prediction"]) == row[0]
+        assert np.allclose([one["base_value"], *one["scores"]], np.array(row[1:], dtype=float), rtol=0, atol=1e-12)
+    every = server.explain(bits, distribution=distribution, **{"class": "each"})
+    for number in range(3):
+        own = server.explain(bits, distribution=distribution, **{"class": number})
+        assert every["base_value"][number] == own["base_value"]
+        for one, other in zip(every["explanations"], own["explanations"], strict=True):
+            assert one["scores"][number] == other["scores"]
     ones = np.array(
         [
             [one["prediction"] for one in server.explain(bits, **{"class": number})["explanations"]]

@@ -135,7 +135,7 @@ def test_classes_and_wrong_usage(boolshap):
     boolshap("verify", "m.json", "zero.bsc", "--class", "1", code=1)
     boolshap("compile", "m.json", "-o", "all.bsc", "--class", "all", "--verify")
     assert "all 2 classes are sound and equal" in boolshap("verify", "m.json", "all.bsc").stdout
-    assert "--proof is written by --method sat" in boolshap(
+    assert "--proof is written by the method sat" in boolshap(
         "verify", "m.json", "zero.bsc", "--proof", "p", "--method", "walk", code=2
     ).stderr
     model(boolshap.folder, 7, 4, 7, "wide.json")

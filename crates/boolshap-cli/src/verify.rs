@@ -4,7 +4,7 @@ use crate::terminal::{note, output_path, print, print_json, seconds, with_timeou
 use anyhow::bail;
 use boolshap::Model;
 use boolshap::query::Method;
-use boolshap::workflow::{ClassChoice, VerifyRequest, load_circuit, verify_watched};
+use boolshap::workflow::{ClassChoice, ErrorKind, VerifyRequest, load_circuit, verify_watched};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Verify {
         // A proof is a file of its own, never standard output.
         self.proof.iter().filter(|path| path.as_os_str() != "-").for_each(|path| drop(output_path(path)));
         let found = with_timeout("verifying", self.timeout, |watch| verify_watched(&model, &circuit, &request, watch))
-            .map_err(|error| error.in_file(&self.circuit))?;
+            .map_err(|error| if error.kind() == ErrorKind::Request { error } else { error.in_file(&self.circuit) })?;
         found.notes.iter().for_each(|text| note(text));
         if self.json {
             print_json(&found.json())?;

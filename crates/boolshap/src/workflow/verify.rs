@@ -146,10 +146,14 @@ pub fn verify_table(circuit: &mut NamedCircuit, values: &[u8]) -> Result<(), Err
         if values.len() as u128 != 1 << label.variables() {
             return Err(Error::input(format!("{} inputs have a class, not all of them", values.len())));
         }
-        let differs = |&input: &usize| (words[input / 64] >> (input % 64) & 1 == 1) != (usize::from(values[input]) == class);
+        let differs =
+            |&input: &usize| (words[input / 64] >> (input % 64) & 1 == 1) != (usize::from(values[input]) == class);
         if let Some(input) = (0..values.len()).find(differs) {
-            let bits: String = (0..label.variables()).map(|bit| if input >> bit & 1 == 1 { '1' } else { '0' }).collect();
-            return Err(Error::input(format!("the circuit differs from its source on {bits}: please report this defect")));
+            let bits: String =
+                (0..label.variables()).map(|bit| if input >> bit & 1 == 1 { '1' } else { '0' }).collect();
+            return Err(Error::input(format!(
+                "the circuit differs from its source on {bits}: please report this defect"
+            )));
         }
     }
     circuit.facts.verified = Some(Method::Exhaustive.name().into());
