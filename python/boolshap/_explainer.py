@@ -281,7 +281,7 @@ class Explainer:
             raise FileError(message) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Explainer._of_content, (self._content(),)
+        return type(self)._of_content, (self._content(),)
 
     def _content(self) -> bytes:
         """The content of a file: an archive whose entries carry a fixed date, so that equal explainers are equal files."""

@@ -63,8 +63,6 @@ def describe(estimator: Any) -> Classifier:
             "a Pipeline takes raw columns, and a circuit takes bits: compile its last step (pipeline[-1]) and give the "
             "explainer the bits that the steps before make of the rows (pipeline[:-1].transform(X))"
         )
-    if hasattr(estimator, "best_estimator_"):
-        return describe(estimator.best_estimator_)
     if not hasattr(estimator, "predict"):
         raise InputError(f"{name} has no predict, so there is nothing to explain")
     if not hasattr(estimator, "n_features_in_"):

@@ -16,7 +16,8 @@ from conftest import Network, all_inputs
 from test_sources import safetensors
 
 import boolshap
-from boolshap import Circuit, Explainer, Model
+from boolshap import Circuit, Explainer, Model, _native
+from boolshap._functions import inputs_from
 from boolshap.errors import BoolshapError, FileError, InputError, LimitError
 
 
@@ -44,6 +45,22 @@ def test_a_circuit_says_how_it_was_made_and_proved(network: Network, tmp_path: P
     of_function.save(tmp_path / "c.bsc")
     assert facts(boolshap.load(tmp_path / "c.bsc")) == facts(of_function)  # type: ignore[arg-type]
     assert facts(boolshap.compile(network.model(), class_=0))["class"] == 0
+
+
+def test_a_proof_by_all_inputs_finds_the_one_that_differs() -> None:
+    inputs, names = inputs_from(0, 8, 3), ["no", "maybe", "yes"]
+    values = (inputs.sum(axis=1) % 3).astype(np.uint8)
+    for class_ in (None, 0, 2):
+        circuit = boolshap.compile(lambda X: X.sum(axis=1) % 3, features=3, classes=names, class_=class_)
+        assert facts(_native.verify_table(circuit, values))["verified"] == "exhaustive"
+        for place in (0, 6):
+            wrong = values.copy()
+            wrong[place] = 2 - wrong[place]
+            entity = "".join(map(str, inputs[place]))
+            with pytest.raises(InputError, match=f"differs from its source on {entity}"):
+                _native.verify_table(circuit, wrong)
+        with pytest.raises(InputError, match="4 inputs have a class"):
+            _native.verify_table(circuit, values[:4])
 
 
 def test_an_imported_network_says_where_it_comes_from(tmp_path: Path) -> None:
