@@ -48,6 +48,8 @@ impl Options<'_> {
         let mut request = CompileRequest {
             via: self.via.parse().map_err(Failure::from)?,
             class: self.class_.as_ref().map(class_choice),
+            // An array has room for all classes.
+            each_of_several: true,
             max_nodes: self.max_nodes,
             verify: self.verify,
             ..CompileRequest::default()

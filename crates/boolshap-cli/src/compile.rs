@@ -75,6 +75,7 @@ impl Compile {
         let request = CompileRequest {
             via: self.via.parse()?,
             class: self.class.as_deref().map(str::parse).transpose()?,
+            each_of_several: false,
             features: self.features.as_deref().map(names_in_header).transpose()?,
             variables: self.variables,
             shape: self.shape.shape(),

@@ -150,6 +150,8 @@ pub struct CompileRequest {
     pub via: Via,
     /// "The answer is this class", or a circuit for each.
     pub class: Option<ClassChoice>,
+    /// Whether several classes of which none was chosen get a circuit each, instead of an error.
+    pub each_of_several: bool,
     /// Names for the features, instead of the source's own or x1, x2, ...
     pub features: Option<Vec<String>>,
     /// The number of variables, where a file does not say it.
@@ -267,7 +269,7 @@ impl Work<'_> {
         if let Some(asked) = request.variables.filter(|&asked| asked != inputs) {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
         }
-        let chosen = chosen_class(request.class.as_ref(), classes, &model.class_names())?;
+        let chosen = self.chosen_class(classes, &model.class_names())?;
         let renamed = self.renamed(model)?;
         let model = renamed.as_ref().unwrap_or(model);
         match chosen {
@@ -290,6 +292,13 @@ impl Work<'_> {
                 named.facts.verified = verified;
                 Ok((route, named))
             }
+        }
+    }
+
+    fn chosen_class(&self, classes: usize, names: &[String]) -> Result<Option<usize>, Error> {
+        match &self.request.class {
+            None if self.request.each_of_several && classes > 2 => Ok(None),
+            class => chosen_class(class.as_ref(), classes, names),
         }
     }
 
@@ -401,7 +410,7 @@ impl Work<'_> {
             let diagram = reduce_table(variables, words, usize::MAX, work.watch)?;
             work.shaped(&lower_obdd(&diagram)?, begin)
         };
-        let chosen = chosen_class(self.request.class.as_ref(), classes.len(), classes)?;
+        let chosen = self.chosen_class(classes.len(), classes)?;
         let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
         let circuits = asked.iter().map(|&class| of_class(self, class)).collect::<Result<Vec<_>, _>>()?;
         Ok(("truth-table", self.of_arrays(chosen, circuits, features, classes)?))
@@ -413,7 +422,7 @@ impl Work<'_> {
         features: &[String],
         classes: &[String],
     ) -> Result<(&'static str, NamedCircuit), Error> {
-        let chosen = chosen_class(self.request.class.as_ref(), classes.len(), classes)?;
+        let chosen = self.chosen_class(classes.len(), classes)?;
         let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
         let max_nodes = self.request.max_nodes.unwrap_or(MAX_FOREST_NODES);
         let circuits = lower_forest(forest, &asked, max_nodes, self.watch)?;
