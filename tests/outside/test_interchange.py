@@ -123,6 +123,7 @@ def test_random_formulas_have_one_count_in_every_program(boolshap, start):
         check(boolshap, variables, clauses, with_scores=seed % 5 == 0)
 
 
+@pytest.mark.slow
 def test_the_papers_formula_has_one_count_in_every_program(boolshap, shared_data):
     variables, clauses = read_formula(shared_data("paper/paper_bnn_2391.cnf"))
     assert ganak(variables, clauses) == 4096

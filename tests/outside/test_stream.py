@@ -192,6 +192,7 @@ def test_an_interruption_leaves_no_file(boolshap, circuit, target):
     assert sorted(os.listdir(boolshap.folder)) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features, rows, target", [(40, 300_000, "s.csv"), (784, 40_000, "s.parquet")])
 def test_memory_is_bounded(boolshap, features, rows, target):
     """Rows of which no two are the same, so that remembering them all would show."""

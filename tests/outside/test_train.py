@@ -35,6 +35,7 @@ def expected_bits(columns, target):
     return names, np.array(bits).T
 
 
+@pytest.mark.slow
 def test_accuracy_beside_logistic_regression(boolshap, shared_data):
     housing = shared_data("housing/housing.csv")
     accuracies = []
