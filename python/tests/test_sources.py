@@ -232,7 +232,7 @@ def test_a_bar_on_a_terminal() -> None:
         (majority, {"features": 3, "via": "magic"}, "via='magic' has no meaning for a function"),
         (majority, {"features": 3, "inputs": "bits"}, "inputs='bits' has no meaning for a function"),
         (majority, {"features": 3, "inputs": "words"}, "inputs is 'words', neither"),
-        (majority, {"features": 3, "class_": 2}, r"class_ 2 is not one of the 2 classes \(0, 1\)"),
+        (majority, {"features": 3, "class_": 2}, "there is no class 2: the classes are 0, 1"),
         (lambda X: X.mean(axis=1), {"features": 2}, r"gave .*0.5.* for the input 10, .* compare a score"),
         (lambda X: X.sum(axis=1), {"features": 2}, r"gave .*2.* for the input 11, which is neither 0 nor 1"),
         (lambda X: X[:, 0] * np.nan, {"features": 2}, "gave .*nan.* for the input 00"),
