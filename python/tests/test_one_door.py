@@ -1,0 +1,135 @@
+"""The same cases through the command line, the server and this package: one library decides, so numbers, facts and
+refusals are the same."""
+
+import csv
+import itertools
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.request
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import boolshap
+from boolshap.errors import BoolshapError
+
+BINARY = os.environ.get("BOOLSHAP_BINARY")
+pytestmark = pytest.mark.skipif(BINARY is None, reason="BOOLSHAP_BINARY does not name the command line")
+
+FEATURES = ["sea=near", "sea=far", "old", "large"]
+CLASSES = ["cheap", "fair", "dear"]
+MODEL = {
+    "format": "boolshap model", "version": 1, "features": FEATURES, "classes": CLASSES, "schema": None,
+    "marginals": {"rows": 8, "ones": [4, 4, 3, 5]}, "hidden": [], "provenance": {},
+    "output": {"argmax": [
+        {"weights": "2 -1 1 0", "bias": "0"}, {"weights": "-1 2 0 1", "bias": "0"}, {"weights": "0 0 -1 2", "bias": "1"},
+    ]},
+}  # fmt: skip
+ROWS = [[near, 1 - near, old, large] for near, old, large in itertools.product([0, 1], repeat=3)]
+
+
+def command(folder: Any, *arguments: object) -> subprocess.CompletedProcess[str]:
+    assert BINARY is not None
+    return subprocess.run([BINARY, *map(str, arguments)], cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("door")
+    (folder / "m.json").write_text(json.dumps(MODEL))
+    (folder / "rows.csv").write_text("\n".join([",".join(FEATURES), *(",".join(map(str, row)) for row in ROWS), ""]))
+    done = command(folder, "compile", "m.json", "-o", "c.bsc", "--class", "all", "--verify")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ask(folder):
+    """Asks a server of the circuit and its rows."""
+    line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0"]
+    server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
+
+    def ask(**fields: object) -> tuple[int, Any]:
+        body = json.dumps({"entities": ROWS, **fields}).encode()
+        request = urllib.request.Request(address + "/api/explain", body, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=300) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)["error"]
+
+    yield ask
+    server.terminate()
+    server.wait(300)
+
+
+def test_the_compiled_circuit_is_the_same_file(folder):
+    circuit = boolshap.compile(folder / "m.json", class_="each", verify=True)
+    assert circuit.to_bytes() == (folder / "c.bsc").read_bytes()
+    facts = json.loads(circuit.provenance)
+    assert facts["verified"] == "exhaustive" and facts["route"]
+    info = json.loads(command(folder, "info", "c.bsc", "--json").stdout)
+    assert info["provenance"] == facts and info["features"] == circuit.features
+
+
+@pytest.mark.parametrize("class_", [0, "dear", "predicted"])
+@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("players", ["features", "columns"])
+@pytest.mark.parametrize("distribution", ["uniform", "product", "background", "empirical"])
+def test_numbers_are_the_same(folder, ask, distribution, players, index, class_):
+    of_rows = distribution in ("background", "empirical")
+    given = f"{distribution}:rows.csv" if of_rows else distribution
+    done = command(
+        folder, "explain", "c.bsc", "rows.csv", "-o", "s.csv", "--exact",
+        "--distribution", given, "--players", players, "--index", index, "--class", class_,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(folder / "s.csv") as file:
+        told = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+    status, answer = ask(distribution=distribution, players=players, index=index, exact=True, **{"class": class_})
+    assert status == 200
+    for row, one in zip(told, answer["explanations"], strict=True):
+        base = one.get("base_value", answer["base_value"])
+        assert [one["prediction"], Fraction(base), *map(Fraction, one["scores"])] == row
+    explainer = boolshap.Explainer(
+        boolshap.load(folder / "c.bsc"),
+        ROWS if of_rows else None,
+        distribution=distribution,
+        players=players,
+        class_=class_,
+    )
+    exact = explainer.exact(ROWS, index=index)
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in told]
+    floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
+    assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+
+
+REFUSED = [
+    ({"class": 7}, "there is no class 7"),
+    ({"class": "huge"}, "there is no class 'huge'"),
+    ({"index": "median"}, "'median' is not one of shapley, banzhaf, interaction"),
+    ({"distribution": "normal"}, "'normal' is not one of "),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), REFUSED)
+def test_refusals_are_the_same(folder, ask, fields, words):
+    [(setting, value)] = fields.items()
+    done = command(folder, "explain", "c.bsc", "rows.csv", "--" + setting, value)
+    # The index is refused by the parser of the command line, which lists the values in its own way.
+    assert done.returncode in (1, 2) and (words in done.stderr or setting == "index"), done.stderr
+    status, error = ask(**fields)
+    assert status == 400 and error["field"] == setting and words in error["message"]
+    with pytest.raises(BoolshapError) as caught:
+        circuit = boolshap.load(folder / "c.bsc")
+        if setting == "index":
+            boolshap.Explainer(circuit, class_=0).exact(ROWS, index=value)
+        else:
+            boolshap.Explainer(circuit, **{"class_" if setting == "class" else setting: value})
+    assert words in str(caught.value) and "--" not in str(caught.value)
