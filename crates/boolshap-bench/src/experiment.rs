@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use boolshap::data::Tally;
 use boolshap::explain::{BruteForce, Explanation, Labels, OpenBox, Probabilities};
 use boolshap::lit::Watch;
-use boolshap::model::{Evaluator, Model};
+use boolshap::model::{Model, NetworkEvaluator};
 use boolshap::report::{Series, timing_figure};
 use boolshap::workflow::{Compilation, CompileRequest, Shape, Via, compile_watched};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 
 fn network_labels(model: &Model) -> anyhow::Result<Labels> {
     let mut words = Vec::new();
-    Evaluator::new(&model.network).enumerate(|_, classes| words.push(classes[1]));
+    NetworkEvaluator::new(&model.network).enumerate(|_, classes| words.push(classes[1]));
     if model.network.inputs() < 6 {
         words[0] &= (1 << (1 << model.network.inputs())) - 1;
     }

@@ -5,7 +5,7 @@ use crate::train::accuracy_text;
 use crate::waterfall::terminal_waterfall;
 use anyhow::Context;
 use boolshap::data::{Tally, WholeFile, quote_csv};
-use boolshap::model::{Evaluator, TrainOptions, correct, train};
+use boolshap::model::{NetworkEvaluator, TrainOptions, correct, train};
 use boolshap::report::{Page, Rows, Subject, Survey};
 use boolshap::workflow::{Explainer, Request, Scope, VerifyRequest, verify_watched};
 use boolshap::{Model, NamedCircuit};
@@ -164,7 +164,7 @@ fn frequent(model: &Model, rows: &Tally, most: usize) -> String {
     let mut order: Vec<usize> = (0..rows.counts().len()).collect();
     let count = |row: usize| rows.counts()[row].iter().sum::<u64>();
     order.sort_by_key(|&row| std::cmp::Reverse(count(row)));
-    let mut evaluator = Evaluator::new(&model.network);
+    let mut evaluator = NetworkEvaluator::new(&model.network);
     let mut lines = vec!["  blocks  above mean  prediction  features that hold".to_string()];
     for &row in order.iter().take(most) {
         let words: Vec<u64> = rows.rows().row(row).into_iter().map(u64::from).collect();

@@ -147,7 +147,8 @@ fn found() -> Value {
     object(&[("total", whole()), ("offset", whole()), ("rows", list(row)), ("columns", list(column))])
 }
 
-fn explain(site: &Site) -> Value {
+/// Entities in each of the forms that are read.
+fn entity_forms(site: &Site) -> Vec<Value> {
     let (features, most) = (site.circuit().features.len(), site.limits.rows);
     let bit = json!({"enum": [0, 1, false, true]});
     let entities = |entity: Value| json!({"type": "array", "items": entity, "minItems": 1, "maxItems": most});
@@ -173,6 +174,11 @@ fn explain(site: &Site) -> Value {
             .collect();
         kinds.push(entities(object(&raw)));
     }
+    kinds
+}
+
+/// The body of a request for explanations.
+fn explain_body(site: &Site) -> Value {
     let truth = json!({"type": "boolean", "default": false});
     let mut body = json!({
         "type": "object",
@@ -180,7 +186,7 @@ fn explain(site: &Site) -> Value {
             "entities": {
                 "description": "Lists of 0 and 1 in the order of the features, or objects with every feature, or objects \
                                 with every raw column; all of one kind",
-                "anyOf": kinds,
+                "anyOf": entity_forms(site),
             },
             "distribution": names(site.menu.distributions().iter().map(|one| one.name.as_str())),
             "players": names(site.menu.players().iter().map(Players::kind)),
@@ -194,6 +200,10 @@ fn explain(site: &Site) -> Value {
     if let Some(class) = class(site, &["each", "predicted"]) {
         body["properties"]["class"] = class;
     }
+    body
+}
+
+fn explain(site: &Site) -> Value {
     let number = json!({
         "type": ["number", "string", "array", "null"],
         "description": "A number, or the text of a fraction if exact; with each class, one for each",
@@ -216,9 +226,9 @@ fn explain(site: &Site) -> Value {
     let good = object(&[("players", list(text())), ("base_value", number), ("explanations", list(explained))]);
     let mut operation = operation("explain", "The exact scores of entities", &[], good);
     operation["description"] = "Also takes an Arrow stream (Content-Type application/vnd.apache.arrow.stream) with columns by \
-                                name as in a file, the options standing in the query, and answers with one if Accept names \
+                                name as in a file, with the options in the query, and answers with one if Accept names \
                                 it: prediction, base_value, and a column for each player."
         .into();
-    operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": body}}});
+    operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": explain_body(site)}}});
     operation
 }

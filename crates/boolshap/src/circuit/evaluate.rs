@@ -10,27 +10,27 @@ use crate::lit::LOW_VARIABLES;
 /// Evaluates one circuit many times, 64 assignments at once.
 ///
 /// ```
-/// # use boolshap::circuit::{CircuitBuilder, Evaluator};
+/// # use boolshap::circuit::{CircuitBuilder, CircuitEvaluator};
 /// # use boolshap::lit::Var;
 /// # let mut builder = CircuitBuilder::new(2)?;
 /// # let x = builder.literal(Var::new(0).positive())?;
 /// # let y = builder.literal(Var::new(1).positive())?;
 /// # let root = builder.and(&[x, y])?;
 /// # let x_and_y = builder.finish(root)?;
-/// let mut evaluator = Evaluator::new(&x_and_y);
+/// let mut evaluator = CircuitEvaluator::new(&x_and_y);
 /// assert_eq!(evaluator.words(&[0b1010, 0b1100])?, 0b1000);
 /// # Ok::<(), boolshap::circuit::CircuitError>(())
 /// ```
-pub struct Evaluator<'c> {
+pub struct CircuitEvaluator<'c> {
     circuit: &'c Circuit,
     order: Vec<NodeId>,
     values: Vec<u64>,
 }
 
-impl<'c> Evaluator<'c> {
+impl<'c> CircuitEvaluator<'c> {
     /// An evaluator of this circuit.
     pub fn new(circuit: &'c Circuit) -> Self {
-        Evaluator { circuit, order: circuit.reachable(), values: vec![0; circuit.stored_nodes()] }
+        CircuitEvaluator { circuit, order: circuit.reachable(), values: vec![0; circuit.stored_nodes()] }
     }
 
     /// The circuit's value for 64 assignments: bit `k` of each word belongs to assignment `k`.
@@ -123,7 +123,7 @@ impl Circuit {
         if variables > Self::TABLE_VARIABLES {
             return Err(CircuitError::TableTooLarge { variables, limit: Self::TABLE_VARIABLES });
         }
-        let mut evaluator = Evaluator::new(self);
+        let mut evaluator = CircuitEvaluator::new(self);
         let mut inputs: Vec<u64> = LOW_VARIABLES.into_iter().chain(std::iter::repeat(0)).take(variables).collect();
         let used = if variables < 6 { (1u64 << (1 << variables)) - 1 } else { !0 };
         let mut table = Vec::with_capacity(1 << variables.saturating_sub(6));
@@ -167,6 +167,6 @@ mod tests {
         let circuit = crate::circuit::samples::from_table(3, &[0b1010_0110]);
         let error = circuit.evaluate(&[true, false]).unwrap_err();
         assert_eq!(error.to_string(), "2 values were given, but the circuit has 3 variables");
-        assert!(Evaluator::new(&circuit).words(&[0; 4]).is_err());
+        assert!(CircuitEvaluator::new(&circuit).words(&[0; 4]).is_err());
     }
 }

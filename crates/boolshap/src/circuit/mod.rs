@@ -42,7 +42,7 @@ pub use conjoin::{conjoin, exactly_one};
 pub use d4::{read_d4, write_d4};
 pub use dot::write_dot;
 pub use error::CircuitError;
-pub use evaluate::Evaluator;
+pub use evaluate::CircuitEvaluator;
 pub use expand::expand_decisions;
 pub use fan_in::fan_in_two;
 pub use file::{Facts, NamedCircuit};

@@ -77,7 +77,7 @@ fn tables_of_several_groups_and_many_piles_agree_with_the_evaluator() {
         let reversed: Vec<Var> = (0..widths[0]).rev().map(Var::new).collect();
         // The evaluator numbers inputs in reverse: its bit j is feature j.
         let table = crate::model::AllInputs::new(&label, &reversed).table(&Watch::unlimited()).unwrap();
-        crate::model::Evaluator::new(&network).enumerate(|first, classes| {
+        crate::model::NetworkEvaluator::new(&network).enumerate(|first, classes| {
             assert_eq!(table[first as usize / 64], classes[1], "block {first}");
         });
         let diagram = compile_table(&label, &reversed, usize::MAX, &Watch::unlimited()).unwrap();

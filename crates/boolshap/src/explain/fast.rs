@@ -22,7 +22,7 @@ use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
 use super::tape::Tape;
 use super::{ExplainError, Explanation, Probabilities};
-use crate::circuit::{Circuit, Evaluator, check};
+use crate::circuit::{Circuit, CircuitEvaluator, check};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Var, Watch};
 use pulp::Arch;
@@ -253,7 +253,7 @@ impl FastEngine {
         // An evaluator takes a while to make, so each does many words.
         const ROWS: usize = 64 * 64;
         let labels = rows.par_chunks(ROWS).map(|rows| -> Result<Vec<bool>, ExplainError> {
-            let mut evaluator = Evaluator::new(&self.circuit);
+            let mut evaluator = CircuitEvaluator::new(&self.circuit);
             let mut labels = Vec::with_capacity(rows.len());
             for rows in rows.chunks(64) {
                 let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;

@@ -7,7 +7,7 @@
 use super::open_box::literal_slot;
 use super::polynomial::{Coefficient, LANES, Lanes};
 use super::{ExplainError, Explanation, OpenBox, Probabilities};
-use crate::circuit::Evaluator;
+use crate::circuit::CircuitEvaluator;
 use crate::lit::{Var, Watch};
 
 impl OpenBox {
@@ -82,7 +82,7 @@ impl OpenBox {
     /// Explanations that have only their predictions yet, by plain evaluation of the circuit.
     fn predictions<E: AsRef<[bool]>>(&self, entities: &[E]) -> Result<Vec<Explanation<f64>>, ExplainError> {
         let features = self.circuit.variables();
-        let mut evaluator = Evaluator::new(&self.circuit);
+        let mut evaluator = CircuitEvaluator::new(&self.circuit);
         let mut explanations = Vec::with_capacity(entities.len());
         for block in entities.chunks(64) {
             let bit = |row: usize, var: Var| u64::from(block[row].as_ref()[var.index()]) << row;

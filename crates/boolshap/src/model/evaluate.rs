@@ -15,14 +15,14 @@ pub const LANES: usize = 64;
 /// A network prepared for evaluation, with its working memory.
 ///
 /// ```
-/// use boolshap::model::{Evaluator, Gate, Network, Output};
+/// use boolshap::model::{NetworkEvaluator, Gate, Network, Output};
 /// let both = Gate::new(vec![1, 1], 2).unwrap();
 /// let network = Network::new(2, vec![], Output::Step(both)).unwrap();
-/// let mut evaluator = Evaluator::new(&network);
+/// let mut evaluator = NetworkEvaluator::new(&network);
 /// // Entities 00, 10, 01, 11 in bits 0 to 3; one word a class.
 /// assert_eq!(evaluator.classes(&[0b1010, 0b1100])[1] & 0b1111, 0b1000);
 /// ```
-pub struct Evaluator<'a> {
+pub struct NetworkEvaluator<'a> {
     network: &'a Network,
     values: Vec<u64>,
     next: Vec<u64>,
@@ -33,14 +33,14 @@ pub struct Evaluator<'a> {
     lift: i128,
 }
 
-impl<'a> Evaluator<'a> {
+impl<'a> NetworkEvaluator<'a> {
     /// Prepares a network.
     pub fn new(network: &'a Network) -> Self {
         let lift = match network.output() {
             Output::Step(_) => 0,
             Output::Argmax(scores) => scores.iter().map(|s| s.total() as i128 - s.bias()).max().unwrap_or(0),
         };
-        Evaluator {
+        NetworkEvaluator {
             network,
             values: Vec::new(),
             next: Vec::new(),
@@ -126,7 +126,7 @@ pub fn count_classes(network: &Network, max_steps: u64) -> Option<Vec<u64>> {
     }
     let lanes = if network.inputs() < 6 { (1u64 << (1 << network.inputs())) - 1 } else { !0 };
     let mut counts = vec![0u64; network.classes()];
-    Evaluator::new(network).enumerate(|_, classes| {
+    NetworkEvaluator::new(network).enumerate(|_, classes| {
         for (count, word) in counts.iter_mut().zip(classes) {
             *count += u64::from((word & lanes).count_ones());
         }
@@ -206,7 +206,7 @@ mod tests {
             let n = network.inputs();
             let mut counts = vec![0u64; network.classes()];
             let mut checked = 0;
-            Evaluator::new(&network).enumerate(|first, classes| {
+            NetworkEvaluator::new(&network).enumerate(|first, classes| {
                 for lane in 0..LANES.min(1 << n) as u64 {
                     let entity: Vec<bool> = (0..n).map(|j| (first + lane) >> j & 1 == 1).collect();
                     let class = network.classify(&entity);

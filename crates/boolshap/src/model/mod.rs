@@ -31,7 +31,7 @@ mod tree;
 
 pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
-pub use evaluate::{Evaluator, LANES, count_classes};
+pub use evaluate::{LANES, NetworkEvaluator, count_classes};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};

@@ -245,7 +245,7 @@ impl Network {
         }
     }
 
-    /// The class of one entity, by the definition: slow, used to test [`super::Evaluator`].
+    /// The class of one entity, by the definition: slow, used to test [`super::NetworkEvaluator`].
     pub fn classify(&self, entity: &[bool]) -> usize {
         let mut values = entity.to_vec();
         for gates in &self.hidden {

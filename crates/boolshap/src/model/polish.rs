@@ -10,7 +10,7 @@
 use super::evaluate::gate_word;
 use super::network::{Gate, Network, Output, Score};
 use super::train::right_in_block;
-use super::{Evaluator, ModelError};
+use super::{ModelError, NetworkEvaluator};
 use crate::data::{Seeded, Tally};
 use crate::lit::Watch;
 
@@ -112,7 +112,7 @@ impl<'a> Search<'a> {
     fn count_right(&self, output: &Output, inputs: &[Vec<u64>]) -> Result<u64, ModelError> {
         // The output layer alone is a network too.
         let last = Network::new(inputs.len(), Vec::new(), output.clone())?;
-        let mut evaluator = Evaluator::new(&last);
+        let mut evaluator = NetworkEvaluator::new(&last);
         let mut right = 0;
         for block in 0..self.rows.rows().blocks() {
             let words: Vec<u64> = inputs.iter().map(|words| words[block]).collect();

@@ -11,7 +11,7 @@
 use super::fold::{DenseLayer, fold_network};
 use super::polish::polish;
 use super::straight_through::{StraightThrough, sign};
-use super::{Evaluator, ModelError, Network};
+use super::{ModelError, Network, NetworkEvaluator};
 use crate::data::{Bits, Seeded, Tally};
 use crate::lit::Watch;
 use dashu::rational::RBig;
@@ -66,7 +66,7 @@ pub fn train(rows: &Tally, options: &TrainOptions, watch: &Watch<'_>) -> Result<
 
 /// How many of the rows the network labels right.
 pub fn correct(network: &Network, rows: &Tally) -> u64 {
-    let mut evaluator = Evaluator::new(network);
+    let mut evaluator = NetworkEvaluator::new(network);
     let mut right = 0;
     for block in 0..rows.rows().blocks() {
         right += right_in_block(rows, block, evaluator.classes(&rows.rows().block(block)));

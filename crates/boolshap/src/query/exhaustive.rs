@@ -3,14 +3,14 @@
 //! The six variables that the circuit asks last vary inside a word, the others are fixed in it. Of the circuit, nodes that
 //! speak of the six only have their word computed once and for all; above them, a decision on a fixed variable is a step to
 //! one child, and a gate is computed from its children as far as they are needed. For an ordered diagram that is one path
-//! for each word. The network is evaluated by [`Evaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
+//! for each word. The network is evaluated by [`NetworkEvaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
 //! network and the edges of the circuit's part above, shared among threads.
 
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId, VariableSets};
 use crate::lit::{LOW_VARIABLES, Var};
-use crate::model::{Evaluator, Output};
+use crate::model::{NetworkEvaluator, Output};
 use rayon::prelude::*;
 
 /// The most inputs.
@@ -46,7 +46,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     let done = std::sync::atomic::AtomicU64::new(0);
     let found = (0..tasks).into_par_iter().map(|task| -> Result<Option<Counterexample>, QueryError> {
         watch.step(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), tasks as u64)?;
-        let mut evaluator = Evaluator::new(network);
+        let mut evaluator = NetworkEvaluator::new(network);
         let mut above = Above::new(circuit, &table);
         let mut values = vec![0u64; inputs];
         low.iter().zip(LOW_VARIABLES).for_each(|(var, word)| values[var.index()] = word);

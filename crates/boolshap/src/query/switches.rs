@@ -3,7 +3,7 @@
 //! A switch turns one feature over. The features of a one-hot column are the values of one thing, so switching one of
 //! them on switches its siblings off. All switches of an entity are looked at together, 64 to a word.
 
-use crate::circuit::{Circuit, CircuitError, Evaluator};
+use crate::circuit::{Circuit, CircuitError, CircuitEvaluator};
 use crate::explain::Players;
 
 /// The features whose switch changes the circuit's value; one-hot columns are told by `columns`.
@@ -21,7 +21,7 @@ use crate::explain::Players;
 /// ```
 pub fn deciding_switches(circuit: &Circuit, entity: &[bool], columns: &Players) -> Result<Vec<usize>, CircuitError> {
     let now = circuit.evaluate(entity)?;
-    let mut evaluator = Evaluator::new(circuit);
+    let mut evaluator = CircuitEvaluator::new(circuit);
     let mut found = Vec::new();
     for first in (0..entity.len()).step_by(64) {
         let last = entity.len().min(first + 64);

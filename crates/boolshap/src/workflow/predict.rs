@@ -105,15 +105,16 @@ impl<'a> Predictor<'a> {
     fn words(&self) -> Words<'_> {
         match &self.0 {
             Way::Model(model) => {
-                let mut evaluator = model::Evaluator::new(&model.network);
+                let mut evaluator = model::NetworkEvaluator::new(&model.network);
                 Box::new(move |words| Ok(evaluator.classes(words).to_vec()))
             }
             Way::Label(circuit) => {
-                let mut evaluator = circuit::Evaluator::new(circuit);
+                let mut evaluator = circuit::CircuitEvaluator::new(circuit);
                 Box::new(move |words| Ok(evaluator.words(words).map(|label| vec![!label, label])?))
             }
             Way::Classes(circuits) => {
-                let mut evaluators: Vec<_> = circuits.iter().map(|circuit| circuit::Evaluator::new(circuit)).collect();
+                let mut evaluators: Vec<_> =
+                    circuits.iter().map(|circuit| circuit::CircuitEvaluator::new(circuit)).collect();
                 Box::new(move |words| {
                     Ok(evaluators.iter_mut().map(|one| one.words(words)).collect::<Result<Vec<_>, _>>()?)
                 })
