@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Each time is the median of this many, taken in turns.
 const ROUNDS: usize = 9;
-/// All entities of a circuit of up to this many features are explained, else so many random ones.
+/// All entities of a circuit of up to this many features are explained, else this many random ones.
 const MAX_ALL: usize = 13;
 /// How many entities the slow engines explain.
 const FEW: usize = 16;

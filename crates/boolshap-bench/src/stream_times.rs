@@ -1,5 +1,5 @@
 //! Explaining a long raw table, CSV to CSV, beside reading it and writing the finished scores
-//! with the same reader and the same writer, which nobody can do without.
+//! with the same reader and the same writer, which every program needs.
 //!
 //! The rows are like those of the housing data: each has the bits of one of its rows, drawn as often as they occur there,
 //! and raw values on the right sides of the thresholds.

@@ -21,7 +21,7 @@ impl FirstRows {
         Ok(FirstRows { header, kept: columns.kept.len(), learned: Vec::new(), rows: Vec::new(), total: 0 })
     }
 
-    /// Rows stand side by side, since there are more features than fit a line; the last column is the mean of the absolute
+    /// Rows are shown side by side, since there are more features than fit a line; the last column is the mean of the absolute
     /// values over all rows.
     pub(crate) fn print(&self, exact: bool, means: Option<&Means>) -> std::io::Result<()> {
         let widest = self.header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);

@@ -1,5 +1,5 @@
 //! The limit of memory: a thread looks at what the program holds, and work that takes a watch stops when it is too much.
-//! A limit of nodes or states says what may be built; this one is for what nobody foresaw, and ends the program with a
+//! A limit of nodes or states says what may be built; this one is for everything else, and ends the program with a
 //! sentence where the system would kill it without one.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Serve a live page and an HTTP API
 ///
 /// Every switch on the page is answered by the exact scores. The API is described at /api/openapi.json, and counters for
-/// Prometheus are at /metrics. It listens on this machine alone unless told otherwise, which takes a token. SIGTERM ends it
+/// Prometheus are at /metrics. It listens on this machine alone by default; other addresses need a token. SIGTERM ends it
 /// in good order: what was accepted is answered.
 #[derive(Args)]
 pub(crate) struct Serve {

@@ -53,7 +53,7 @@ pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>)
 /// The same for work on rows: the bar tells the rate and the time left, or what is done where the end is not known.
 pub(crate) fn with_row_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
-        // Where nobody looks there is nobody to tell.
+        // A hidden bar needs no text.
         let _ = write!(text, "{} rows/s", thousands(state.per_sec() as u64));
     };
     let style =
@@ -101,7 +101,7 @@ fn remember(done: u64, total: u64) {
     DONE[1].store(total, Ordering::Relaxed);
 }
 
-/// How far the work got that met its limit of time or memory, if it told; limits of count tell it themselves.
+/// How far work got that met its limit of time or memory, if it reported progress; other limits say it themselves.
 pub(crate) fn how_far(error: &anyhow::Error) -> String {
     let limits = ["the time limit of", "the memory limit is reached"];
     let is_limit = error.chain().any(|cause| limits.iter().any(|limit| cause.to_string().contains(limit)));
@@ -115,7 +115,7 @@ pub(crate) fn how_far(error: &anyhow::Error) -> String {
     }
 }
 
-/// Whether somebody asked for the stop: any error after that is its consequence.
+/// Whether a stop was requested: any error after that is its consequence.
 pub(crate) fn was_interrupted() -> bool {
     STOP.load(Ordering::Relaxed)
 }

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use subtle::ConstantTimeEq;
 
-/// Everything comes from this server, nothing is evaluated, nobody may frame it.
+/// Everything comes from this server, nothing is evaluated, no site may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -90,7 +90,7 @@ fn welcome(name: &str, token: &str) -> Response {
 }
 
 fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
-    // A client that names nobody is no browser.
+    // Browsers always send Host.
     let Some(told) = host(uri, headers) else { return true };
     let host = match told.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

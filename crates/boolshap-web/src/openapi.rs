@@ -56,7 +56,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Value {
     json!({"type": "string", "enum": names.collect::<Vec<_>>()})
 }
 
-/// A class by number or name; of a single label there is none to choose.
+/// A class by number or name; a single label has no choice.
 fn class(site: &Site, several: &[&str]) -> Option<Value> {
     let names = site.circuit().classes.iter().map(|(name, _)| name.as_str()).chain(several.iter().copied());
     let number = json!({"type": "integer", "minimum": 0, "maximum": site.subjects.len() - 1});
@@ -98,18 +98,18 @@ fn error() -> Value {
 
 fn responses(good: Value) -> Value {
     let wrong = json!({"schema": {"$ref": "#/components/schemas/Error"}});
-    let told = |words: &str| json!({"description": words, "content": {"application/json": wrong}});
+    let response = |words: &str| json!({"description": words, "content": {"application/json": wrong}});
     json!({
         "200": {"description": "The answer", "content": {"application/json": {"schema": good}}},
-        "400": told("A field is wrong; the message begins with its name"),
-        "401": told("A token is needed"),
-        "403": told("The request names another host"),
-        "408": told("The request took too long to arrive"),
-        "413": told("The body is too large, or it has too many entities"),
-        "415": told("The content is neither JSON nor Arrow"),
-        "422": told("The entity is well formed, but the game has no answer for it"),
-        "503": told("The server is busy or stopping"),
-        "504": told("The answer took longer than the limit"),
+        "400": response("A field is wrong; the message begins with its name"),
+        "401": response("A token is needed"),
+        "403": response("The request names another host"),
+        "408": response("The request took too long to arrive"),
+        "413": response("The body is too large, or it has too many entities"),
+        "415": response("The content is neither JSON nor Arrow"),
+        "422": response("The entity is well formed, but the game has no answer for it"),
+        "503": response("The server is busy or stopping"),
+        "504": response("The answer took longer than the limit"),
     })
 }
 
@@ -225,10 +225,12 @@ fn explain(site: &Site) -> Value {
     });
     let good = object(&[("players", list(text())), ("base_value", number), ("explanations", list(explained))]);
     let mut operation = operation("explain", "The exact scores of entities", &[], good);
-    operation["description"] = "Also takes an Arrow stream (Content-Type application/vnd.apache.arrow.stream) with columns by \
+    operation["description"] =
+        "Also takes an Arrow stream (Content-Type application/vnd.apache.arrow.stream) with columns by \
                                 name as in a file, with the options in the query, and answers with one if Accept names \
                                 it: prediction, base_value, and a column for each player."
-        .into();
-    operation["requestBody"] = json!({"required": true, "content": {"application/json": {"schema": explain_body(site)}}});
+            .into();
+    operation["requestBody"] =
+        json!({"required": true, "content": {"application/json": {"schema": explain_body(site)}}});
     operation
 }

@@ -1,4 +1,4 @@
-//! Panics of packages that read what strangers send: they end what was asked, not the server, and are not told on stderr.
+//! Panics of packages that read requests: they end the request, not the server, and are not printed.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -140,7 +140,7 @@ async fn compute<T: Send + 'static>(
     let admitted = app.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
     let waited = tokio::time::timeout(limit, app.workers.clone().acquire_owned()).await;
     let worker = waited.map_err(|_| busy())?.map_err(|_| busy())?;
-    // Set when nobody waits any more: the client has gone away, or the time is over.
+    // Set when the client has gone away, or the time is over.
     let abandoned = Abandoned(Arc::new(AtomicBool::new(false)));
     let stop = abandoned.0.clone();
     let computing = tokio::task::spawn_blocking(move || {
@@ -148,7 +148,7 @@ async fn compute<T: Send + 'static>(
         let watch = Watch::unlimited().stop_flag(&stop).timeout(limit);
         let result = catch_unwind(AssertUnwindSafe(|| work(&app, &watch)));
         app.metrics.computing.dec();
-        // Not before the work has ended, even if nobody waits for it any more.
+        // Not before the work has ended, even without a client.
         drop((admitted, worker));
         result.unwrap_or_else(|_| Err(broken()))
     });

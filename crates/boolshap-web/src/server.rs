@@ -74,7 +74,7 @@ impl Server {
                 self.serve(site, async move { end.recv().await.unwrap_or(()) }).await
             })
             .map_err(refused)?;
-        // Work that nobody waits for any more is not waited for either.
+        // Work without a client is not waited for.
         runtime.shutdown_background();
         Ok(all_answered)
     }
@@ -104,7 +104,7 @@ impl Server {
                 },
                 () = &mut end => break,
             };
-            // Answers are small, and somebody waits for each.
+            // Answers are small, and a client waits for each.
             let _ = stream.set_nodelay(true);
             let connection = under_way.watch(builder.serve_connection(TokioIo::new(stream), service.clone()));
             let app = app.clone();

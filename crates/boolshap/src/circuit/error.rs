@@ -19,7 +19,7 @@ pub enum CircuitError {
         /// How many variables the circuit has.
         variables: usize,
     },
-    /// A child that does not stand before its parent.
+    /// A child that refers to a later node.
     #[error("node {node} has the child {child}, which does not stand before it")]
     ChildNotBefore {
         /// The position of the parent.
@@ -72,7 +72,7 @@ pub enum CircuitError {
         /// The limit.
         limit: usize,
     },
-    /// Too many nodes for so many variables.
+    /// Too many nodes for this many variables.
     #[error(
         "a circuit of {nodes} nodes over {variables} variables is too large: sets of variables would take {} GiB, and the \
          limit is {} GiB",
@@ -115,7 +115,7 @@ pub enum CircuitError {
         /// The largest number that is accepted.
         limit: usize,
     },
-    /// An SDD item that refers to an item that does not stand before it.
+    /// An SDD item that refers to a later item.
     #[error("item {item} of the diagram refers to item {child}, which does not stand before it")]
     ItemNotBefore {
         /// The position of the item.

@@ -175,7 +175,7 @@ fn choose<'b>(
     }
 }
 
-/// Rows that stand in no file, read as those of a file are; messages call them `source`.
+/// Rows in memory, read like those of a file; messages call them `source`.
 pub fn bits_of_columns(
     source: &str,
     rows: usize,
@@ -207,7 +207,7 @@ pub fn bits_of_columns(
     }
 }
 
-/// A feature that stands in a table as bits, 64 rows to a word.
+/// A feature that is a column of bits in a table, 64 rows to a word.
 fn read_bits(path: &Path, first_row: u64, rows: usize, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
     let mut words = vec![0; rows.div_ceil(64)];
     for row in 0..rows {

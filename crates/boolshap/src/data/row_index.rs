@@ -1,6 +1,6 @@
 //! Distinct rows, numbered in the order in which they first came.
 //!
-//! The words of the rows stand side by side in one vector; an open-addressing table of row numbers, at most half full,
+//! The words of the rows are side by side in one vector; an open-addressing table of row numbers, at most half full,
 //! leads to them. A row of up to 64 features takes 8 bytes for itself and 8 to 16 for its place in the table.
 
 use std::hash::{BuildHasher, RandomState};
@@ -22,7 +22,7 @@ const FEWEST_SLOTS: usize = 1024;
 impl RowIndex {
     /// A set of rows of this many words, none yet.
     pub fn new(row_words: usize) -> Self {
-        // A seed that nobody can know: no file makes all of its rows collide.
+        // A random seed, so that no file can make all of its rows collide.
         let seed = RandomState::new().hash_one(row_words);
         RowIndex { row_words, words: Vec::new(), rows: 0, slots: vec![FREE; FEWEST_SLOTS], seed }
     }
@@ -32,7 +32,7 @@ impl RowIndex {
         self.rows as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }

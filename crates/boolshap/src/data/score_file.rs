@@ -8,7 +8,7 @@
 //! | base value and scores | shortest decimals that read back as the same float | float64 |
 //! | the same, exact | fractions `a/b`, integers as `1` | text |
 //!
-//! What the scores are (distribution, players, index and so on) stands in the metadata of a Parquet file, keys
+//! What the scores are (distribution, players, index and so on) is in the metadata of a Parquet file, keys
 //! `boolshap.*`; CSV has no place for it.
 //!
 //! The file is there whole or not at all. Learned rows are kept as the bytes of their lines for CSV, as numbers for

@@ -19,7 +19,7 @@ pub struct ScoreMeans<'s> {
 }
 
 impl<'s> ScoreMeans<'s> {
-    /// In front of a sink, for rows of so many numbers, which are exact or not.
+    /// In front of a sink, for rows of this many numbers, exact or not.
     pub fn new(inner: &'s mut dyn ScoreSink, numbers: usize, exact: bool) -> Self {
         let learned = Scores::empty(numbers - 1, exact);
         let (floats, fractions) = (vec![0.0; numbers], vec![RBig::ZERO; if exact { numbers } else { 0 }]);

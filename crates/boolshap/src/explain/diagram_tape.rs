@@ -15,9 +15,9 @@
 //! d = value(hi) - value(lo);  dF/dw(var) += reach(node) * d;  value(node) = value(lo) + w * d
 //! ```
 //!
-//! which takes w' for 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else stays. Nodes stand level by level from the root down, those of one variable together, so that their
-//! weight and their dF/dw stay in registers; within a level, nodes of the same number of parents stand together, so that
-//! loops repeat. Invariant: a node's parents stand before it, its children after. Cost: 9 floating-point operations for
+//! which takes w' for 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else stays. Nodes are stored level by level from the root down, those of one variable together, so that their
+//! weight and their dF/dw stay in registers; within a level, nodes of the same number of parents are adjacent, so that
+//! loops repeat. Invariant: a node's parents come before it, its children after. Cost: 9 floating-point operations for
 //! each node and lane (down, 2 products and 2 sums over the two edges that a node has on average; up 5), 6 numbers read
 //! and 2 written.
 
@@ -45,9 +45,9 @@ struct Run {
 /// Where the paths to a node come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum From {
-    /// From nodes of one variable: so many by their lo-edges, then so many by their hi-edges.
+    /// From nodes of one variable: the number of lo-edges, then of hi-edges.
     One { player: u32, lo: u32, hi: u32 },
-    /// From nodes of several variables, by so many edges, each with its literal.
+    /// From nodes of several variables: the number of edges, each with its literal.
     Several { edges: u32 },
 }
 

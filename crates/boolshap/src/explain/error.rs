@@ -28,7 +28,7 @@ pub enum ExplainError {
         /// The number of probabilities.
         found: usize,
     },
-    /// A probability that is none.
+    /// A probability outside of [0, 1].
     #[error("the probability of feature {feature} is {value}, which is not between 0 and 1")]
     Probability {
         /// The position of the feature, counted from 0.

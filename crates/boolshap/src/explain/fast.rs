@@ -110,7 +110,7 @@ impl FastEngine {
     }
 
     /// The scores of these entities, on all threads of the current pool. Each row has been found to add up to the
-    /// prediction of the circuit. Progress is told in distinct rows.
+    /// prediction of the circuit. Progress counts distinct rows.
     pub fn explain(
         &self,
         entities: &Bits,
@@ -177,7 +177,7 @@ impl FastEngine {
         count_distinct(moved.map(|(_, &player)| player), self.width)
     }
 
-    /// The quadrature rule of so many points, from the last time if there was one.
+    /// The quadrature rule of this many points, computed once.
     pub(super) fn rule(&self, count: usize) -> Arc<[Point]> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.entry(count).or_insert_with(|| gauss_legendre(count).into()).clone()
@@ -234,7 +234,7 @@ impl FastEngine {
         Ok(f64::from_bits(base.into_inner()))
     }
 
-    /// Lends a workspace that nobody uses.
+    /// Lends a free workspace.
     pub(super) fn with_workspace<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let free = lock().pop();

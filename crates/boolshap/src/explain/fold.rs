@@ -1,7 +1,7 @@
 //! A circuit as few nodes as the sweeps can do with: decisions, and sums of products for the rest.
 //!
 //! A literal is a decision between constants; a conjunction with a literal is a decision with a false branch; an or-gate
-//! over `x and A` and `not x and B` is the decision between B and A, wherever in the two conjunctions the literals stand. What remains are
+//! over `x and A` and `not x and B` is the decision between B and A, wherever the literals are in the two conjunctions. What remains are
 //! sums of products of two: an or-gate over and-gates of its own is one of them, as the elements of an SDD are. Constants
 //! disappear, and with them the gates that smoothing adds, which are true. A variable that goes with them has no
 //! influence. Cost: linear in the circuit, by an explicit order, so that no depth matters.
@@ -37,7 +37,7 @@ pub(super) enum Item {
     Sum { start: usize, end: usize },
 }
 
-/// The folded circuit. Term `2 + i` is item `i`; terms stand before those that use them; every item is used.
+/// The folded circuit. Term `2 + i` is item `i`; terms come before those that use them; every item is used.
 pub(super) struct Folded {
     pub(super) items: Vec<Item>,
     pub(super) pairs: Vec<[Term; 2]>,
@@ -174,7 +174,7 @@ impl Folder {
         let mut pairs = Vec::with_capacity(children.len());
         for child in children {
             let term = self.term(child);
-            // A product that nobody else needs becomes part of the sum.
+            // A product used only here becomes part of the sum.
             match self.items.get(term.index().wrapping_sub(2)) {
                 Some(&Item::Sum { start, end }) if end == start + 1 && self.uses[child.index()] == 1 => {
                     pairs.push(self.pairs[start]);

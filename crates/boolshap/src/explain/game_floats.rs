@@ -194,7 +194,7 @@ impl FloatGame {
                 let mut values = vertices(above, starts, playing, entity, watch)?;
                 if let Some(below) = below {
                     for (value, below) in values.iter_mut().zip(vertices(below, starts, playing, entity, watch)?) {
-                        // The label is in [0, 1] where nothing is below it; a problem is told by the check of sums.
+                        // The label is in [0, 1] where nothing is below it; a problem shows in the check of sums.
                         *value /= below;
                     }
                 }

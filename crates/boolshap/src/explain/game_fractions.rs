@@ -115,7 +115,7 @@ fn least_common(one: &UBig, other: &UBig) -> UBig {
     one / one.gcd(other) * other
 }
 
-/// Runs an expression with the smallest kind of integer that holds so many bits.
+/// Runs an expression with the smallest kind of integer that holds this many bits.
 macro_rules! with_integer {
     ($bits:expr, $T:ident => $body:expr) => {
         match $bits {

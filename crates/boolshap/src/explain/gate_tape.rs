@@ -11,14 +11,14 @@
 //! Both are gathered, so that every number is stored once. The reach of a literal's slot is the derivative of the root by
 //! its weight; as the two weights of a variable add up to 1, dF/dw is the reach of x minus that of its negation; for a
 //! one-hot bit, whose negation always weighs 1, it is the reach of x.
-//! Invariant: a pair's slots stand before its node. Cost: 2 multiply-adds for each pair on the way down, 1 on the way up.
+//! Invariant: a pair's slots come before its node. Cost: 2 multiply-adds for each pair on the way down, 1 on the way up.
 
 use super::fold::{Folded, Item, Term};
 use super::lanes::SlotId;
 use crate::lit::Var;
 use pulp::Simd;
 
-/// Slots that follow each other and gather so many products each.
+/// Consecutive slots that each add up this many products.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     slots: u32,
@@ -128,7 +128,7 @@ impl<I: SlotId> GateTape<I> {
         let slot = |term: Term| if term <= Term::TRUE { term.index() } else { term.index() - 2 + first };
         for item in &folded.items {
             let start = tape.up_pairs.len();
-            // A product with false is none.
+            // A product with false is left out.
             let mut add = |pair: [usize; 2]| (!pair.contains(&0)).then(|| tape.up_pairs.push(pair.map(I::new)));
             match *item {
                 Item::Decision { var, lo, hi } => {

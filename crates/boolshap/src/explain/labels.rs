@@ -34,7 +34,7 @@ impl Labels {
         Ok(Labels { words, features })
     }
 
-    /// Takes labels that somebody has computed: entity `i` in bit `i % 64` of word `i / 64`.
+    /// Takes labels computed elsewhere: entity `i` in bit `i % 64` of word `i / 64`.
     pub fn from_words(features: usize, words: Vec<u64>) -> Result<Self, ExplainError> {
         match words_for(features)? {
             expected if expected == words.len() => Ok(Labels { words, features }),

@@ -91,7 +91,7 @@ pub(super) trait SlotId: Copy + Send + Sync + 'static {
     /// The slot's place.
     fn index(self) -> usize;
 
-    /// How many slots there must be for so many to be used.
+    /// How many slots are needed to use this many.
     fn room(used: usize) -> usize;
 
     /// Slots, [room](Self::room) enough of them.

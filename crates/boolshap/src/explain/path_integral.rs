@@ -67,7 +67,7 @@ impl Workspace {
     }
 }
 
-/// The lane in which [`Workspace::integrate`] has been at the last of so many points for an entity of a block.
+/// The lane in which [`Workspace::integrate`] has been at the last point for an entity of a block.
 pub(super) fn lane_of_last(points: usize, rows: usize, row: usize) -> usize {
     let spread = LANES / rows.next_power_of_two();
     row * spread + (points - 1) % spread

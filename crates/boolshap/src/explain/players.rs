@@ -1,8 +1,8 @@
-//! Who plays: each feature for itself, each original column as one player, or any partition somebody names.
+//! Who plays: each feature for itself, each original column as one player, or any named partition.
 //!
 //! A column of several bits is one-hot: its bits are the values of ONE categorical variable, of which exactly one is 1,
 //! and absent it takes a value from its own distribution. The sum of its bits' scores as players of their own is something
-//! else, because there the bits come and go one by one. A player that somebody names is a block of features that come and
+//! else, because there the bits come and go one by one. A named player is a block of features that come and
 //! go together; absent, they are drawn one by one from the distribution over features.
 
 use super::{EntityProblem, ExplainError};
@@ -66,7 +66,7 @@ impl Players {
         players
     }
 
-    /// The partition that gives each feature, by its name, the name of its player. Players stand in the order of their
+    /// The partition that gives each feature, by its name, the name of its player. Players come in the order of their
     /// first features.
     pub fn named(features: &[String], player_of: &HashMap<String, String>) -> Result<Self, ExplainError> {
         let mut players = Players { kind: "named", names: Vec::new(), of: Vec::new(), one_hot: Vec::new() };
@@ -98,7 +98,7 @@ impl Players {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no players.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -10,7 +10,7 @@ use dashu::rational::RBig;
 /// use boolshap::explain::Probabilities;
 /// let distribution = Probabilities::from_floats(&[0.25, 0.1])?;
 /// assert_eq!(distribution.exact()[0].to_string(), "1/4");
-/// // A float is taken at its word: the fraction that 0.1 stands for in binary.
+/// // A float means exactly the fraction that it is in binary.
 /// assert_eq!(distribution.exact()[1].to_string(), "3602879701896397/36028797018963968");
 /// assert!(Probabilities::from_floats(&[0.5, 1.5]).is_err());
 /// # Ok::<(), boolshap::explain::ExplainError>(())

@@ -107,7 +107,7 @@ pub(super) fn stream(
     Ok(Streamed { rows, distinct_rows })
 }
 
-/// A thread that reads, and ends when nobody listens any more.
+/// A thread that reads until the receiver is gone.
 struct Reader {
     batches: Receiver<Result<Packed, DataError>>,
     thread: JoinHandle<()>,
@@ -137,7 +137,7 @@ impl Reader {
         Ok(Reader { batches, thread: thread.map_err(|source| DataError::Io { path, source })? })
     }
 
-    /// Waits for a batch, but not longer than it takes to be told to stop: a pipe may be silent for ever.
+    /// Waits for a batch, looking for a stop request meanwhile: a pipe may be silent for ever.
     fn next(&self, watch: &Watch<'_>) -> Result<Option<Packed>, ExplainError> {
         loop {
             watch.check()?;

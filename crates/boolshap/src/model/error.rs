@@ -120,7 +120,7 @@ pub enum Problem {
         /// The input, counted from 1.
         input: usize,
     },
-    /// Batch normalisation whose epsilon nobody told.
+    /// Batch normalisation whose epsilon is not known.
     #[error(
         "batch normalisation needs the epsilon it was trained with, which this file does not hold (0.001 is Keras' \
          default, 0.00001 PyTorch's)"

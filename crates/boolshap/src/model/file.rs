@@ -31,7 +31,7 @@ pub struct Model {
     pub provenance: BTreeMap<String, serde_json::Value>,
 }
 
-/// How often each feature is 1 among so many rows.
+/// How often each feature is 1 in a number of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Marginals {

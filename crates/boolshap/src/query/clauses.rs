@@ -30,7 +30,7 @@ pub(super) struct Clauses<'a> {
 }
 
 impl<'a> Clauses<'a> {
-    /// None yet, and at most so many.
+    /// No clauses yet, and a limit for their number.
     pub(super) fn new(features: usize, limit: usize, watch: &Watch<'a>) -> Self {
         let truth = features as i32 + 1;
         Clauses { list: vec![vec![truth]], variables: truth, truth, limit, watch: watch.silent(), asked: 0 }

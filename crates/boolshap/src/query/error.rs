@@ -62,7 +62,7 @@ pub enum QueryError {
     /// The walk needs an ordered diagram.
     #[error("the walk needs an ordered decision diagram: {problem}")]
     NotOrdered {
-        /// Why this is none.
+        /// Why it is not ordered.
         problem: String,
     },
     /// Weights that the walk or the solver cannot sum up.

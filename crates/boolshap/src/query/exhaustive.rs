@@ -20,7 +20,7 @@ const TASK: usize = 1 << 10;
 /// Steps between two looks at the watch.
 const LOOK_AFTER: usize = 1 << 22;
 
-/// An entity on which they part, if there is one.
+/// An entity on which they differ, if there is one.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let inputs = network.inputs();
@@ -75,7 +75,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     }
 }
 
-/// The rows of a word that so many variables make different.
+/// The rows of a word that this many variables tell apart.
 fn all_rows(variables: usize) -> u64 {
     if variables >= LOW_VARIABLES.len() { !0 } else { (1 << (1 << variables)) - 1 }
 }
@@ -94,7 +94,7 @@ impl LowTable {
         let word_of = |var: Var| LOW_VARIABLES[low.iter().position(|&other| other == var).expect("a low variable")];
         let mut words: Vec<Option<u64>> = vec![None; circuit.stored_nodes()];
         for (id, node) in circuit.nodes().filter(|(id, _)| is_low(*id)) {
-            let at = |child: &NodeId| words[child.index()].expect("children stand before and speak of no more");
+            let at = |child: &NodeId| words[child.index()].expect("children come before and mention no more");
             words[id.index()] = Some(match node {
                 Node::Constant(value) => {
                     if value {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Conflicts between two looks at the watch.
 const SLICE: i32 = 200;
 
-/// An entity on which they part, if there is one. If there is none and a file is given, it holds a checked proof.
+/// An entity on which they differ, if there is one; otherwise the file, if one is given, holds a checked proof.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let clauses = differ(network, class, circuit, options.max_clauses, watch)?;

@@ -6,7 +6,7 @@
 use crate::circuit::{Circuit, CircuitError, CircuitEvaluator};
 use crate::explain::Players;
 
-/// The features whose switch changes the circuit's value; one-hot columns are told by `columns`.
+/// The features whose switch changes the circuit's value; one-hot columns are given by `columns`.
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;

@@ -84,7 +84,7 @@ impl Default for VerifyOptions {
     }
 }
 
-/// An entity on which network and circuit part.
+/// An entity on which network and circuit differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counterexample {
     /// The values of all features.
@@ -206,7 +206,7 @@ fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Re
 }
 
 /// The variables in an order that every path asks them in, if there is one; else about as a walk from the root meets them.
-/// Those that the circuit does not mention stand last.
+/// Those that the circuit does not mention come last.
 pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
     let met = as_met(circuit);
     let mut place = vec![0; met.len()];

@@ -19,7 +19,7 @@ const NEVER: i64 = i64::MAX;
 /// The bytes of one level's pairs, at most.
 const MAX_LEVEL: usize = 1 << 30;
 
-/// An entity on which they part, if there is one.
+/// An entity on which they differ, if there is one.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let order = in_order(circuit);
@@ -35,7 +35,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     let mut states: Vec<(Place, Vec<i64>)> = vec![(Place::of(circuit, circuit.root()), start)];
     let mut remaining = first.totals.clone();
     let mut pairs = 1;
-    // Each pair stands in the list and in the set of its level.
+    // Each pair is in the list and in the set of its level.
     let most_of_level = MAX_LEVEL / (2 * (size_of::<(Place, Vec<i64>)>() + 8 * first.needs.len()));
     for (depth, var) in order.iter().enumerate() {
         watch.step(depth as u64, variables as u64)?;

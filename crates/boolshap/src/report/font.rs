@@ -13,7 +13,7 @@ use ttf_parser::gsub::{SingleSubstitution, SubstitutionSubtable};
 use ttf_parser::opentype_layout::{Coverage, LayoutTable, Lookup};
 use ttf_parser::{Face, GlyphId, Tag, gdef::GlyphClass};
 
-/// How a letter stands in a word of a joined script.
+/// The position of a letter in a word of a joined script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Initial,

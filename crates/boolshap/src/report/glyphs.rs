@@ -316,7 +316,7 @@ mod tests {
         assert!(line("AV").1 < one_by_one(&["A", "V"]).1 - 0.3);
         assert_same(line("a\u{200b}\u{feff}b"), line("ab"), "invisible");
         assert_eq!(line("").1, 0.0);
-        // A mark without a letter stands for itself.
+        // A mark without a letter is drawn alone.
         assert!(!line("\u{301}").0.is_empty());
     }
 }

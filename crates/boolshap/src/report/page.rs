@@ -1,7 +1,7 @@
 //! The page: one HTML file that needs nothing else, or the same page as a server fills it.
 //!
 //! `page/` holds its markup, style and script. All that is shown comes as JSON and is put into the document as text by
-//! the script, so that names from a file can say nothing but their names. A page that stands alone forbids itself every
+//! the script, so that names from a file can say nothing but their names. A page in a file forbids itself every
 //! connection, and every script and style but its own, which it knows by their hashes.
 
 use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
@@ -42,7 +42,7 @@ pub struct Page<'a> {
     pub facts: Vec<(String, String)>,
     /// A figure of times.
     pub timing: Option<String>,
-    /// What can be chosen instead, if somebody is there to answer.
+    /// What can be chosen instead, if a server answers.
     pub choices: Option<Value>,
 }
 

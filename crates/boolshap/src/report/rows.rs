@@ -114,7 +114,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// No rows of so many features.
+    /// No rows, of this many features.
     pub fn none(features: usize) -> Self {
         let (counts, first, classes) = (Vec::new(), Vec::new(), BTreeMap::new());
         Rows { kinds: Bits::new(features), counts, classes, first, table: RowTable::default() }

@@ -65,7 +65,7 @@ impl Survey {
         self.with_interactions_of(usize::try_from(allowed).unwrap_or(usize::MAX), explainer, scope, rows, watch)
     }
 
-    /// Those of so many kinds at most.
+    /// Those of at most this many kinds.
     fn with_interactions_of(
         mut self,
         most: usize,
@@ -141,7 +141,7 @@ fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(us
     }
 }
 
-/// The mean absolute number in each column, rows counted as often as told; empty without rows.
+/// The mean absolute number in each column, rows weighted by their counts; empty without rows.
 fn weighted_means(numbers: &[f64], width: usize, counts: &[u64]) -> Vec<f64> {
     let total: u64 = counts.iter().sum();
     if total == 0 {
@@ -203,7 +203,7 @@ mod tests {
                 let ones = row.dots.iter().filter(|dot| dot.value == SwarmValue::One).map(|dot| dot.count).sum::<u64>();
                 assert_eq!(ones, rows.iter().filter(|row| row[player]).count() as u64);
             }
-            // Where only one kind is looked at, it is the most frequent one, wherever it stands.
+            // Where only one kind is looked at, it is the most frequent one, wherever it is.
             kinds.counts = (1..=kinds.counts.len() as u64).collect();
             let one = survey.with_interactions_of(1, &game, Scope::Label, &kinds, &watch).unwrap();
             let last = kinds.kinds.row(kinds.kinds.rows() - 1);

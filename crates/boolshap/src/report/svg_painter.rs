@@ -177,7 +177,7 @@ impl Shape<'_> {
         self.element.attribute(name).map_or(Ok(otherwise), number)
     }
 
-    /// A number, or so many per cent of a whole.
+    /// A number, or a percentage of a whole.
     fn length(&self, name: &str, whole: f32) -> Result<f32> {
         match self.element.attribute(name).and_then(|text| text.strip_suffix('%')) {
             Some(part) => Ok(number(part)? / 100.0 * whole),

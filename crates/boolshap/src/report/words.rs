@@ -43,7 +43,7 @@ pub struct Subject {
     pub labels: [String; 2],
     /// The class of a row whose label is 1.
     pub class: u32,
-    /// The column of known classes and its code, if that was told in training.
+    /// The column of known classes and its code, if training recorded them.
     pub target: Option<CodedColumn>,
     /// What else is known, each with a word in front.
     pub facts: Vec<(String, String)>,
@@ -94,7 +94,7 @@ impl Subject {
                 Some(method) => {
                     format!("yes: proved equal to the network on all inputs when it was compiled ({method})")
                 }
-                None => "no: nobody has proved that the circuit equals its network".into(),
+                None => "no: it has not been proved equal to its network".into(),
             },
         );
         Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })
@@ -126,7 +126,7 @@ fn origin(named: &NamedCircuit) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// A count, or a power of ten where nobody reads all digits.
+/// A count, or a power of ten where there are too many digits to read.
 fn many(count: &UBig) -> String {
     match u64::try_from(count) {
         Ok(count) => thousands(count),
@@ -232,7 +232,7 @@ fn is_uniform(probabilities: &[f64]) -> bool {
     probabilities.iter().all(|probability| *probability == 0.5)
 }
 
-/// A number with at most six significant digits, or more where they stand before the point.
+/// A number with at most six significant digits, or more before the point.
 pub fn short_number(value: f64) -> String {
     let size = value.abs();
     if size != 0.0 && !(1e-4..1e15).contains(&size) {

@@ -1,6 +1,6 @@
 //! From a source to a circuit that can be used alone: a network, a formula, another compiler's circuit, a table or trees.
 //!
-//! Every decision of compiling is made here: which class or classes, which route, what is proved of somebody else's file,
+//! Every decision of compiling is made here: which class or classes, which route, what is proved of other programs' files,
 //! what the result says of itself. Settings that cannot work for a source are refused before work begins.
 
 use super::stages::Stages;
@@ -464,13 +464,6 @@ pub(super) fn chosen_class(
         }
         Some(one) => one.number(classes, names).map(Some),
     }
-}
-
-/// One class of a network, where only one can be used.
-pub(super) fn one_class(asked: Option<&ClassChoice>, model: &Model) -> Result<usize, Error> {
-    let classes = model.network.classes();
-    chosen_class(asked, classes, &model.class_names())?
-        .ok_or_else(|| Error::setting("class", format!("must name one class here: the network has {classes}")))
 }
 
 /// A formula as an SDD.

@@ -1,6 +1,6 @@
 //! Steps (a) and (b) of the paper alone: a network as a formula, and a formula as an SDD.
 
-use super::compile::{CompileRequest, MAX_CLAUSES, Via, compile_cnf, one_class};
+use super::compile::{CompileRequest, MAX_CLAUSES, Via, chosen_class, compile_cnf};
 use super::read_source::read_formula;
 use super::stages::Stages;
 use super::{ClassChoice, Error};
@@ -105,4 +105,11 @@ pub fn compile_sdd(path: &Path, request: &CompileRequest, watch: &Watch<'_>) -> 
     let vtree = manager.vtree().to_file_text()?;
     let sdd = manager.to_file(root).to_file_text(manager.vtree());
     Ok(SddFiles { sdd, vtree, decision_nodes, size, stages })
+}
+
+/// One class of a network, where only one can be used.
+fn one_class(asked: Option<&ClassChoice>, model: &Model) -> Result<usize, Error> {
+    let classes = model.network.classes();
+    chosen_class(asked, classes, &model.class_names())?
+        .ok_or_else(|| Error::setting("class", format!("must name one class here: the network has {classes}")))
 }

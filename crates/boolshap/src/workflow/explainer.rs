@@ -283,7 +283,7 @@ impl Explainer {
         Ok(values)
     }
 
-    /// About how many nodes are visited for one row; nothing while a game is not ready, or where nobody knows.
+    /// About how many nodes are visited for one row; nothing while a game is not ready, or where it is not known.
     pub fn visits(&self, ask: Ask) -> Option<u128> {
         let of = |output: &Output| output.floats.get().map(|floats| floats.visits(ask.index));
         match ask.scope {

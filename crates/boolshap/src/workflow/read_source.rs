@@ -115,7 +115,7 @@ fn read_circuit(path: &Path, ending: &str, work: &mut Work<'_>) -> Result<(&'sta
     Ok((format, circuit))
 }
 
-/// That the primes of somebody else's SDD are a partition is proved by building it anew.
+/// Rebuilding the SDD of another program proves that its primes are a partition.
 fn read_sdd(path: &Path, work: &mut Work<'_>) -> Result<Circuit, Error> {
     let begin = Instant::now();
     let text = |path: &Path| std::fs::read_to_string(path).map_err(Error::file(path));

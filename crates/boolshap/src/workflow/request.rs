@@ -156,7 +156,7 @@ impl FromStr for DistributionFrom {
 }
 
 impl DistributionFrom {
-    /// Its name; a file by its name alone, because where it lies concerns nobody else.
+    /// Its name; a file by its name alone, because its folder is private.
     pub fn name(&self) -> String {
         let of_rows = |kind: &str, rows: &RowsFrom| match rows {
             RowsFrom::File(path) => format!("{kind}:{}", file_name(path)),

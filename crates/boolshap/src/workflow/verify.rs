@@ -43,7 +43,7 @@ pub struct Verification {
 pub struct Difference {
     /// The values by feature name.
     pub entity: Vec<(String, bool)>,
-    /// The class that the circuit stands for.
+    /// The class that the circuit decides.
     pub class: usize,
     /// Whether the network answers that class.
     pub network: bool,
