@@ -32,7 +32,7 @@ def test_the_live_page_opens_quietly_and_shows_the_first_row(browser, servers, c
         )
         assert visit.bits() == entity
         check_numbers(visit, made.explain_bits([entity], *(["--class", 0] if name == "irises" else [])), page["labels"])
-        answer = server.explain([entity], flips=True)["explanations"][0]
+        answer = server.explain([entity], flips=True, **({"class": 0} if name == "irises" else {}))["explanations"][0]
         assert visit.flips() == answer["flips"]
         for figure in ("importance", "beeswarm", "interactions", "circuit", "timing"):
             assert visit.page.locator(f"#{figure} svg").count() == (page["figures"][figure] is not None), figure

@@ -65,7 +65,8 @@ pub(crate) fn answer(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>)
         };
         let base = several(&|numbers| numbers[0].clone());
         let scored = several(&|mut numbers| Numbers::List(numbers.split_off(1)));
-        let flips = question.switches.then(|| flips_of(site, question, row, watch)).transpose()?;
+        let prediction = scores.prediction(row);
+        let flips = question.switches.then(|| flips_of(site, question, row, prediction, watch)).transpose()?;
         let own_base = (ask.scope == Scope::Predicted).then(|| base.clone());
         base_value.get_or_insert(base);
         explanations.push(Explained {
@@ -80,14 +81,21 @@ pub(crate) fn answer(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>)
 }
 
 /// The features whose switch alone changes the label that is explained.
-fn flips_of(site: &Site, question: &ExplainQuestion, row: usize, watch: &Watch<'_>) -> Result<Vec<usize>, ApiError> {
+fn flips_of(
+    site: &Site,
+    question: &ExplainQuestion,
+    row: usize,
+    prediction: u32,
+    watch: &Watch<'_>,
+) -> Result<Vec<usize>, ApiError> {
     watch.check()?;
     let explainer = site.menu.explainer(question.game)?;
     let entity = question.entities.row(row);
     let label = match question.ask.scope {
         Scope::Label => None,
         Scope::Class(class) => Some(class),
-        Scope::Each | Scope::Predicted => {
+        Scope::Predicted => Some(prediction as usize),
+        Scope::Each => {
             return Err(ApiError::bad("flips", "are those of one class: choose one with class"));
         }
     };
