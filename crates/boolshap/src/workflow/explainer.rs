@@ -241,6 +241,11 @@ impl Explainer {
     fn engine(&self, output: usize, ask: Ask, watch: &Watch<'_>) -> Result<&dyn Engine, Error> {
         let (circuit, request, place) = (&self.labels[output], &self.request, &self.outputs[output]);
         let in_rows = |error| request.in_rows(error);
+        let is_reference = matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce));
+        // A reference is built once, for one index and one arithmetic.
+        if is_reference && (ask.index, ask.exact) != (self.ask.index, self.ask.exact) {
+            return Err(Error::setting("engine", "was prepared for another index or arithmetic"));
+        }
         match request.engine {
             Some(EngineName::Paper) => Ok(once(&place.reference, || match &self.distribution {
                 Distribution::Product(given) => {

@@ -179,6 +179,20 @@ fn a_menu_offers_what_the_circuit_and_its_rows_do() {
 }
 
 #[test]
+fn a_reference_engine_answers_only_what_it_was_made_for() {
+    let each = CompileRequest { class: Some(ClassChoice::Each), ..CompileRequest::default() };
+    let circuit = compile(&model(), &each).unwrap().circuit;
+    let brute_force = request(&[("engine", "brute-force"), ("class", "0")]).unwrap();
+    let explainer = Explainer::new(&circuit, &brute_force).unwrap();
+    let watch = Watch::unlimited();
+    assert!(explainer.explain(&rows(), &watch).is_ok());
+    for (index, exact) in [(Index::Banzhaf, false), (Index::Shapley, true)] {
+        let other = super::Ask { index, exact, ..explainer.ask() };
+        assert_eq!(explainer.explain_as(&rows(), other, &watch).unwrap_err().kind(), ErrorKind::Request);
+    }
+}
+
+#[test]
 fn probabilities_of_a_column_add_up_to_one() {
     let each = CompileRequest { class: Some(ClassChoice::Each), ..CompileRequest::default() };
     let circuit = compile(&model(), &each).unwrap().circuit;
