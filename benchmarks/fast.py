@@ -260,8 +260,8 @@ def larq(record, network, folder):
             close(found.values[0], table.background_scores(row, background), "ExactExplainer")
             for rows in BACKGROUNDS:
                 options = ["--distribution", f"background:{folder / f'background{rows}.csv'}", "--threads", 1]
-                told = boolshap("explain", paths["c.bsc"], paths["bits.csv"], "-o", folder / "b.csv", *options)
-                keep(("background", rows), told["seconds"] / told["rows"])
+                result = boolshap("explain", paths["c.bsc"], paths["bits.csv"], "-o", folder / "b.csv", *options)
+                keep(("background", rows), result["seconds"] / result["rows"])
                 found = np.loadtxt(folder / "b.csv", skiprows=1, delimiter=",")[row, 2:]
                 close(found, table.background_scores(row, chosen[-rows:]), f"background of {rows}")
         entity = table.bits[row].tolist()

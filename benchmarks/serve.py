@@ -96,7 +96,7 @@ def switches(browser, server, count):
 
 
 def wrk(server, path, connections, seconds, body=None, folder=None):
-    """A load in the background; `told` reads wrk's output."""
+    """A load in the background; `wrk_figures` reads wrk's output."""
     line = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", server.url + path]
     if body is not None:
         script = folder / "post.lua"
@@ -107,7 +107,7 @@ def wrk(server, path, connections, seconds, body=None, folder=None):
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def told(load):
+def wrk_figures(load):
     text = load.communicate()[0]
     number = lambda pattern, default=None: float(found[1]) if (found := re.search(pattern, text)) else default
     unit = {"us": 1e-3, "ms": 1.0, "s": 1e3}
@@ -233,9 +233,9 @@ def main():
         server = Server(folder / "c.bsc", housing)
         features = len(json.loads(run("info", folder / "c.bsc", "--json"))["features"])
         body = json.dumps({"entities": [[0, 1] * (features // 2) + [0] * (features % 2)]})
-        health = told(wrk(server, "/api/health", arguments.connections, arguments.seconds))
+        health = wrk_figures(wrk(server, "/api/health", arguments.connections, arguments.seconds))
         record("wrk on /api/health", **health)
-        explained = told(wrk(server, "/api/explain", arguments.connections, arguments.seconds, body, folder))
+        explained = wrk_figures(wrk(server, "/api/explain", arguments.connections, arguments.seconds, body, folder))
         record("wrk on /api/explain", **explained)
         record("ratio", explain_to_health=explained["requests_per_second"] / health["requests_per_second"])
         assert health["failed"] == explained["failed"] == health["socket_errors"] == explained["socket_errors"] == 0
@@ -247,7 +247,7 @@ def main():
         stopped, code = server.stop()
         load.send_signal(signal.SIGINT)
         checked.join()
-        under_load = told(load)
+        under_load = wrk_figures(load)
         record(
             "SIGTERM under load",
             seconds=stopped,
