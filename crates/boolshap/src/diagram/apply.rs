@@ -301,30 +301,39 @@ impl SddManager {
                     // This prime lies inside prime j, so it is disjoint from all later primes of b.
                     frame.next_pair(frame.prime == elements[frame.i].prime);
                 }
-                Stage::Merge => {
-                    // Elements before `merged` are finished; `prime` belongs to the sub of i - 1; i comes next.
-                    let sub = elements[frame.i - 1].sub;
-                    if let Some(prime) = returned.take() {
-                        frame.prime = prime;
-                        frame.i += 1;
-                    } else if frame.i < elements.len() && elements[frame.i].sub == sub {
-                        let other = elements[frame.i].prime;
-                        match self.shortcut(Op::Or, frame.prime, other)? {
-                            Some(prime) => returned = Some(prime),
-                            None => return Ok(Step::Call(Op::Or, frame.prime, other)),
-                        }
-                    } else {
-                        elements[frame.merged] = Element { prime: frame.prime, sub };
-                        frame.merged += 1;
-                        if frame.i == elements.len() {
-                            elements.truncate(frame.merged);
-                            let result = self.trimmed(frame.vtree, &mut elements[frame.out_at..])?;
-                            return Ok(Step::Return(result));
-                        }
-                        frame.prime = elements[frame.i].prime;
-                        frame.i += 1;
-                    }
+                Stage::Merge => return self.merge(frame, elements, returned),
+            }
+        }
+    }
+
+    /// The last stage of a frame: elements with equal subs become one. Elements before `merged` are finished; `prime`
+    /// belongs to the sub of i - 1; i comes next.
+    fn merge(
+        &mut self,
+        frame: &mut Frame,
+        elements: &mut Vec<Element>,
+        mut returned: Option<Sdd>,
+    ) -> Result<Step, Halt> {
+        loop {
+            let sub = elements[frame.i - 1].sub;
+            if let Some(prime) = returned.take() {
+                frame.prime = prime;
+                frame.i += 1;
+            } else if frame.i < elements.len() && elements[frame.i].sub == sub {
+                let other = elements[frame.i].prime;
+                match self.shortcut(Op::Or, frame.prime, other)? {
+                    Some(prime) => returned = Some(prime),
+                    None => return Ok(Step::Call(Op::Or, frame.prime, other)),
                 }
+            } else {
+                elements[frame.merged] = Element { prime: frame.prime, sub };
+                frame.merged += 1;
+                if frame.i == elements.len() {
+                    elements.truncate(frame.merged);
+                    return Ok(Step::Return(self.trimmed(frame.vtree, &mut elements[frame.out_at..])?));
+                }
+                frame.prime = elements[frame.i].prime;
+                frame.i += 1;
             }
         }
     }

@@ -212,7 +212,29 @@ impl SddManager {
             return Ok(Some(x));
         }
         let old = old.to_vec();
-        // Row k is a new prime over a and, for each old prime so far, its matching part over b.
+        let (primes, parts) = self.split_primes(&old, x, b, watch)?;
+        let mut elements = Vec::new();
+        for (row, &prime) in primes.iter().enumerate() {
+            let chosen = &parts[row * old.len()..][..old.len()];
+            elements.clear();
+            let possible = old.iter().zip(chosen).filter(|&(_, &part)| part != Sdd::FALSE);
+            elements.extend(possible.map(|(e, &part)| Element { prime: part, sub: e.sub }));
+            // The old subs were distinct, so this is compressed.
+            let sub = self.trimmed(w, &mut elements)?;
+            out.push(Element { prime, sub });
+        }
+        self.compress(out, watch)?;
+        Ok(Some(x))
+    }
+
+    /// New primes over a, and for each of them the part over b of every old prime over x = (a, b), one after the other.
+    fn split_primes(
+        &mut self,
+        old: &[Element],
+        x: VtreeId,
+        b: VtreeId,
+        watch: &Watch<'_>,
+    ) -> Result<(Vec<Sdd>, Vec<Sdd>), Halt> {
         let (mut primes, mut parts) = (vec![Sdd::TRUE], Vec::new());
         let (mut next_primes, mut next_parts) = (Vec::new(), Vec::new());
         let mut pairs: Vec<Element> = Vec::new();
@@ -243,18 +265,7 @@ impl SddManager {
             std::mem::swap(&mut primes, &mut next_primes);
             std::mem::swap(&mut parts, &mut next_parts);
         }
-        let mut elements = Vec::new();
-        for (row, &prime) in primes.iter().enumerate() {
-            let chosen = &parts[row * old.len()..][..old.len()];
-            elements.clear();
-            let possible = old.iter().zip(chosen).filter(|&(_, &part)| part != Sdd::FALSE);
-            elements.extend(possible.map(|(e, &part)| Element { prime: part, sub: e.sub }));
-            // The old subs were distinct, so this is compressed.
-            let sub = self.trimmed(w, &mut elements)?;
-            out.push(Element { prime, sub });
-        }
-        self.compress(out, watch)?;
-        Ok(Some(x))
+        Ok((primes, parts))
     }
 
     /// A decision at v = (a, b), rewritten for v = (b, a).

@@ -124,19 +124,7 @@ impl<I: SlotId> DiagramTape<I> {
                     }
                     for of_one in these.chunks_exact(each) {
                         let (lo, hi) = of_one.split_at(lo as usize);
-                        let (mut sum_lo, mut sum_hi) = (zero, zero);
-                        for parent in lo {
-                            let reach = parent.get(slots);
-                            for r in 0..R {
-                                sum_lo[r] = simd.add_f64s(sum_lo[r], reach[r]);
-                            }
-                        }
-                        for parent in hi {
-                            let reach = parent.get(slots);
-                            for r in 0..R {
-                                sum_hi[r] = simd.add_f64s(sum_hi[r], reach[r]);
-                            }
-                        }
+                        let (sum_lo, sum_hi) = (sum_of(simd, lo, slots), sum_of(simd, hi, slots));
                         let mut reach = zero;
                         for r in 0..R {
                             let from_lo = simd.mul_f64s(by_lo[r], sum_lo[r]);
@@ -246,6 +234,19 @@ impl<I: SlotId> DiagramTape<I> {
             self.literals.extend(edges.iter().map(|edge| 2 * nodes[edge.parent as usize].player + u32::from(!edge.hi)));
         }
     }
+}
+
+/// The sum of these nodes' slots.
+#[inline(always)]
+fn sum_of<S: Simd, I: SlotId, const R: usize>(simd: S, nodes: &[I], slots: &I::Slots<[S::f64s; R]>) -> [S::f64s; R] {
+    let mut sum = [simd.splat_f64s(0.0); R];
+    for node in nodes {
+        let slot = node.get(slots);
+        for r in 0..R {
+            sum[r] = simd.add_f64s(sum[r], slot[r]);
+        }
+    }
+    sum
 }
 
 /// The values of a group of nodes from slot `first` on, in place of their reaches.

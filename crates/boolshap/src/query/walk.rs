@@ -10,7 +10,7 @@
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId};
-use crate::lit::Var;
+use crate::lit::{Var, Watch};
 use crate::model::{Network, Output};
 use std::collections::HashSet;
 
@@ -27,76 +27,92 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     order.iter().enumerate().for_each(|(depth, var)| place[var.index()] = depth);
     check_ordered(circuit, &place)?;
     let first = FirstLayer::new(network)?;
-    let variables = order.len();
 
-    // Each level: how its states were reached, and which they are.
-    let mut levels: Vec<Vec<(u32, bool)>> = Vec::with_capacity(variables + 1);
-    let start: Vec<i64> = first.needs.clone();
-    let mut states: Vec<(Place, Vec<i64>)> = vec![(Place::of(circuit, circuit.root()), start)];
     let mut remaining = first.totals.clone();
+    let mut level = Level { states: vec![(Place::of(circuit, circuit.root()), first.needs.clone())], ways: Vec::new() };
+    let mut ways = Vec::with_capacity(order.len());
     let mut pairs = 1;
-    // Each pair is in the list and in the set of its level.
-    let most_of_level = MAX_LEVEL / (2 * (size_of::<(Place, Vec<i64>)>() + 8 * first.needs.len()));
-    for (depth, var) in order.iter().enumerate() {
-        watch.step(depth as u64, variables as u64)?;
+    for (depth, &var) in order.iter().enumerate() {
+        watch.step(depth as u64, order.len() as u64)?;
         for (left, weights) in remaining.iter_mut().zip(&first.weights) {
             *left -= weights[var.index()].abs();
         }
-        let mut known: HashSet<(Place, Vec<i64>)> = HashSet::new();
-        let mut next = Vec::new();
-        let mut ways = Vec::new();
-        for (index, (node, needs)) in states.iter().enumerate() {
-            if index % 4096 == 0 {
-                watch.check()?;
-            }
-            for value in [false, true] {
-                let child = node.step(circuit, *var, value);
-                let needs: Vec<i64> = needs
-                    .iter()
-                    .zip(&first.weights)
-                    .zip(&remaining)
-                    .map(|((&need, weights), &left)| {
-                        let weight = weights[var.index()];
-                        let need = match need {
-                            NEVER => return NEVER,
-                            need if (weight > 0) == value => (need - weight.abs()).max(0),
-                            need => need,
-                        };
-                        if need > left { NEVER } else { need }
-                    })
-                    .collect();
-                let state = (child, needs);
-                if known.insert(state.clone()) {
-                    next.push(state);
-                    ways.push((index as u32, value));
-                    pairs += 1;
-                    if pairs > options.max_pairs || next.len() > most_of_level {
-                        return Err(QueryError::TooManyPairs { pairs, depth, variables });
-                    }
-                }
-            }
-        }
-        levels.push(ways);
-        states = next;
+        let most = first.most_of_level().min(options.max_pairs.saturating_sub(pairs));
+        let next = level.next(circuit, var, &first, &remaining, most, watch)?;
+        let Some(next) = next else {
+            return Err(QueryError::TooManyPairs { pairs: pairs + most + 1, depth, variables: order.len() });
+        };
+        level = next;
+        pairs += level.states.len();
+        ways.push(std::mem::take(&mut level.ways));
     }
-    for (index, (node, needs)) in states.iter().enumerate() {
+    for (index, (node, needs)) in level.states.iter().enumerate() {
         let Place::Constant(label) = *node else {
             return Err(QueryError::NotOrdered { problem: "a path ends before a constant".into() });
         };
         let hidden: Vec<bool> = needs.iter().map(|&need| need == 0).collect();
         let expected = first.answer(network, &hidden) == class;
         if label != expected {
-            let mut entity = vec![false; variables];
-            let mut at = index as u32;
-            for (var, ways) in order.iter().zip(&levels).rev() {
-                let (from, value) = ways[at as usize];
-                entity[var.index()] = value;
-                at = from;
-            }
+            let entity = way_back(&order, &ways, index);
             return Ok(Some(Counterexample { entity, network: expected, circuit: label }));
         }
     }
     Ok(None)
+}
+
+/// A path's state: where it is in the diagram, and what each gate of the first layer still needs.
+type State = (Place, Vec<i64>);
+/// How a state was reached: from which state of the level before, by which value.
+type Way = (u32, bool);
+
+/// The distinct states after some variables.
+struct Level {
+    states: Vec<State>,
+    ways: Vec<Way>,
+}
+
+impl Level {
+    /// The level after one more variable; `None` if it has more than `most` states.
+    fn next(
+        &self,
+        circuit: &Circuit,
+        var: Var,
+        first: &FirstLayer,
+        remaining: &[i64],
+        most: usize,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Self>, QueryError> {
+        let mut known: HashSet<State> = HashSet::new();
+        let mut next = Level { states: Vec::new(), ways: Vec::new() };
+        for (index, (node, needs)) in self.states.iter().enumerate() {
+            if index % 4096 == 0 {
+                watch.check()?;
+            }
+            for value in [false, true] {
+                let state = (node.step(circuit, var, value), first.needs_after(needs, var, value, remaining));
+                if known.insert(state.clone()) {
+                    if next.states.len() == most {
+                        return Ok(None);
+                    }
+                    next.states.push(state);
+                    next.ways.push((index as u32, value));
+                }
+            }
+        }
+        Ok(Some(next))
+    }
+}
+
+/// The entity whose path ends in this state of the last level.
+fn way_back(order: &[Var], ways: &[Vec<Way>], last: usize) -> Vec<bool> {
+    let mut entity = vec![false; order.len()];
+    let mut at = last;
+    for (var, ways) in order.iter().zip(ways).rev() {
+        let (from, value) = ways[at];
+        entity[var.index()] = value;
+        at = from as usize;
+    }
+    entity
 }
 
 /// Where a path is in the diagram.
@@ -174,6 +190,25 @@ impl FirstLayer {
             }
         }
         Ok(layer)
+    }
+
+    /// How many states of a level fit into its memory; each is in a list and in a set.
+    fn most_of_level(&self) -> usize {
+        MAX_LEVEL / (2 * (size_of::<State>() + 8 * self.needs.len()))
+    }
+
+    /// What the gates still need once a variable has a value; `remaining` is what later variables can give at most.
+    fn needs_after(&self, needs: &[i64], var: Var, value: bool, remaining: &[i64]) -> Vec<i64> {
+        let after = |((&need, weights), &left): ((&i64, &Vec<i64>), &i64)| {
+            let weight = weights[var.index()];
+            let need = match need {
+                NEVER => return NEVER,
+                need if (weight > 0) == value => (need - weight.abs()).max(0),
+                need => need,
+            };
+            if need > left { NEVER } else { need }
+        };
+        needs.iter().zip(&self.weights).zip(remaining).map(after).collect()
     }
 
     /// The class when the first layer has these values.

@@ -29,11 +29,8 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
         return sentence("There are no features to show.");
     }
     let value = |row: usize, column: usize| finite(values.get(row * count + column).copied().unwrap_or(0.0)).abs();
-    let sum = |row: usize| (0..count).filter(|&column| column != row).map(|column| value(row, column)).sum::<f64>();
-    let mut order: Vec<(usize, f64)> = (0..count).map(|row| (row, sum(row))).collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let left_out = count - count.min(MOST);
-    let players: Vec<usize> = order.into_iter().take(MOST).map(|(row, _)| row).collect();
+    let left_out = count.saturating_sub(MOST);
+    let players = strongest(count, value);
     let pairs = players.iter().flat_map(|&row| players.iter().map(move |&column| (row, column)));
     let largest = pairs.filter(|(a, b)| a != b).map(|(a, b)| value(a, b)).fold(0.0, f64::max);
 
@@ -54,18 +51,17 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
     }
     for (down, &row) in players.iter().enumerate() {
         for (across, &column) in players.iter().enumerate() {
-            let (x, y) = (left + across as f64 * cell, top + down as f64 * cell);
-            let inner = [x + 0.5, y + 0.5, cell - 1.0, cell - 1.0];
+            let corner = [left + across as f64 * cell, top + down as f64 * cell];
             if row == column {
-                svg.path(Class::Grid, &hatching(inner), "", None);
+                svg.path(Class::Grid, &hatching(inside(corner, cell)), "", None);
                 continue;
             }
             let amount = value(row, column);
             let (first, second) = (shown(&names[row]), shown(&names[column]));
             let tip = format!("{first} and {second}: mean absolute interaction {}", number(amount, 6));
-            svg.rect(Class::Bar, inner, strength(amount, largest), Some(&tip));
+            svg.rect(Class::Bar, inside(corner, cell), strength(amount, largest), Some(&tip));
             if players.len() <= NUMBERED {
-                let place = [x + cell / 2.0, y + cell / 2.0 + 3.5, 10.5];
+                let place = [corner[0] + cell / 2.0, corner[1] + cell / 2.0 + 3.5, 10.5];
                 svg.text(Class::Ink, place, Anchor::Middle, &cell_text(amount, largest));
             }
         }
@@ -85,6 +81,19 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
         height += 20.0;
     }
     svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
+}
+
+/// The players with the largest sums of interactions, the largest first.
+fn strongest(count: usize, value: impl Fn(usize, usize) -> f64) -> Vec<usize> {
+    let sum = |row: usize| (0..count).filter(|&column| column != row).map(|column| value(row, column)).sum::<f64>();
+    let mut order: Vec<(usize, f64)> = (0..count).map(|row| (row, sum(row))).collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    order.into_iter().take(MOST).map(|(row, _)| row).collect()
+}
+
+/// The rectangle of a cell, within the lines around it.
+fn inside([x, y]: [f64; 2], cell: f64) -> [f64; 4] {
+    [x + 0.5, y + 0.5, cell - 1.0, cell - 1.0]
 }
 
 /// A number short enough for a cell, with the same decimals in all cells; the tooltip has all digits.

@@ -2,7 +2,7 @@
 //! method.
 
 use super::figure_text::escape;
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
 /// One method's times.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,70 +31,92 @@ const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00
 /// assert!(svg.starts_with("<svg") && svg.contains("open box &lt;fast&gt;") && svg.contains(">10 ms<"));
 /// ```
 pub fn timing_figure(series: &[Series]) -> String {
-    let points = || series.iter().flat_map(|s| &s.points);
-    let most = points().map(|&(count, _)| count).max().unwrap_or(1).max(1) as f64;
-    let decade = |seconds: f64| seconds.max(1e-12).log10();
-    let low = points().map(|&(_, s)| decade(s)).fold(f64::INFINITY, f64::min).min(0.0).floor();
-    let high = points().map(|&(_, s)| decade(s)).fold(f64::NEG_INFINITY, f64::max).max(low + 1.0).ceil();
-    let x = |count: u64| LEFT + count as f64 / most * (WIDTH - LEFT - RIGHT);
-    let y = |decade: f64| HEIGHT - BOTTOM - (decade - low) / (high - low) * (HEIGHT - TOP - BOTTOM);
+    let scales = Scales::covering(series);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
          font-size=\"13\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    let mut put = |line: std::fmt::Arguments<'_>| {
-        svg.write_fmt(line).expect("a text takes everything");
-        svg.push('\n');
-    };
-    for power in low as i32..=high as i32 {
-        let at = y(power.into());
-        put(format_args!(
-            "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>\
-             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT,
-            LEFT - 8.0,
-            at + 4.0,
-            power_name(power),
-        ));
-    }
-    let mut counts: Vec<u64> = points().map(|&(count, _)| count).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    for count in counts {
-        let (at, below) = (x(count), HEIGHT - BOTTOM + 20.0);
-        put(format_args!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{count}</text>"));
-    }
-    let (middle, foot) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 15.0);
-    put(format_args!("<text x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>"));
-    let centre = (TOP + HEIGHT - BOTTOM) / 2.0;
-    put(format_args!("<text transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>"));
+    scales.draw(series, &mut svg);
     // Legend entries are beside the ends of their lines, moved apart where those are close.
-    let mut ends: Vec<(f64, usize)> = series
-        .iter()
-        .enumerate()
-        .filter_map(|(index, s)| s.points.last().map(|&(_, seconds)| (y(decade(seconds)), index)))
-        .collect();
+    let end = |(index, s): (usize, &Series)| s.points.last().map(|&(_, seconds)| (scales.y(seconds), index));
+    let mut ends: Vec<(f64, usize)> = series.iter().enumerate().filter_map(end).collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut above = f64::NEG_INFINITY;
     for (at, index) in ends {
-        let colour = COLOURS[index % COLOURS.len()];
-        let points = &series[index].points;
-        let path: Vec<String> = points.iter().map(|&(n, s)| format!("{:.1},{:.1}", x(n), y(decade(s)))).collect();
-        put(format_args!(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.join(" ")
-        ));
-        for &(count, seconds) in points {
-            let (cx, cy) = (x(count), y(decade(seconds)));
-            put(format_args!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\" fill=\"{colour}\"/>"));
-        }
-        let label = (at + 4.0).max(above + 18.0);
-        above = label;
-        let (at, name) = (WIDTH - RIGHT + 12.0, escape(&series[index].name));
-        put(format_args!("<text x=\"{at}\" y=\"{label:.1}\" fill=\"{colour}\">{name}</text>"));
+        above = (at + 4.0).max(above + 18.0);
+        draw_line(&series[index], COLOURS[index % COLOURS.len()], &scales, above, &mut svg);
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// Where numbers of entities and times are in the figure.
+struct Scales {
+    most: f64,
+    /// The powers of ten seconds at the bottom and at the top.
+    low: f64,
+    high: f64,
+}
+
+impl Scales {
+    fn covering(series: &[Series]) -> Self {
+        let points = || series.iter().flat_map(|s| &s.points);
+        let most = points().map(|&(count, _)| count).max().unwrap_or(1).max(1) as f64;
+        let low = points().map(|&(_, s)| decade(s)).fold(f64::INFINITY, f64::min).min(0.0).floor();
+        let high = points().map(|&(_, s)| decade(s)).fold(f64::NEG_INFINITY, f64::max).max(low + 1.0).ceil();
+        Scales { most, low, high }
+    }
+
+    fn x(&self, count: u64) -> f64 {
+        LEFT + count as f64 / self.most * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, seconds: f64) -> f64 {
+        self.y_of_decade(decade(seconds))
+    }
+
+    fn y_of_decade(&self, decade: f64) -> f64 {
+        HEIGHT - BOTTOM - (decade - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// Both axes with their numbers and names.
+    fn draw(&self, series: &[Series], svg: &mut String) {
+        for power in self.low as i32..=self.high as i32 {
+            let at = self.y_of_decade(power.into());
+            let (right, text, name) = (WIDTH - RIGHT, LEFT - 8.0, power_name(power));
+            *svg += &format!(
+                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>\
+                 <text x=\"{text}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>\n",
+                at + 4.0,
+            );
+        }
+        let counts: BTreeSet<u64> = series.iter().flat_map(|s| &s.points).map(|&(count, _)| count).collect();
+        for count in counts {
+            let (at, below) = (self.x(count), HEIGHT - BOTTOM + 20.0);
+            *svg += &format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{count}</text>\n");
+        }
+        let (middle, foot) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 15.0);
+        *svg += &format!("<text x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>\n");
+        let centre = (TOP + HEIGHT - BOTTOM) / 2.0;
+        *svg += &format!("<text transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>\n");
+    }
+}
+
+/// A method's line with its points, and its name at this height.
+fn draw_line(series: &Series, colour: &str, scales: &Scales, label: f64, svg: &mut String) {
+    let places: Vec<_> = series.points.iter().map(|&(n, s)| (scales.x(n), scales.y(s))).collect();
+    let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let path = path.join(" ");
+    *svg += &format!("<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n");
+    for (x, y) in places {
+        *svg += &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>\n");
+    }
+    let (at, name) = (WIDTH - RIGHT + 12.0, escape(&series.name));
+    *svg += &format!("<text x=\"{at}\" y=\"{label:.1}\" fill=\"{colour}\">{name}</text>\n");
+}
+
+fn decade(seconds: f64) -> f64 {
+    seconds.max(1e-12).log10()
 }
 
 /// The name of a power of ten seconds.

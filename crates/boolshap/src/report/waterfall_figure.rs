@@ -50,14 +50,7 @@ pub struct WaterfallStep {
 /// ```
 pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     let steps = summed(&waterfall.steps);
-    // The value before each step, from the bottom up: the smallest scores come first.
-    let mut value = finite(waterfall.base_value);
-    let mut spans: Vec<(f64, f64)> = Vec::with_capacity(steps.len());
-    for step in steps.iter().rev() {
-        spans.push((value, value + step.score));
-        value += step.score;
-    }
-    spans.reverse();
+    let spans = spans(finite(waterfall.base_value), &steps);
     let room = steps.iter().map(|step| (13.0 * width_of(&step.name)).max(11.5 * width_of(&step.detail)));
     let room = room.fold(60.0, f64::max).min(260.0);
     let prediction = f64::from(u8::from(waterfall.prediction));
@@ -75,26 +68,10 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     let middle = |index: usize| top + (index as f64 + 0.5) * pitch;
     for (index, step) in steps.iter().enumerate() {
         svg.line(Class::Grid, [left, middle(index), right, middle(index)], "1 4");
-        let class = if step.summed { Class::Muted } else { Class::Ink };
-        let x = left - 8.0;
-        if step.detail.is_empty() {
-            svg.name(class, [x, middle(index) + 4.5, 13.0], Anchor::End, room, &step.name);
-        } else {
-            svg.name(class, [x, middle(index) - 2.0, 13.0], Anchor::End, room, &step.name);
-            svg.name(Class::Muted, [x, middle(index) + 12.5, 11.5], Anchor::End, room, &step.detail);
-        }
+        step.draw_name(&mut svg, [left - 8.0, middle(index)], room);
     }
     for (index, (step, &(from, to))) in steps.iter().zip(&spans).enumerate() {
-        let class = if step.score >= 0.0 { Class::Towards1 } else { Class::Towards0 };
-        let detail = if step.detail.is_empty() { String::new() } else { format!(" ({})", step.detail) };
-        let between = format!("from {} to {}", number(from, 6), number(to, 6));
-        let tip = format!("{}{detail}: score {}, {between}", step.name, signed(step.score));
-        svg.path(class, &arrow(axis.at(from), axis.at(to), middle(index)), "", Some(&tip));
-        let (x, anchor) = match step.score >= 0.0 {
-            true => (axis.at(to) + 6.0, Anchor::Start),
-            false => (axis.at(to) - 6.0, Anchor::End),
-        };
-        svg.text(Class::Ink, [x, middle(index) + 4.5, 12.0], anchor, &signed(step.score));
+        step.draw_bar(&mut svg, &axis, [from, to], middle(index));
         // A dashed line from the end of a bar up to the start of the next.
         let above = if index == 0 { top - 6.0 } else { middle(index - 1) + THICKNESS / 2.0 };
         svg.line(Class::Line, [axis.at(to), middle(index) - THICKNESS / 2.0, axis.at(to), above], "3 3");
@@ -127,6 +104,44 @@ struct Step {
     detail: String,
     score: f64,
     summed: bool,
+}
+
+impl Step {
+    /// The name, with the value below it, to the left of a point.
+    fn draw_name(&self, svg: &mut Svg, [x, middle]: [f64; 2], room: f64) {
+        let class = if self.summed { Class::Muted } else { Class::Ink };
+        if self.detail.is_empty() {
+            svg.name(class, [x, middle + 4.5, 13.0], Anchor::End, room, &self.name);
+        } else {
+            svg.name(class, [x, middle - 2.0, 13.0], Anchor::End, room, &self.name);
+            svg.name(Class::Muted, [x, middle + 12.5, 11.5], Anchor::End, room, &self.detail);
+        }
+    }
+
+    /// The bar from one value to the other, and the score at its end.
+    fn draw_bar(&self, svg: &mut Svg, axis: &Axis, [from, to]: [f64; 2], middle: f64) {
+        let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
+        let between = format!("from {} to {}", number(from, 6), number(to, 6));
+        let tip = format!("{}{detail}: score {}, {between}", self.name, signed(self.score));
+        let (class, x, anchor) = match self.score >= 0.0 {
+            true => (Class::Towards1, axis.at(to) + 6.0, Anchor::Start),
+            false => (Class::Towards0, axis.at(to) - 6.0, Anchor::End),
+        };
+        svg.path(class, &arrow(axis.at(from), axis.at(to), middle), "", Some(&tip));
+        svg.text(Class::Ink, [x, middle + 4.5, 12.0], anchor, &signed(self.score));
+    }
+}
+
+/// The values before and after each step: from the bottom up, where the smallest scores come first.
+fn spans(base_value: f64, steps: &[Step]) -> Vec<(f64, f64)> {
+    let mut value = base_value;
+    let mut spans = Vec::with_capacity(steps.len());
+    for step in steps.iter().rev() {
+        spans.push((value, value + step.score));
+        value += step.score;
+    }
+    spans.reverse();
+    spans
 }
 
 fn summed(steps: &[WaterfallStep]) -> Vec<Step> {
