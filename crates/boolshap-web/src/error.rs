@@ -28,19 +28,24 @@ impl ApiError {
         ApiError { status: StatusCode::BAD_REQUEST, message: format!("{field}: {problem}"), field: Some(field) }
     }
 
-    /// What is wrong with entities that came as columns.
-    pub(crate) fn of_data(error: DataError, entities_before: usize) -> Self {
+    /// More entities than allowed, or more than an answer has room for.
+    pub(crate) fn too_large(problem: impl std::fmt::Display) -> Self {
+        ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad("entities", problem) }
+    }
+}
+
+/// What is wrong with entities.
+impl From<DataError> for ApiError {
+    fn from(error: DataError) -> Self {
         match error {
-            DataError::Cell { row, column, value, problem, .. } => Self::bad(
-                format!("entities[{}].{column}", entities_before as u64 + row - 1),
-                format!("'{value}' {problem}"),
-            ),
-            DataError::MissingColumn { column, present, .. } => {
-                let present = if present.is_empty() { "none".into() } else { present.join(", ") };
-                Self::bad("entities", format!("there is no value for '{column}' (there are: {present})"))
-            }
+            DataError::Field { field, problem } => Self::bad(field, problem),
+            DataError::TooManyRows { most } => Self::too_large(format!("more than {most} in one request")),
             DataError::Stopped(stopped) => stopped.into(),
-            other => Self::bad("entities", other),
+            // The message of any other error begins with their name.
+            other => {
+                let field = Some("entities".into());
+                ApiError { status: StatusCode::BAD_REQUEST, message: other.to_string(), field }
+            }
         }
     }
 }

@@ -12,7 +12,6 @@ mod openapi;
 mod quiet;
 mod request;
 mod routes;
-mod row_search;
 mod server;
 mod site;
 

@@ -3,119 +3,91 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Up to how many seconds each bucket of the histogram counts, and how that is written.
-const BOUNDS: [(f64, &str); 8] = [
-    (1e-5, "0.00001"),
-    (1e-4, "0.0001"),
-    (1e-3, "0.001"),
-    (1e-2, "0.01"),
-    (0.1, "0.1"),
-    (1.0, "1.0"),
-    (10.0, "10.0"),
-    (f64::INFINITY, "+Inf"),
-];
+/// Up to how many seconds each bucket of the histogram counts, as it is written.
+const BOUNDS: [&str; 8] = ["0.00001", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0", "+Inf"];
 
 /// What is counted.
 #[derive(Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    pub(crate) entities: Counter,
+    pub(crate) entities: AtomicU64,
     pub(crate) computing: Gauge,
     pub(crate) connections: Gauge,
-    seconds: Mutex<Seconds>,
+    /// The times of requests for explanations: how many fell into each bucket, and their sum.
+    seconds: Mutex<([u64; BOUNDS.len()], f64)>,
 }
 
-/// A number that only grows.
+/// How many there are now of something that begins and ends.
 #[derive(Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct Gauge(AtomicU64);
 
-impl Counter {
-    pub(crate) fn inc_by(&self, more: u64) {
-        self.0.fetch_add(more, Relaxed);
-    }
-}
-
-/// A number that goes up and down.
-#[derive(Default)]
-pub(crate) struct Gauge(AtomicI64);
+/// One of them, until it is dropped.
+pub(crate) struct Counted<'a>(&'a Gauge);
 
 impl Gauge {
-    pub(crate) fn inc(&self) {
+    pub(crate) fn count(&self) -> Counted<'_> {
         self.0.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn dec(&self) {
-        self.0.fetch_sub(1, Relaxed);
+        Counted(self)
     }
 }
 
-/// A histogram of times: how many fell into each bucket, and their sum.
-#[derive(Default)]
-struct Seconds {
-    buckets: [u64; BOUNDS.len()],
-    sum: f64,
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     pub(crate) fn answered(&self, route: &'static str, status: u16, seconds: f64) {
         *locked(&self.requests).entry((route, status)).or_default() += 1;
         if route == "/api/explain" {
-            let mut histogram = locked(&self.seconds);
-            histogram.buckets[BOUNDS.partition_point(|(bound, _)| *bound < seconds)] += 1;
-            histogram.sum += seconds;
+            let (buckets, sum) = &mut *locked(&self.seconds);
+            let is_below = |bound: &&&str| bound.parse().is_ok_and(|bound: f64| bound < seconds);
+            buckets[BOUNDS.iter().take_while(is_below).count()] += 1;
+            *sum += seconds;
         }
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut text = Text::default();
-        text.family("requests", "counter", "Requests answered, by route and status.");
-        for ((route, status), count) in &*locked(&self.requests) {
-            // Routes are constants of this program and need no escaping.
-            text.value(&format!("requests_total{{route=\"{route}\",status=\"{status}\"}}"), count);
+        let mut text = String::new();
+        // Routes are constants of this program and need no escaping.
+        let request = |((route, status), count): (&(_, _), &u64)| {
+            (format!("_total{{route=\"{route}\",status=\"{status}\"}}"), *count)
+        };
+        let requests: Vec<_> = locked(&self.requests).iter().map(request).collect();
+        family(&mut text, "requests", "counter", "Requests answered, by route and status.", requests);
+        let one = |name: &str, number: &AtomicU64| [(name.to_string(), number.load(Relaxed))];
+        family(&mut text, "entities", "counter", "Entities explained.", one("_total", &self.entities));
+        let computing = "Requests that compute right now on threads of their own.";
+        family(&mut text, "computing", "gauge", computing, one("", &self.computing.0));
+        family(&mut text, "connections", "gauge", "Open connections.", one("", &self.connections.0));
+        let (buckets, sum) = *locked(&self.seconds);
+        let mut values = vec![("_sum".to_string(), format!("{sum:?}"))];
+        values.push(("_count".into(), buckets.iter().sum::<u64>().to_string()));
+        for (place, bound) in BOUNDS.iter().enumerate() {
+            let below: u64 = buckets[..=place].iter().sum();
+            values.push((format!("_bucket{{le=\"{bound}\"}}"), below.to_string()));
         }
-        text.family("entities", "counter", "Entities explained.");
-        text.value("entities_total", self.entities.0.load(Relaxed));
-        text.family("computing", "gauge", "Requests that compute right now on threads of their own.");
-        text.value("computing", self.computing.0.load(Relaxed));
-        text.family("connections", "gauge", "Open connections.");
-        text.value("connections", self.connections.0.load(Relaxed));
-        text.family("explain_seconds", "histogram", "Time for a request to /api/explain.");
-        locked(&self.seconds).write(&mut text);
-        text.0 + "# EOF\n"
+        family(&mut text, "explain_seconds", "histogram", "Time for a request to /api/explain.", values);
+        text + "# EOF\n"
     }
 }
 
-impl Seconds {
-    fn write(&self, text: &mut Text) {
-        text.value("explain_seconds_sum", format_args!("{:?}", self.sum));
-        text.value("explain_seconds_count", self.buckets.iter().sum::<u64>());
-        let mut below = 0;
-        for ((_, bound), count) in BOUNDS.iter().zip(self.buckets) {
-            below += count;
-            text.value(&format!("explain_seconds_bucket{{le=\"{bound}\"}}"), below);
-        }
-    }
-}
-
-/// The text under way.
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        writeln!(self.0, "# HELP boolshap_{name} {help}\n# TYPE boolshap_{name} {kind}")
-            .expect("a text takes everything");
-    }
-
-    fn value(&mut self, name: &str, value: impl Display) {
-        writeln!(self.0, "boolshap_{name} {value}").expect("a text takes everything");
+/// Writes a family with its values, each behind what follows the family's name.
+fn family<V: Display>(
+    text: &mut String,
+    name: &str,
+    kind: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (String, V)>,
+) {
+    let head = format!("# HELP boolshap_{name} {help}\n# TYPE boolshap_{name} {kind}\n");
+    text.push_str(&head);
+    for (rest, value) in values {
+        writeln!(text, "boolshap_{name}{rest} {value}").expect("a text takes everything");
     }
 }
 
@@ -130,16 +102,15 @@ mod tests {
 
     #[test]
     fn the_text_is_open_metrics() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::default();
         for (route, status, seconds) in
             [("/api/explain", 200, 0.25), ("/api/explain", 200, 0.001), ("/api/explain", 400, 50.0), ("/", 200, 1.0)]
         {
             metrics.answered(route, status, seconds);
         }
-        metrics.entities.inc_by(7);
-        metrics.computing.inc();
-        metrics.connections.inc();
-        metrics.computing.dec();
+        metrics.entities.fetch_add(7, Relaxed);
+        drop(metrics.computing.count());
+        let _open = metrics.connections.count();
         let expected = "\
 # HELP boolshap_requests Requests answered, by route and status.
 # TYPE boolshap_requests counter

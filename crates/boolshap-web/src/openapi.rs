@@ -1,236 +1,104 @@
-//! The API described for programs (OpenAPI 3.1), with the features, distributions and players of the circuit that is served.
+//! The API described for programs (OpenAPI 3.1): `openapi.json`, filled with what is known of the circuit that is served.
 
-use crate::row_search::{MOST_OFFSET, sort_keys};
+use crate::routes::{MOST_OFFSET, MOST_ROWS};
 use crate::site::Site;
 use boolshap::data::Code;
-use boolshap::explain::Players;
 use serde_json::{Map, Value, json};
 
 /// The description of a site's API.
 pub(crate) fn document(site: &Site) -> Value {
-    let game = [
-        parameter(
-            "distribution",
-            "What absent features are",
-            names(site.menu.distributions().iter().map(|one| one.name.as_str())),
-        ),
-        parameter("players", "Who plays", names(site.menu.players().iter().map(Players::kind))),
-    ];
-    let of_class = class(site, &[]).map(|schema| parameter("class", "Which class of a circuit of several", schema));
-    let game: Vec<Value> = game.into_iter().chain(of_class).collect();
-    let sort = json!({"type": "string", "enum": sort_keys(site).collect::<Vec<_>>()});
-    let mut of_rows = game.clone();
-    of_rows.extend([
-        parameter(
-            "offset",
-            "How many rows to pass over",
-            json!({"type": "integer", "minimum": 0, "maximum": MOST_OFFSET}),
-        ),
-        parameter("limit", "How many rows at most", json!({"type": "integer", "minimum": 1, "maximum": 500})),
-        parameter("search", "A text that some cell contains", json!({"type": "string"})),
-        parameter("sort", "By what; column:NAME is a column of the data whatever its name", sort),
-        parameter("descending", "The largest first", json!({"type": "boolean"})),
-    ]);
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "boolshap",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "Exact SHAP scores of one Boolean circuit. Scores explain the decision, 0 or 1.",
-        },
-        "paths": {
-            "/api/health": {"get": operation("health", "Whether the server answers", &[], object(&[("status", json!({"const": "ok"}))]))},
-            "/api/model": {"get": operation("model", "What is served", &[], model())},
-            "/api/page": {"get": operation("page", "What the page shows of a game", &game, json!({"type": "object"}))},
-            "/api/rows": {"get": operation("rows", "Rows of the data", &of_rows, found())},
-            "/api/explain": {"post": explain(site)},
-        },
-        "components": {
-            "schemas": {"Error": error()},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-    })
+    let mut document = serde_json::from_str(include_str!("openapi.json")).expect("openapi.json is JSON");
+    fill(&mut document, &known(site));
+    document
 }
 
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> Value {
-    json!({"type": "string", "enum": names.collect::<Vec<_>>()})
+/// Puts values in the place of their names, which begin with `$`; a field without a value is left out.
+fn fill(part: &mut Value, known: &Map<String, Value>) {
+    let reference = |kind: &str, name: &str| json!({"$ref": format!("#/components/{kind}/{name}")});
+    let content = |schema: &str| json!({"application/json": {"schema": reference("schemas", schema)}});
+    match part {
+        Value::Array(parts) => parts.iter_mut().for_each(|part| fill(part, known)),
+        Value::Object(fields) => fields.retain(|_, part| {
+            fill(part, known);
+            !part.is_null()
+        }),
+        Value::String(text) if text.starts_with('$') => {
+            *part = match text[1..].split_once(' ') {
+                Some(("error", words)) => json!({"description": words, "content": content("Error")}),
+                Some((_, schema)) => {
+                    let errors = ["400", "401", "403", "408", "413", "415", "422", "503", "504"];
+                    let mut all: Map<String, Value> =
+                        errors.map(|status| (status.into(), reference("responses", status))).into_iter().collect();
+                    all.insert("200".into(), json!({"description": "The answer", "content": content(schema)}));
+                    all.into()
+                }
+                None => known[&text[1..]].clone(),
+            };
+        }
+        _ => {}
+    }
+}
+
+/// What varies between sites.
+fn known(site: &Site) -> Map<String, Value> {
+    let menu = site.report.menu();
+    let distributions: Vec<&str> = menu.distributions().iter().map(|one| one.name.as_str()).collect();
+    let players: Vec<&str> = menu.players().iter().map(|one| one.kind()).collect();
+    let parameter = |name: &str, words: &str, schema: Value| json!({"name": name, "in": "query", "description": words, "schema": schema});
+    let mut game = vec![
+        parameter("distribution", "What absent features are", json!({"type": "string", "enum": distributions})),
+        parameter("players", "Who plays", json!({"type": "string", "enum": players})),
+    ];
+    game.extend(class(site, &[]).map(|schema| parameter("class", "Which class of a circuit of several", schema)));
+    let of_rows = ["offset", "limit", "search", "sort", "descending"];
+    let of_rows = of_rows.map(|name| json!({"$ref": format!("#/components/parameters/{name}")}));
+    let values = [
+        ("version", json!(env!("CARGO_PKG_VERSION"))),
+        ("rows", game.iter().cloned().chain(of_rows).collect()),
+        ("game", game.into()),
+        ("offset", MOST_OFFSET.into()),
+        ("limit", MOST_ROWS.into()),
+        ("sort", site.report.rows().table.orders().into()),
+        ("entities", entity_forms(site).into()),
+        ("distributions", distributions.into()),
+        ("players", players.into()),
+        ("class", class(site, &["each", "predicted"]).into()),
+    ];
+    values.map(|(name, value)| (name.to_string(), value)).into_iter().collect()
 }
 
 /// A class by number or name; a single label has no choice.
 fn class(site: &Site, several: &[&str]) -> Option<Value> {
-    let names = site.circuit().classes.iter().map(|(name, _)| name.as_str()).chain(several.iter().copied());
-    let number = json!({"type": "integer", "minimum": 0, "maximum": site.subjects.len() - 1});
-    (!site.circuit().classes.is_empty()).then(|| json!({"anyOf": [number, {"enum": names.collect::<Vec<_>>()}]}))
-}
-
-fn parameter(name: &str, description: &str, schema: Value) -> Value {
-    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
-}
-
-/// An object with these fields, all of them there.
-fn object(fields: &[(&str, Value)]) -> Value {
-    let properties: Map<String, Value> =
-        fields.iter().map(|(name, schema)| (name.to_string(), schema.clone())).collect();
-    let required: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-    json!({"type": "object", "properties": properties, "required": required})
-}
-
-fn list(items: Value) -> Value {
-    json!({"type": "array", "items": items})
-}
-
-fn text() -> Value {
-    json!({"type": "string"})
-}
-
-fn whole() -> Value {
-    json!({"type": "integer", "minimum": 0})
-}
-
-fn error() -> Value {
-    let inner = json!({
-        "type": "object",
-        "properties": {"message": text(), "field": {"type": "string", "description": "What is wrong"}},
-        "required": ["message"],
-    });
-    object(&[("error", inner)])
-}
-
-fn responses(good: Value) -> Value {
-    let wrong = json!({"schema": {"$ref": "#/components/schemas/Error"}});
-    let response = |words: &str| json!({"description": words, "content": {"application/json": wrong}});
-    json!({
-        "200": {"description": "The answer", "content": {"application/json": {"schema": good}}},
-        "400": response("A field is wrong; the message begins with its name"),
-        "401": response("A token is needed"),
-        "403": response("The request names another host"),
-        "408": response("The request took too long to arrive"),
-        "413": response("The body is too large, or it has too many entities"),
-        "415": response("The content is neither JSON nor Arrow"),
-        "422": response("The entity is well formed, but the game has no answer for it"),
-        "503": response("The server is busy or stopping"),
-        "504": response("The answer took longer than the limit"),
-    })
-}
-
-fn operation(name: &str, summary: &str, parameters: &[Value], good: Value) -> Value {
-    let security = json!([{}, {"token": []}]);
-    json!({"operationId": name, "summary": summary, "parameters": parameters, "responses": responses(good), "security": security})
-}
-
-fn model() -> Value {
-    let feature = object(&[("name", text()), ("zero", text()), ("one", text())]);
-    let column = object(&[("name", text()), ("features", list(whole())), ("one_hot", json!({"type": "boolean"}))]);
-    object(&[
-        ("features", list(feature)),
-        ("columns", list(column)),
-        ("labels", list(text())),
-        ("classes", list(text())),
-        ("nodes", whole()),
-        ("edges", whole()),
-        ("distributions", list(text())),
-        ("players", list(text())),
-        ("rows", whole()),
-        ("facts", list(list(text()))),
-    ])
-}
-
-fn found() -> Value {
-    let row = object(&[
-        ("row", whole()),
-        ("bits", text()),
-        ("cells", list(json!({"type": ["number", "string", "null"]}))),
-        ("prediction", json!({"enum": [0, 1]})),
-        ("label", json!({"enum": [0, 1, null]})),
-    ]);
-    let column = object(&[("name", text()), ("numeric", json!({"type": "boolean"}))]);
-    object(&[("total", whole()), ("offset", whole()), ("rows", list(row)), ("columns", list(column))])
+    let classes = &site.circuit().classes;
+    let names = classes.iter().map(|(name, _)| name.as_str()).chain(several.iter().copied());
+    let number = || json!({"type": "integer", "minimum": 0, "maximum": classes.len() - 1});
+    (!classes.is_empty()).then(|| json!({"anyOf": [number(), {"enum": names.collect::<Vec<_>>()}]}))
 }
 
 /// Entities in each of the forms that are read.
 fn entity_forms(site: &Site) -> Vec<Value> {
-    let (features, most) = (site.circuit().features.len(), site.limits.rows);
+    let (names, most) = (&site.circuit().features, site.limits.rows);
     let bit = json!({"enum": [0, 1, false, true]});
     let entities = |entity: Value| json!({"type": "array", "items": entity, "minItems": 1, "maxItems": most});
-    let by_name: Vec<(&str, Value)> = site.circuit().features.iter().map(|name| (name.as_str(), bit.clone())).collect();
-    let mut kinds = vec![
-        entities(json!({"type": "array", "items": bit, "minItems": features, "maxItems": features})),
-        entities(object(&by_name)),
+    let object = |fields: Map<String, Value>| {
+        let required: Vec<String> = fields.keys().cloned().collect();
+        entities(json!({"type": "object", "properties": fields, "required": required}))
+    };
+    let mut forms = vec![
+        entities(json!({"type": "array", "items": bit, "minItems": names.len(), "maxItems": names.len()})),
+        object(names.iter().map(|name| (name.clone(), bit.clone())).collect()),
     ];
-    if let Some(schema) = &site.circuit().binariser {
-        let raw: Vec<(&str, Value)> = schema
-            .columns()
-            .iter()
-            .map(|column| {
-                let values = match &column.code {
-                    Code::Above(_) | Code::Bins(_) => json!({"type": ["number", "null"]}),
-                    Code::Boolean => json!({"enum": [0, 1, false, true, null]}),
-                    Code::Categories(values) => {
-                        json!({"enum": values.iter().map(|value| json!(value)).chain([Value::Null]).collect::<Vec<_>>()})
-                    }
-                };
-                (column.column.as_str(), values)
-            })
-            .collect();
-        kinds.push(entities(object(&raw)));
-    }
-    kinds
-}
-
-/// The body of a request for explanations.
-fn explain_body(site: &Site) -> Value {
-    let truth = json!({"type": "boolean", "default": false});
-    let mut body = json!({
-        "type": "object",
-        "properties": {
-            "entities": {
-                "description": "Lists of 0 and 1 in the order of the features, or objects with every feature, or objects \
-                                with every raw column; all of one kind",
-                "anyOf": entity_forms(site),
-            },
-            "distribution": names(site.menu.distributions().iter().map(|one| one.name.as_str())),
-            "players": names(site.menu.players().iter().map(Players::kind)),
-            "index": {"enum": ["shapley", "banzhaf", "interaction"], "default": "shapley"},
-            "exact": truth,
-            "flips": truth,
-        },
-        "required": ["entities"],
-        "additionalProperties": false,
-    });
-    if let Some(class) = class(site, &["each", "predicted"]) {
-        body["properties"]["class"] = class;
-    }
-    body
-}
-
-fn explain(site: &Site) -> Value {
-    let number = json!({
-        "type": ["number", "string", "array", "null"],
-        "description": "A number, or the text of a fraction if exact; with each class, one for each",
-    });
-    let explained = json!({
-        "type": "object",
-        "properties": {
-            "prediction": whole(),
-            "base_value": number,
-            "scores": list(number.clone()),
-            "flips": {
-                "description": "The features whose switch alone changes the prediction; in a one-hot column switching one \
-                                on switches its siblings off",
-                "type": "array",
-                "items": whole(),
-            },
-        },
-        "required": ["prediction", "scores"],
-    });
-    let good = object(&[("players", list(text())), ("base_value", number), ("explanations", list(explained))]);
-    let mut operation = operation("explain", "The exact scores of entities", &[], good);
-    operation["description"] =
-        "Also takes an Arrow stream (Content-Type application/vnd.apache.arrow.stream) with columns by \
-                                name as in a file, with the options in the query, and answers with one if Accept names \
-                                it: prediction, base_value, and a column for each player."
-            .into();
-    operation["requestBody"] =
-        json!({"required": true, "content": {"application/json": {"schema": explain_body(site)}}});
-    operation
+    let raw = |code: &Code| match code {
+        Code::Above(_) | Code::Bins(_) => json!({"type": ["number", "null"]}),
+        Code::Boolean => json!({"enum": [0, 1, false, true, null]}),
+        Code::Categories(values) => {
+            json!({"enum": values.iter().map(|value| json!(value)).chain([Value::Null]).collect::<Vec<_>>()})
+        }
+    };
+    let schema = site.circuit().binariser.as_ref();
+    let columns = |schema: &boolshap::data::Binariser| {
+        schema.columns().iter().map(|column| (column.column.clone(), raw(&column.code))).collect()
+    };
+    forms.extend(schema.map(|schema| object(columns(schema))));
+    forms
 }

@@ -3,14 +3,14 @@
 //! An answer that takes well under a millisecond is computed where the request was read. Anything larger goes to a thread
 //! of its own, as many at once as there are workers; a few more may wait, and the rest get a response that the server is busy.
 
-use crate::answers::answer;
+use crate::answers::Answer;
 use crate::error::ApiError;
 use crate::guard::{self, Access};
 use crate::metrics::Metrics;
 use crate::openapi;
-use crate::request::{ExplainQuestion, SETTINGS};
-use crate::row_search::Search;
-use crate::site::{PageChoice, Site};
+use crate::request::{ExplainQuestion, SETTINGS, truth};
+use crate::site::Site;
+use arrow_schema::ArrowError;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -20,20 +20,26 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use boolshap::lit::{Stopped, Watch};
-use boolshap::report::{PAGE_SCRIPT, PAGE_STYLE};
+use boolshap::report::{PAGE_SCRIPT, PAGE_STYLE, PageChoice, RowSearch};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Node visits that are not worth a thread of their own.
 const AT_ONCE: u128 = 500_000;
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-const QUERY: [&str; 3] = ["distribution", "players", "class"];
+/// The options of a page, and those of a search in its rows.
 const ROWS_QUERY: [&str; 8] = ["distribution", "players", "class", "offset", "limit", "search", "sort", "descending"];
+const ROUTES: &str =
+    "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/explain /api/openapi.json /metrics";
+/// The most rows that are shown at once.
+pub(crate) const MOST_ROWS: usize = 500;
+/// More rows than this there cannot be.
+pub(crate) const MOST_OFFSET: usize = 1_000_000_000_000;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -46,14 +52,14 @@ pub(crate) struct App {
 }
 
 type Shared = State<Arc<App>>;
-type Options = Result<Query<HashMap<String, String>>, QueryRejection>;
+type Options = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
 impl App {
     pub(crate) fn new(site: Site, access: Access) -> Self {
         let workers = site.limits.workers.max(1);
         App {
             site,
-            metrics: Metrics::new(),
+            metrics: Metrics::default(),
             access,
             workers: Arc::new(Semaphore::new(workers)),
             admitted: Arc::new(Semaphore::new(9 * workers)),
@@ -92,7 +98,10 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
 /// Admission, the time limit, the headers of every answer, and the count of it.
 async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Response {
     let begin = Instant::now();
-    let route = request.extensions().get::<MatchedPath>().map_or("other", |path| known_route(path.as_str()));
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .and_then(|path| ROUTES.split(' ').find(|route| *route == path.as_str()));
     let longest = app.site.limits.time.saturating_mul(3).saturating_add(Duration::from_secs(5));
     let mut response = match app.access.admit(request.uri(), request.headers()) {
         Some(answer) => answer,
@@ -103,25 +112,8 @@ async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Respon
         },
     };
     guard::protect(&mut response);
-    app.metrics.answered(route, response.status().as_u16(), begin.elapsed().as_secs_f64());
+    app.metrics.answered(route.unwrap_or("other"), response.status().as_u16(), begin.elapsed().as_secs_f64());
     response
-}
-
-/// The same text for as long as the program lives.
-fn known_route(path: &str) -> &'static str {
-    let known = [
-        "/",
-        "/page.css",
-        "/page.js",
-        "/api/health",
-        "/api/model",
-        "/api/page",
-        "/api/rows",
-        "/api/explain",
-        "/api/openapi.json",
-        "/metrics",
-    ];
-    known.into_iter().find(|route| *route == path).unwrap_or("other")
 }
 
 /// Computes here what is small, and elsewhere what is not.
@@ -144,12 +136,11 @@ async fn compute<T: Send + 'static>(
     let abandoned = Abandoned(Arc::new(AtomicBool::new(false)));
     let stop = abandoned.0.clone();
     let computing = tokio::task::spawn_blocking(move || {
-        app.metrics.computing.inc();
+        let computing = app.metrics.computing.count();
         let watch = Watch::unlimited().stop_flag(&stop).timeout(limit);
         let result = catch_unwind(AssertUnwindSafe(|| work(&app, &watch)));
-        app.metrics.computing.dec();
         // Not before the work has ended, even without a client.
-        drop((admitted, worker));
+        drop((computing, admitted, worker));
         result.unwrap_or_else(|_| Err(broken()))
     });
     // The work looks at its own time; this is for the parts that cannot.
@@ -164,12 +155,12 @@ struct Abandoned(Arc<AtomicBool>);
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.store(true, Relaxed);
     }
 }
 
 async fn page(State(app): Shared) -> Result<Response, ApiError> {
-    let html = compute(app, u128::MAX, |app, watch| Ok(app.site.html(watch)?)).await?;
+    let html = compute(app, u128::MAX, |app, watch| Ok(app.site.report.html(watch)?)).await?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
@@ -179,49 +170,71 @@ async fn metrics(State(app): Shared) -> Response {
 }
 
 async fn model(State(app): Shared) -> axum::Json<Value> {
-    let site = &app.site;
-    let (nodes, edges, _) = site.circuit().circuit.graph_size();
-    let subject = &site.subjects[0];
+    let (report, circuit) = (&app.site.report, app.site.circuit());
+    let (nodes, edges, _) = circuit.circuit.graph_size();
+    let subject = &report.subjects()[0];
     axum::Json(json!({
         "features": subject.features,
         "columns": subject.columns,
         "labels": subject.labels,
-        "classes": site.circuit().classes.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "classes": circuit.classes.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "nodes": nodes,
         "edges": edges,
-        "distributions": site.menu.distributions().iter().map(|one| &one.name).collect::<Vec<_>>(),
-        "players": site.menu.players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
-        "rows": site.rows.total(),
+        "distributions": report.menu().distributions().iter().map(|one| &one.name).collect::<Vec<_>>(),
+        "players": report.menu().players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
+        "rows": report.rows().total(),
         "facts": subject.facts,
     }))
 }
 
-/// The options of a query, none of them unknown.
+/// The options of a query, each known and there once.
 fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, ApiError> {
     let Query(given) = given.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    match given.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(ApiError::bad(key, format!("there is no such option (there are: {})", known.join(", ")))),
-        None => Ok(given),
+    let mut options = HashMap::new();
+    for (key, value) in given {
+        if !known.contains(&key.as_str()) {
+            return Err(ApiError::bad(key, format!("there is no such option (there are: {})", known.join(", "))));
+        }
+        if options.insert(key.clone(), value).is_some() {
+            return Err(ApiError::bad(key, "is there twice"));
+        }
     }
+    Ok(options)
 }
 
 fn page_choice(site: &Site, options: &HashMap<String, String>) -> Result<PageChoice, ApiError> {
     let option = |field: &str| options.get(field).map(String::as_str);
     let class = option("class").map(str::parse).transpose()?;
-    Ok(site.choose(option("distribution"), option("players"), class.as_ref())?)
+    Ok(site.report.choose(option("distribution"), option("players"), class.as_ref())?)
 }
 
-async fn page_data(State(app): Shared, given: Options) -> Result<axum::Json<Value>, ApiError> {
-    let choice = page_choice(&app.site, &options(given, &QUERY)?)?;
-    let data = compute(app, u128::MAX, move |app, watch| Ok(app.site.page(choice, watch)?));
-    Ok(axum::Json(data.await?))
+async fn page_data(State(app): Shared, given: Options) -> Result<Response, ApiError> {
+    let choice = page_choice(&app.site, &options(given, &ROWS_QUERY[..3])?)?;
+    let data = compute(app, u128::MAX, move |app, watch| Ok(app.site.report.page(choice, watch)?)).await?;
+    let data = Bytes::from_owner(Arc::<[u8]>::from(data));
+    Ok(([(header::CONTENT_TYPE, "application/json")], data).into_response())
 }
 
 async fn rows(State(app): Shared, given: Options) -> Result<axum::Json<Value>, ApiError> {
     let options = options(given, &ROWS_QUERY)?;
-    let (choice, search) = (page_choice(&app.site, &options)?, Search::new(&app.site, &options)?);
-    let found = compute(app, u128::MAX, move |app, watch| search.run(&app.site, choice, watch));
-    Ok(axum::Json(found.await?))
+    let option = |field: &str| options.get(field).map(String::as_str);
+    let number = |field: &str, least: usize, most: usize, default: usize| {
+        let Some(text) = option(field) else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| ApiError::bad(field, format!("'{text}' is not a whole number from {least} to {most}")))
+    };
+    let (offset, limit) = (number("offset", 0, MOST_OFFSET, 0)?, number("limit", 1, MOST_ROWS, 50)?);
+    let (table, name) = (&app.site.report.rows().table, option("sort").unwrap_or("row"));
+    let order = table.order(name).ok_or_else(|| {
+        let orders = table.orders();
+        let known: Vec<&str> = orders.iter().map(String::as_str).filter(|key| !key.starts_with("column:")).collect();
+        ApiError::bad("sort", format!("'{name}' is none of {}, nor column:NAME for a column", known.join(", ")))
+    })?;
+    let descending = truth("descending", option("descending"))?;
+    let search = RowSearch { text: option("search").unwrap_or_default().into(), order, descending };
+    let class = page_choice(&app.site, &options)?.class;
+    let found = move |app: &App, watch: &Watch<'_>| Ok(app.site.report.find(&search, class, offset, limit, watch)?);
+    Ok(axum::Json(compute(app.clone(), u128::MAX, found).await?))
 }
 
 async fn explain(
@@ -258,18 +271,20 @@ async fn explain(
     let question = compute(app.clone(), reading, work).await?;
     question.check_size(&app.site)?;
     let rows = question.entities.rows();
-    let explainer = app.site.menu.explainer(question.game)?;
-    let switches = if question.switches { app.site.switch_visits(explainer) } else { 0 };
-    let visits = explainer.visits(question.ask).unwrap_or(u128::MAX);
-    let visits = visits.saturating_add(switches).saturating_mul(rows as u128);
+    let menu = app.site.report.menu();
+    let visits = menu.explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
+    let flips = if question.flips { menu.flip_visits() } else { 0 };
+    let visits = visits.saturating_add(flips).saturating_mul(rows as u128);
     let answered = compute(app.clone(), visits, move |app, watch| {
-        let answer = answer(&app.site, &question, watch)?;
-        Ok(match to_arrow {
-            true => ([(header::CONTENT_TYPE, ARROW)], answer.arrow()?).into_response(),
-            false => axum::Json(answer).into_response(),
-        })
+        let answer = Answer::new(&app.site, &question, watch)?;
+        let wrong = |error: ArrowError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+        let (kind, pieces) = match to_arrow {
+            true => (ARROW, answer.arrow().collect::<Result<Vec<_>, _>>()),
+            false => ("application/json", answer.json().collect()),
+        };
+        Ok(([(header::CONTENT_TYPE, kind)], pieces.map_err(wrong)?.concat()).into_response())
     });
     let response = answered.await?;
-    app.metrics.entities.inc_by(rows as u64);
+    app.metrics.entities.fetch_add(rows as u64, Relaxed);
     Ok(response)
 }

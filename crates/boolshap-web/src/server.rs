@@ -109,10 +109,9 @@ impl Server {
             let connection = under_way.watch(builder.serve_connection(TokioIo::new(stream), service.clone()));
             let app = app.clone();
             tokio::spawn(async move {
-                app.metrics.connections.inc();
+                let _open = app.metrics.connections.count();
                 // A connection that breaks is the client's affair.
                 let _ = connection.await;
-                app.metrics.connections.dec();
                 drop(place);
             });
         }

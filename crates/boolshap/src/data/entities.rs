@@ -5,7 +5,7 @@
 //! raw column; raw where both readings fit. Other columns are ignored, unless they are to be kept beside the
 //! results.
 
-use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table};
+use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table, check_names};
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use rayon::prelude::*;
@@ -185,6 +185,7 @@ pub fn bits_of_columns(
 ) -> Result<Bits, DataError> {
     let find = |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, cells)| cells);
     let path = Path::new(source);
+    check_names(path, columns.iter().map(|(name, _)| name))?;
     let wanted = |name: &String| {
         find(name).ok_or_else(|| DataError::MissingColumn {
             path: path.into(),

@@ -74,6 +74,20 @@ pub enum DataError {
         /// How many become bits without asking.
         limit: usize,
     },
+    /// A value that a program sent, named by its place in the request.
+    #[error("{field}: {problem}")]
+    Field {
+        /// Where it is, as in `entities[3].age`.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// More rows than are read at once.
+    #[error("more than {most} rows at once")]
+    TooManyRows {
+        /// How many are read.
+        most: usize,
+    },
     /// Two columns of a result would have the same name.
     #[error("two columns of the result would be called '{column}'")]
     ResultColumn {

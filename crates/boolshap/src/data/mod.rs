@@ -1,11 +1,14 @@
 //! Tables and how they become bits.
 
+#[cfg(feature = "arrow-stream")]
+mod arrow_stream;
 mod binarise;
 mod bits;
 mod cells;
 mod dataset;
 mod entities;
 mod error;
+mod json_rows;
 mod number_text;
 mod packed;
 #[cfg(feature = "parquet")]
@@ -27,12 +30,15 @@ mod thrift;
 mod utf8_text;
 mod whole_file;
 
+#[cfg(feature = "arrow-stream")]
+pub use arrow_stream::bits_of_stream;
 pub use binarise::{Binariser, Code, CodedColumn};
 pub use bits::Bits;
 pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
 pub use entities::{Entities, EntityBatch, Reading, bits_of_columns, reads_raw};
 pub use error::DataError;
+pub use json_rows::{bits_of_json, each_in_json, short_text};
 pub use number_text::write_number;
 pub use packed::PackedRows;
 pub use profile::MAX_CATEGORIES;
@@ -46,3 +52,5 @@ pub use split::split;
 pub use table::{CHUNK_ROWS, Chunk, Chunks, Table, quote_csv};
 pub use tally::Tally;
 pub use whole_file::{SpareFolder, WholeFile, remove_unfinished_files};
+
+use table::check_names;

@@ -96,11 +96,7 @@ impl Table {
             };
             (columns, Source::Csv { schema, input })
         };
-        let mut names: Vec<&String> = columns.iter().collect();
-        names.sort();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(DataError::DuplicateColumn { path: path.into(), column: pair[0].clone() });
-        }
+        check_names(path, columns.iter())?;
         Ok(Table { path: path.into(), columns, source })
     }
 
@@ -291,6 +287,16 @@ fn csv_columns(path: &Path, start: &[u8]) -> Result<(Vec<String>, SchemaRef), Da
     }
     let fields: Vec<Field> = columns.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
     Ok((columns, Arc::new(Schema::new(fields))))
+}
+
+/// Fails if a name is there twice.
+pub(super) fn check_names<'n>(path: &Path, names: impl Iterator<Item = &'n String>) -> Result<(), DataError> {
+    let mut names: Vec<&String> = names.collect();
+    names.sort();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(DataError::DuplicateColumn { path: path.into(), column: pair[0].clone() }),
+        None => Ok(()),
+    }
 }
 
 /// The columns, and the number of rows.

@@ -22,11 +22,14 @@ mod graph_layout;
 mod heat_map_figure;
 mod importance_figure;
 #[cfg(feature = "report")]
+mod live;
+#[cfg(feature = "report")]
 mod page;
 #[cfg(feature = "report")]
 mod page_waterfall;
 #[cfg(feature = "report")]
 mod png;
+mod row_search;
 mod rows;
 mod survey;
 mod svg;
@@ -43,9 +46,14 @@ pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
 pub use heat_map_figure::heat_map_figure;
 pub use importance_figure::importance_figure;
 #[cfg(feature = "report")]
-pub use page::{PAGE_SCRIPT, PAGE_STYLE, Page, served_html};
+pub use live::{LiveReport, PageChoice};
+#[cfg(feature = "report")]
+use page::served_html;
+#[cfg(feature = "report")]
+pub use page::{PAGE_SCRIPT, PAGE_STYLE, Page};
 #[cfg(feature = "report")]
 pub use png::png;
+pub use row_search::{RowOrder, RowSearch};
 pub use rows::{RawColumn, RawValue, RowTable, Rows};
 pub use survey::Survey;
 pub use timing_figure::{Series, timing_figure};

@@ -149,11 +149,9 @@ impl Page<'_> {
 
     fn kinds(&self) -> Value {
         let Page { rows, survey, .. } = self;
-        let bits =
-            |kind: usize| -> String { rows.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect() };
         let bytes: Vec<u8> = survey.scores.iter().flat_map(|score| score.to_le_bytes()).collect();
         json!({
-            "bits": (0..rows.kinds.rows()).map(bits).collect::<Vec<_>>(),
+            "bits": (0..rows.kinds.rows()).map(|kind| rows.bits_text(kind)).collect::<Vec<_>>(),
             "count": rows.counts,
             "prediction": survey.predictions.iter().map(|&label| u8::from(label)).collect::<Vec<_>>(),
             "scores": BASE64_STANDARD.encode(bytes),
@@ -182,21 +180,21 @@ impl Page<'_> {
             &self.subject.title,
             &format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"),
             &format!("<style>{PAGE_STYLE}</style>"),
-            &self.json(),
+            &self.json().to_string(),
             &format!("<script>{PAGE_SCRIPT}</script>"),
         )
     }
 }
 
-/// The page that a server fills, its style and script standing at `page.css` and `page.js`.
-pub fn served_html(title: &str, data: &Value) -> String {
+/// The page that a server fills with JSON, its style and script at `page.css` and `page.js`.
+pub(super) fn served_html(title: &str, data: &str) -> String {
     let style = "<link rel=\"stylesheet\" href=\"page.css\">";
     fill(title, "", style, data, "<script src=\"page.js\"></script>")
 }
 
-fn fill(title: &str, policy: &str, style: &str, data: &Value, script: &str) -> String {
+fn fill(title: &str, policy: &str, style: &str, data: &str, script: &str) -> String {
     // Inside a script element only `<` can end it or open a comment.
-    let data = data.to_string().replace('<', "\\u003c");
+    let data = data.replace('<', "\\u003c");
     let data = format!("<script type=\"application/json\" id=\"page-data\">{data}</script>");
     let parts = [
         ("<!--POLICY-->", policy.into()),
@@ -281,7 +279,7 @@ mod tests {
             for (name, figure) in figures.as_object().unwrap() {
                 assert!(!figure.as_str().unwrap_or_default().contains("<img"), "{name}");
             }
-            assert!(!served_html(HOSTILE, &page.json()).contains("<img"));
+            assert!(!served_html(HOSTILE, &page.json().to_string()).contains("<img"));
         });
     }
 

@@ -157,6 +157,11 @@ impl Rows {
         all
     }
 
+    /// The bits of a kind, as a text of 0 and 1.
+    pub(super) fn bits_text(&self, kind: usize) -> String {
+        self.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect()
+    }
+
     /// How many of the rows with a known class are labelled right by "it is this class", and how many there are.
     pub fn right(&self, predictions: &[bool], class: u32) -> (u64, u64) {
         let right = self.classes.iter().filter(|((kind, of), _)| (*of == class) == predictions[*kind as usize]);

@@ -192,6 +192,7 @@ fn of_data(error: &DataError) -> ErrorKind {
     match error {
         DataError::Io { .. } | DataError::Format { .. } => ErrorKind::File,
         DataError::Stopped(stopped) => of_stopped(stopped),
+        DataError::TooManyRows { .. } => ErrorKind::Limit,
         _ => ErrorKind::Input,
     }
 }

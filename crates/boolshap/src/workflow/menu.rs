@@ -1,10 +1,11 @@
 //! The games that can be chosen on one circuit: what a server offers, each prepared once, when it is first asked for.
 
-use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom};
+use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
 use crate::circuit::NamedCircuit;
-use crate::data::Bits;
+use crate::data::{Bits, Scores};
 use crate::explain::{Distribution, Players};
 use crate::lit::Watch;
+use crate::query::deciding_switches;
 use std::sync::{Arc, OnceLock};
 
 /// Distributions and players to choose from; the first of each were requested.
@@ -118,6 +119,40 @@ impl Menu {
         let (players, distribution) = (self.players[choice.players].clone(), offer.distribution.clone());
         let made = Explainer::of_parts(self.circuit.clone(), players, distribution, &offer.request)?;
         Ok(place.get_or_init(|| made))
+    }
+
+    /// For each row the features whose switch alone changes the label that is explained; in a one-hot column, switching
+    /// one on switches its siblings off.
+    pub fn flips(
+        &self,
+        rows: &Bits,
+        scope: Scope,
+        scores: &Scores,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Vec<usize>>, Error> {
+        let explainer = self.explainer(Choice { distribution: 0, players: 0 })?;
+        // Where no columns are offered, they are the features.
+        let of_kind = |kind: &str| self.players.iter().find(|players| players.kind() == kind);
+        let columns = of_kind("columns").or_else(|| of_kind("features")).unwrap_or(&self.players[0]);
+        let of_row = |row: usize| {
+            watch.check()?;
+            let class = match scope {
+                Scope::Label => None,
+                Scope::Class(class) => Some(class),
+                Scope::Predicted => Some(scores.prediction(row) as usize),
+                Scope::Each => {
+                    return Err(Error::setting("flips", "are those of one class: choose one with class"));
+                }
+            };
+            Ok(deciding_switches(explainer.label(class), &rows.row(row), columns)?)
+        };
+        (0..rows.rows()).map(of_row).collect()
+    }
+
+    /// About how many nodes are visited for the flips of a row.
+    pub fn flip_visits(&self) -> u128 {
+        let (features, nodes) = (self.circuit.features.len(), self.circuit.circuit.stored_nodes());
+        (features.div_ceil(64) * (nodes + features * features)) as u128
     }
 
     /// One class by number or name; the first by default, nothing for a circuit of one label.

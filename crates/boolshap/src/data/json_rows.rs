@@ -1,0 +1,363 @@
+//! Entities as JSON, as programs send them: a list of lists of 0 and 1 in the order of the features, or of objects whose
+//! fields are features or raw columns, all of one kind. They are read one by one into bits or columns, so that a text
+//! takes little more memory than its own bytes; as a tree of values it would take twenty times as much.
+
+use super::{Binariser, Bits, Cells, DataError, Reading, bits_of_columns, reads_raw};
+use arrow_array::builder::StringBuilder;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Error, Number};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Calls for each element of a JSON list or each field of an object, with the text of the value. The first error ends it;
+/// `wrong` words those of the text itself.
+pub fn each_in_json<'t, E>(
+    text: &'t str,
+    wrong: impl FnOnce(Error) -> E,
+    call: impl FnMut(Option<Cow<'t, str>>, &'t str) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut each = Each { call, failed: None };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = reader.deserialize_any(&mut each).and_then(|()| reader.end());
+    each.failed.map_or_else(|| read.map_err(wrong), Err)
+}
+
+/// The entities of a JSON list, `entities` in messages; at most this many.
+///
+/// ```
+/// use boolshap::data::bits_of_json;
+/// let features = ["a", "b"].map(String::from);
+/// let bits = bits_of_json(r#"[{"b": 1, "a": false}, {"a": 1, "b": 1.0}]"#, &features, None, 10)?;
+/// assert_eq!((bits.row(0), bits.row(1)), (vec![false, true], vec![true, true]));
+/// let wrong = bits_of_json("[[0, 1], [1, 2]]", &features, None, 10).unwrap_err();
+/// assert_eq!(wrong.to_string(), "entities[1][1]: 2 is not 0 or 1");
+/// # Ok::<(), boolshap::data::DataError>(())
+/// ```
+pub fn bits_of_json(
+    text: &str,
+    features: &[String],
+    binariser: Option<&Binariser>,
+    most: usize,
+) -> Result<Bits, DataError> {
+    let text = text.trim_ascii();
+    if !text.starts_with('[') || i32::try_from(text.len()).is_err() {
+        return Err(wrong("entities", format!("{} is not a list of entities", short_text(text))));
+    }
+    let mut rows = JsonRows { features, binariser, number: 0, bits: Bits::new(features.len()), objects: None };
+    let add = |_, entity| match rows.number < most {
+        true => rows.add(entity),
+        false => Err(DataError::TooManyRows { most }),
+    };
+    each_in_json(text, |error| wrong("entities", error), add)?;
+    match rows.number {
+        0 => Err(wrong("entities", "the list is empty")),
+        _ => rows.finish(),
+    }
+}
+
+/// What is read so far.
+struct JsonRows<'a> {
+    features: &'a [String],
+    binariser: Option<&'a Binariser>,
+    number: usize,
+    bits: Bits,
+    /// If the first entity was an object, its fields that count, in columns.
+    objects: Option<Objects>,
+}
+
+struct Objects {
+    names: Vec<String>,
+    place_of: HashMap<String, usize>,
+    cells: Vec<StringBuilder>,
+    /// Whether they are raw values: then true means what its column makes of the word, and 1 otherwise.
+    are_raw: bool,
+}
+
+impl JsonRows<'_> {
+    fn add(&mut self, entity: &str) -> Result<(), DataError> {
+        let place = format!("entities[{}]", self.number);
+        let is_first = self.number == 0;
+        self.number += 1;
+        match (entity.as_bytes().first(), &mut self.objects) {
+            (Some(b'['), None) => self.add_list(&place, entity),
+            (Some(b'{'), None) if is_first => {
+                let objects = Objects::new(self.features, self.binariser, &place, entity)?;
+                self.objects.insert(objects).add(&place, entity)
+            }
+            (Some(b'{'), Some(objects)) => objects.add(&place, entity),
+            _ if is_first => Err(wrong(place, format!("{} is neither a list nor an object", short_text(entity)))),
+            (_, None) => Err(wrong(place, format!("{} is not a list, as the first entity is", short_text(entity)))),
+            (_, Some(_)) => {
+                Err(wrong(place, format!("{} is not an object, as the first entity is", short_text(entity))))
+            }
+        }
+    }
+
+    fn add_list(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
+        let values: Vec<Bit> = read(place, entity)?;
+        let features = self.features.len();
+        if values.len() != features {
+            return Err(wrong(place, format!("{} values, but there are {features} features", values.len())));
+        }
+        if let Some(at) = values.iter().position(|bit| bit.0.is_none()) {
+            let texts: Vec<&RawValue> = read(place, entity)?;
+            return Err(wrong(format!("{place}[{at}]"), format!("{} is not 0 or 1", short_text(texts[at].get()))));
+        }
+        let row: Vec<bool> = values.iter().filter_map(|bit| bit.0).collect();
+        self.bits.push(&row);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Bits, DataError> {
+        let Some(Objects { names, cells, .. }) = self.objects else { return Ok(self.bits) };
+        let cells = cells.into_iter().map(|mut cells| Cells::Text(cells.finish()));
+        let columns: Vec<(String, Cells)> = names.into_iter().zip(cells).collect();
+        bits_of_columns("entities", self.number, &columns, self.features, self.binariser)
+            .map_err(|error| error.in_entity(0))
+    }
+}
+
+impl Objects {
+    /// Without rows yet; the columns are those fields of an object that are features or raw columns.
+    fn new(features: &[String], binariser: Option<&Binariser>, place: &str, first: &str) -> Result<Self, DataError> {
+        let raw = binariser.map_or(&[][..], |binariser| binariser.columns());
+        let known: Vec<&String> = features.iter().chain(raw.iter().map(|column| &column.column)).collect();
+        let mut is_there: HashMap<&str, bool> = known.iter().map(|name| (name.as_str(), false)).collect();
+        let note = |name: Option<Cow<'_, str>>, _| {
+            if let Some(there) = name.and_then(|name| is_there.get_mut(name.as_ref())) {
+                *there = true;
+            }
+            Ok(())
+        };
+        each_in_json(first, |error| wrong(place, error), note)?;
+        let mut names: Vec<String> = Vec::new();
+        let mut place_of = HashMap::new();
+        for name in known.into_iter().filter(|name| is_there[name.as_str()]) {
+            // A feature may be a raw column of its own name.
+            if !place_of.contains_key(name) {
+                place_of.insert(name.clone(), names.len());
+                names.push(name.clone());
+            }
+        }
+        let are_raw = reads_raw(&names, features, binariser, Reading::Auto).unwrap_or(false);
+        let cells = names.iter().map(|_| StringBuilder::new()).collect();
+        Ok(Objects { names, place_of, cells, are_raw })
+    }
+
+    fn add(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
+        let mut values: Vec<Option<&str>> = vec![None; self.names.len()];
+        let take = |name: Option<Cow<'_, str>>, value| {
+            let column = name.and_then(|name| self.place_of.get(name.as_ref())).copied();
+            match column.and_then(|column| values[column].replace(value).map(|_| &self.names[column])) {
+                Some(name) => Err(wrong(format!("{place}.{name}"), "is there twice")),
+                None => Ok(()),
+            }
+        };
+        each_in_json(entity, |error| wrong(place, error), take)?;
+        for ((name, value), cells) in self.names.iter().zip(values).zip(&mut self.cells) {
+            let place = || format!("{place}.{name}");
+            let value = value.ok_or_else(|| wrong(place(), "is missing, but the first entity has it"))?;
+            let text: Option<Cow<'_, str>> = match value.as_bytes().first() {
+                Some(b'[' | b'{') => return Err(wrong(place(), "is not a single value")),
+                Some(b'n') => None,
+                Some(b't' | b'f') if self.are_raw => Some(value.into()),
+                Some(b't') => Some("1".into()),
+                Some(b'f') => Some("0".into()),
+                Some(b'"') => Some(read::<String>(&place(), value)?.into()),
+                _ => Some(read::<Number>(&place(), value)?.to_string().into()),
+            };
+            cells.append_option(text);
+        }
+        Ok(())
+    }
+}
+
+impl DataError {
+    /// A wrong cell is named as a field of the entity that it is in.
+    pub(super) fn in_entity(self, entities_before: usize) -> Self {
+        match self {
+            DataError::Cell { row, column, value, problem, .. } => {
+                let entity = entities_before as u64 + row - 1;
+                wrong(format!("entities[{entity}].{column}"), format!("'{value}' {problem}"))
+            }
+            other => other,
+        }
+    }
+}
+
+fn wrong(field: impl Into<String>, problem: impl fmt::Display) -> DataError {
+    DataError::Field { field: field.into(), problem: problem.to_string() }
+}
+
+fn read<'t, T: Deserialize<'t>>(place: &str, text: &'t str) -> Result<T, DataError> {
+    serde_json::from_str(text).map_err(|error| wrong(place, error))
+}
+
+/// The beginning of a text for a message, on one line.
+pub fn short_text(text: &str) -> String {
+    let mut letters = text.chars().map(|letter| if letter.is_whitespace() { ' ' } else { letter });
+    let begin: String = letters.by_ref().take(60).collect();
+    if letters.next().is_some() { begin + "..." } else { begin }
+}
+
+struct Each<F, E> {
+    call: F,
+    failed: Option<E>,
+}
+
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de, E, F: FnMut(Option<Cow<'de, str>>, &'de str) -> Result<(), E>> Each<F, E> {
+    fn call<S: serde::de::Error>(&mut self, name: Option<Cow<'de, str>>, value: &'de RawValue) -> Result<(), S> {
+        (self.call)(name, value.get()).map_err(|error| {
+            self.failed = Some(error);
+            S::custom("stopped")
+        })
+    }
+}
+
+impl<'de, E, F: FnMut(Option<Cow<'de, str>>, &'de str) -> Result<(), E>> Visitor<'de> for &mut Each<F, E> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(value) = list.next_element::<&'de RawValue>()? {
+            self.call(None, value)?;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        while let Some((Name(name), value)) = object.next_entry::<Name<'de>, &'de RawValue>()? {
+            self.call(Some(name), value)?;
+        }
+        Ok(())
+    }
+}
+
+/// 0, 1, false or true, also written as 1.0; nothing for any other value.
+struct Bit(Option<bool>);
+
+impl<'de> Deserialize<'de> for Bit {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_any(BitVisitor).map(Bit)
+    }
+}
+
+struct BitVisitor;
+
+impl<'de> Visitor<'de> for BitVisitor {
+    type Value = Option<bool>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0 or 1")
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Self::Value, E> {
+        Ok(Some(truth))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok((number <= 1).then_some(number == 1))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok((number == 0.0 || number == 1.0).then_some(number == 1.0))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Code, CodedColumn};
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn lists_and_objects_are_the_same_rows() {
+        let features = names(&["a", "b=x", "b=y"]);
+        let expected = [[true, false, true], [false, true, false]];
+        for text in [
+            "[[1, 0, 1], [0, 1, 0]]",
+            " [[true, 0.0, 1e0],\n[-0, true, false]] ",
+            r#"[{"b=y": 1, "a": true, "b=x": 0}, {"a": 0, "b=x": "1", "b\u003dy": 0.0, "more": [1]}]"#,
+        ] {
+            let bits = bits_of_json(text, &features, None, 2).unwrap();
+            assert_eq!(
+                (bits.rows(), bits.row(0), bits.row(1)),
+                (2, expected[0].to_vec(), expected[1].to_vec()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn raw_values_mean_what_their_columns_make_of_them() {
+        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let words = Code::Categories(names(&["1.5", "true", "ä\n"]));
+        let schema = Binariser::new(vec![column("n", Code::Above(2.0)), column("w", words)]).unwrap();
+        let read = |text: &str| bits_of_json(text, &schema.features(), Some(&schema), 9).map(|bits| bits.row(0));
+        assert_eq!(read(r#"[{"n": 2.5, "w": true}]"#).unwrap(), [true, false, true, false]);
+        assert_eq!(read(r#"[{"w": 15e-1, "n": "1"}]"#).unwrap(), [false, true, false, false]);
+        assert_eq!(read(r#"[{"w": "\u00e4\n", "n": null}]"#).unwrap(), [false, false, false, true]);
+        let problem = |text: &str| read(text).unwrap_err().to_string();
+        assert!(problem(r#"[{"n": true, "w": "true"}]"#).starts_with("entities[0].n: 'true'"));
+        assert!(problem(r#"[{"n": 1}]"#).starts_with("entities: there is no column 'w'"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let features = names(&["a", "b"]);
+        for (text, expected) in [
+            ("{}", "entities: {} is not a list of entities"),
+            ("[]", "entities: the list is empty"),
+            ("[[0, 1], [0, 1,", "entities: EOF while parsing a value at line 1 column 15"),
+            ("[[0, 1], 7]", "entities[1]: 7 is not a list, as the first entity is"),
+            ("[7]", "entities[0]: 7 is neither a list nor an object"),
+            ("[[0]]", "entities[0]: 1 values, but there are 2 features"),
+            ("[[0, [1,\n2]]]", "entities[0][1]: [1, 2] is not 0 or 1"),
+            ("[[-1, 0]]", "entities[0][0]: -1 is not 0 or 1"),
+            ("[[null, {\"a\": 1}]]", "entities[0][0]: null is not 0 or 1"),
+            (r#"[{"a": 1, "b": 0}, [0, 1]]"#, "entities[1]: [0, 1] is not an object, as the first entity is"),
+            (r#"[{"a": 1, "b": 0}, {"b": 1}]"#, "entities[1].a: is missing, but the first entity has it"),
+            (r#"[{"a": 1, "b": 0, "a": 1}]"#, "entities[0].a: is there twice"),
+            (r#"[{"a": [1], "b": 0}]"#, "entities[0].a: is not a single value"),
+            (r#"[{"a": 2, "b": 0}]"#, "entities[0].a: '2' is neither 0 nor 1"),
+            ("[[0, 1], [0, 1], [0, 1], [0, 1]]", "more than 3 rows at once"),
+        ] {
+            assert_eq!(bits_of_json(text, &features, None, 3).unwrap_err().to_string(), expected, "{text}");
+        }
+        let long = bits_of_json(&format!("[{}]", "7".repeat(300)), &features, None, 3).unwrap_err().to_string();
+        assert!(long.len() < 120, "{long}");
+    }
+}

@@ -1,0 +1,164 @@
+//! The report of a server: every game and class that can be chosen, each page drawn when it is first looked at and kept.
+
+use super::{Page, RowSearch, Rows, Subject, Survey, served_html};
+use crate::circuit::NamedCircuit;
+use crate::lit::Watch;
+use crate::workflow::{Choice, ClassChoice, Error, Menu, Predictor, Request, Scope};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A circuit with its rows, and the games on it.
+pub struct LiveReport {
+    menu: Menu,
+    /// One, or one for each class.
+    subjects: Vec<Subject>,
+    rows: Rows,
+    /// The label of each kind of rows, by class.
+    predictions: Vec<OnceLock<Vec<bool>>>,
+    /// The JSON of pages, by class and game.
+    pages: Mutex<Vec<Option<Arc<str>>>>,
+}
+
+/// One page: a game and a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageChoice {
+    /// The game.
+    pub game: Choice,
+    /// The class, of a circuit of several.
+    pub class: Option<usize>,
+}
+
+impl LiveReport {
+    /// A report on which the requested game is shown first. That game is prepared here.
+    pub fn new(circuit: Arc<NamedCircuit>, rows: Rows, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
+        let classes: Vec<Option<usize>> = match circuit.classes.len() {
+            0 => vec![None],
+            several => (0..several).map(Some).collect(),
+        };
+        let subjects = classes.iter().map(|class| Subject::new(&circuit, *class)).collect::<Result<Vec<_>, _>>()?;
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        let predictions = subjects.iter().map(|_| OnceLock::new()).collect();
+        let pages = Mutex::new(vec![None; subjects.len() * menu.distributions().len() * menu.players().len()]);
+        Ok(LiveReport { menu, subjects, rows, predictions, pages })
+    }
+
+    /// The games.
+    pub fn menu(&self) -> &Menu {
+        &self.menu
+    }
+
+    /// The circuit in words, one label or each class.
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The page of these names; of what is not given, the first.
+    pub fn choose(
+        &self,
+        distribution: Option<&str>,
+        players: Option<&str>,
+        class: Option<&ClassChoice>,
+    ) -> Result<PageChoice, Error> {
+        Ok(PageChoice { game: self.menu.choose(distribution, players)?, class: self.menu.class(class)? })
+    }
+
+    /// The JSON of a page.
+    pub fn page(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
+        let PageChoice { game, class } = choice;
+        let of_class = class.unwrap_or(0) * self.menu.distributions().len() + game.distribution;
+        let place = of_class * self.menu.players().len() + game.players;
+        let pages = || self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = &pages()[place] {
+            return Ok(page.clone());
+        }
+        let explainer = self.menu.explainer(game)?;
+        let scope = class.map_or(Scope::Label, Scope::Class);
+        let survey = Survey::new(explainer, scope, &self.rows, watch)?;
+        let survey = survey.with_interactions(explainer, scope, &self.rows, watch)?;
+        let page = Page {
+            subject: &self.subjects[class.unwrap_or(0)],
+            explainer,
+            rows: &self.rows,
+            class,
+            survey: &survey,
+            facts: Vec::new(),
+            timing: None,
+            choices: Some(self.choices()),
+        };
+        let page: Arc<str> = page.json().to_string().into();
+        pages()[place] = Some(page.clone());
+        Ok(page)
+    }
+
+    /// Forgets the pages drawn so far, to make room; they are drawn again when they are asked for.
+    pub fn forget_pages(&self) {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner).fill(None);
+    }
+
+    /// The document with the first page.
+    pub fn html(&self, watch: &Watch<'_>) -> Result<String, Error> {
+        let first = self.choose(None, None, None)?;
+        Ok(served_html(&self.subjects[0].title, &self.page(first, watch)?))
+    }
+
+    /// The rows that are found, from the one at `offset` on at most `limit`.
+    pub fn find(
+        &self,
+        search: &RowSearch,
+        class: Option<usize>,
+        offset: usize,
+        limit: usize,
+        watch: &Watch<'_>,
+    ) -> Result<Value, Error> {
+        let table = &self.rows.table;
+        let predictions = self.predictions(class, watch)?;
+        let labels = table.labels(self.subjects[class.unwrap_or(0)].class);
+        let found = table.find(search, predictions, labels.as_deref(), watch)?;
+        let shown = found.iter().skip(offset).take(limit).map(|&row| {
+            let kind = table.kinds[row] as usize;
+            json!({
+                "row": row + 1,
+                "bits": self.rows.bits_text(kind),
+                "cells": table.columns.iter().map(|column| &column.cells[row]).collect::<Vec<_>>(),
+                "prediction": u8::from(predictions[kind]),
+                "label": labels.as_ref().and_then(|labels| labels[row]),
+            })
+        });
+        let columns = table.columns.iter().map(|column| json!({"name": column.name, "numeric": column.numeric}));
+        Ok(json!({
+            "total": found.len(),
+            "offset": offset,
+            "rows": shown.collect::<Vec<_>>(),
+            "columns": columns.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// The label of each kind of rows, computed once.
+    fn predictions(&self, class: Option<usize>, watch: &Watch<'_>) -> Result<&[bool], Error> {
+        let place = &self.predictions[class.unwrap_or(0)];
+        if let Some(known) = place.get() {
+            return Ok(known);
+        }
+        let circuit = self.menu.circuit();
+        let circuit = NamedCircuit::new(circuit.label(class)?, circuit.features.clone())?;
+        let labels = Predictor::of_circuit(&circuit)?.classes(&self.rows.kinds, watch)?;
+        Ok(place.get_or_init(|| labels.into_iter().map(|label| label == 1).collect()))
+    }
+
+    fn choices(&self) -> Value {
+        let distributions = self.menu.distributions().iter().map(|one| json!({"value": one.name, "words": one.words}));
+        let players = self.menu.players().iter().map(|one| json!({"value": one.kind(), "words": one.kind()}));
+        let class = |(class, (name, _)): (usize, &(String, _))| json!({"value": class, "words": name});
+        json!({
+            "distributions": distributions.collect::<Vec<_>>(),
+            "players": players.collect::<Vec<_>>(),
+            "classes": self.menu.circuit().classes.iter().enumerate().map(class).collect::<Vec<_>>(),
+        })
+    }
+}
