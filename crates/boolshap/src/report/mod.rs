@@ -43,7 +43,7 @@ pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
 pub use heat_map_figure::heat_map_figure;
 pub use importance_figure::importance_figure;
 #[cfg(feature = "report")]
-pub use page::{PAGE_SCRIPT, PAGE_STYLE, Page, served_html};
+pub use page::{Figure, PAGE_SCRIPT, PAGE_STYLE, Page, served_html};
 #[cfg(feature = "report")]
 pub use png::png;
 pub use rows::{RawColumn, RawValue, RowTable, Rows};
