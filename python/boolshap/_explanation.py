@@ -6,6 +6,7 @@ An explainer gives a `shap.Explanation` where shap is installed, and this class 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,9 @@ import numpy.typing as npt
 from .errors import InputError
 
 Array = npt.NDArray[Any]
+
+#: Which of rows (0), players (1) and classes (2) each field has an axis for.
+_AXES = {"values": (0, 1, 2), "base_values": (0, 2), "data": (0, 1), "feature_names": (1,), "output_names": (2,)}
 
 
 class Explanation:
@@ -79,18 +83,10 @@ class Explanation:
 
     def _take(self, position: int, key: Any) -> Explanation:
         """Chooses along one axis of the scores."""
-        axis = self._axes[position]
-        key = self._place(axis, key)
-        part = self._reduced(
-            lambda array, position: np.asarray(array[(slice(None),) * position + (key,)]), position, keep_data=True
-        )
-        names = {1: "feature_names", 2: "output_names"}.get(axis)
-        known = getattr(self, names) if names else None
-        if names and isinstance(known, list):
-            taken = np.asarray(known, dtype=object)[key]
-            setattr(part, names, taken.tolist() if isinstance(taken, np.ndarray) else taken)
-        if not _is_one(key):
-            part._axes = self._axes
+        key = self._place(self._axes[position], key)
+        part = self._along(position, lambda array, at: array[(slice(None),) * at + (key,)], list(_AXES))
+        if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+            part._axes = self._axes[:position] + self._axes[position + 1 :]
         return part
 
     def _place(self, axis: int, key: Any) -> Any:
@@ -101,19 +97,17 @@ class Explanation:
             raise InputError(f"there is no {'class' if axis == 2 else 'player'} {key!r} to choose here")
         return names.index(key)
 
-    def _reduced(self, change: Any, position: int, keep_data: bool) -> Explanation:
-        """The same with one axis changed, in every field that has it."""
-        axis = self._axes[position]
-
-        def along(array: Array | None, axes: tuple[int, ...]) -> Array | None:
-            there = [one for one in self._axes if one in axes]
-            return array if array is None or axis not in there else np.asarray(change(array, there.index(axis)))
-
-        part = Explanation(change(self.values, position))
-        part.base_values = along(self.base_values, (0, 2))
-        part.data = along(self.data, (0, 1)) if keep_data else None
-        part.feature_names, part.output_names = self.feature_names, self.output_names
-        part._axes = self._axes[:position] + self._axes[position + 1 :]
+    def _along(self, position: int, change: Callable[[Array, int], Any], fields: Sequence[str]) -> Explanation:
+        """A copy in which these fields are changed along one axis of the scores, if they have it."""
+        part = copy.copy(self)
+        for field in fields:
+            axes = [axis for axis in self._axes if axis in _AXES[field]]
+            value = getattr(self, field)
+            if value is not None and self._axes[position] in axes:
+                is_names = isinstance(value, list)
+                array = np.asarray(value, dtype=object) if is_names else value
+                changed = np.asarray(change(array, axes.index(self._axes[position])))
+                setattr(part, field, changed.tolist() if is_names else changed)
         return part
 
     def _combined(self, combine: Any, axis: int | None) -> Explanation | float:
@@ -122,11 +116,13 @@ class Explanation:
         if not -len(self._axes) <= axis < len(self._axes):
             raise IndexError(f"there is no axis {axis} in scores of {len(self._axes)} dimensions")
         position = axis % len(self._axes)
-        part = self._reduced(lambda array, place: combine(array, axis=place), position, keep_data=False)
+        part = self._along(position, lambda array, at: combine(array, axis=at), ["values", "base_values"])
+        part.data = None
         if self._axes[position] == 1:
             part.feature_names = None
         if self._axes[position] == 2:
             part.output_names = None
+        part._axes = self._axes[:position] + self._axes[position + 1 :]
         return part
 
     @property
@@ -155,10 +151,6 @@ class Explanation:
         kinds = ("rows", "players", "classes")
         sizes = [f"{size} {kinds[axis]}" for size, axis in zip(self.shape, self._axes)]
         return f"Explanation of {' x '.join(sizes) or 'one score'}"
-
-
-def _is_one(key: object) -> bool:
-    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
 
 
 @dataclass(frozen=True)

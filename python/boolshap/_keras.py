@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._layers import Dense, norm_of, numbers, Order, Stack, Step
-from ._probing import activation_steps, entering_as, is_sum, ORDERS, some_inputs, checked_stack
+from ._layers import Dense, norm_of, numbers, Stack, Step
+from ._probing import activation_steps, entering_as, is_sum, order, ORDERS, some_inputs, checked_stack
 from ._sklearn import class_names
 from ._types import Floats
 from .errors import InputError
@@ -114,5 +114,5 @@ def _keras_dense(where: str, layer: Any, before: Floats, after: Floats) -> list[
 def _keras_activation(where: str, function: Any, before: Floats, after: Floats) -> list[Step]:
     name = getattr(function, "__name__", type(function).__name__)
     if name.lower() in ORDERS:
-        return [Order(f"{where} {name}")]
+        return [order(f"{where} {name}")]
     return activation_steps(f"{where} {name}", lambda values: _keras_call(where, function, values), before, after)

@@ -1,27 +1,20 @@
 """Stacks of dense layers: what a network of another library becomes, and layers as arrays.
 
 A network becomes a list of steps: dense layers, batch normalisations, signs, and functions that keep signs or the order
-of scores. `fold` turns steps into what the library takes, or says which step has no exact counterpart.
-
-The sign of 0. Larq says +1, `torch.sign` and `tf.sign` say 0. +1 is what the library takes; -1 is the sign with +1 of
-the negated sum, negated. A sign that gives 0, or that was not seen at 0, is taken only if no choice of its layer's
-inputs adds up to 0, which is a subset sum and decided exactly.
-
-Parameters are taken as the exact numbers they are, and sums of them are exact, where floats would round.
+of scores. The library folds them into gates, or says which step has no exact counterpart. Parameters are taken as the
+exact numbers they are, and sums of them are exact, where floats would round.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ._types import Bits, Floats, Layer
+from ._types import Bits, Floats
 from .errors import InputError
 
 
@@ -61,29 +54,23 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Squash:
-    """A function that keeps signs, such as Hardtanh; `strict` if it also keeps what is larger, as tanh does."""
+class Function:
+    """A function that keeps signs, such as Hardtanh, which score is largest, such as softmax, or both, such as tanh."""
 
     name: str
-    strict: bool
+    keeps_signs: bool
+    keeps_order: bool
 
 
-@dataclass(frozen=True)
-class Order:
-    """A function that keeps which score is largest, and for one score whether it is at least 0: softmax, sigmoid."""
-
-    name: str
-
-
-Step: TypeAlias = "Dense | Norm | Sign | Squash | Order"
+Step: TypeAlias = "Dense | Norm | Sign | Function"
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A network as layers, and some of its own answers."""
+    """A network as steps, and some of its own answers."""
 
-    layers: list[Layer]
-    #: How a bit enters the first layer: "signs" or "bits".
+    steps: list[Step]
+    #: How a bit enters the network: "signs" or "bits".
     inputs: str
     #: Inputs and the classes that the network itself gives them; empty for arrays.
     seen: tuple[Bits, npt.NDArray[np.int64]] | None = None
@@ -123,164 +110,6 @@ def close(found: Floats, expected: Floats, scale: Floats | float) -> bool:
     return found.shape == expected.shape and bool((np.abs(found - expected) <= 1e-5 * scale + 1e-6).all())
 
 
-def fold(steps: Sequence[Step], inputs: str) -> tuple[list[Layer], str]:
-    """The layers of a network, and how bits enter the first of them."""
-    blocks: list[tuple[Dense, Norm | None, list[Step]]] = []
-    for step in steps:
-        if isinstance(step, Dense):
-            blocks.append((step, None, []))
-        elif not blocks:
-            inputs = _before_layers(step, inputs)
-        elif isinstance(step, Norm):
-            dense, norm, after = blocks[-1]
-            if norm is not None or after:
-                before = after[-1].name if after else norm.name if norm else ""
-                raise InputError(f"{step.name}: a batch normalisation follows a dense layer, not {before}")
-            blocks[-1] = (dense, step, after)
-        else:
-            blocks[-1][2].append(step)
-    if not blocks:
-        raise InputError("there is no dense layer")
-    layers: list[Layer] = []
-    negated = False
-    for number, (dense, norm, after) in enumerate(blocks):
-        if negated:
-            dense = replace(dense, weights=-dense.weights)
-        bits = inputs == "bits" and number == 0
-        if number + 1 < len(blocks):
-            sign = _sign_between(dense, after, blocks[number + 1][0])
-            negated = _settle(sign, dense, norm, bits)
-            layers.append(_layer(dense, norm, negated))
-        else:
-            layers.append(_output(dense, norm, after, bits))
-    return layers, inputs
-
-
-def _before_layers(step: Step, inputs: str) -> str:
-    """Signs leave +1 and -1 as they are, and may turn bits into signs."""
-    if isinstance(step, Sign) and (inputs == "signs" or step.at_zero == 0):
-        return inputs
-    if isinstance(step, Sign) and step.at_zero == -1:
-        return "signs"
-    if isinstance(step, Sign):
-        makes = "makes +1 of both 0 and 1" if step.at_zero else "was not seen at 0"
-        raise InputError(f"{step.name}: this sign of the inputs {makes}; should bits enter as inputs='signs'?")
-    raise InputError(f"{step.name}: this is before the first dense layer, where only bits or signs can be")
-
-
-def _sign_between(dense: Dense, after: list[Step], following: Dense) -> Sign:
-    """The first sign after a layer; before it may come functions that keep signs, after it further signs."""
-    sign: Sign | None = None
-    for step in after:
-        if sign is None and isinstance(step, Sign):
-            sign = step
-        elif not isinstance(step, Sign if sign else Squash):
-            raise InputError(f"{step.name}: between {dense.name} and {following.name} there may be a sign only")
-    if sign is None:
-        found = f" but {after[0].name}" if after else ""
-        raise InputError(f"between {dense.name} and {following.name} there is no sign{found}: no Boolean function")
-    return sign
-
-
-def _settle(sign: Sign, dense: Dense, norm: Norm | None, bits: bool) -> bool:
-    """Whether the layer must be negated for its sign to give -1 at 0; an error if 0 has no place in the network."""
-    if sign.at_zero == 1:
-        return False
-    if sign.at_zero == -1:
-        return True
-    for unit in range(len(dense.bias)):
-        reached = reaches_zero(dense, norm, unit, bits)
-        if reached is not False:
-            gives = "gives 0 at 0" if sign.at_zero == 0 else "was not seen at 0"
-            what = "may add up" if reached else "is too wide to tell whether it adds up"
-            raise InputError(
-                f"{sign.name}: this sign {gives}, and unit {unit + 1} of {dense.name} {what} to 0 exactly; "
-                "a bit needs +1 or -1 there"
-            )
-    return False
-
-
-def _layer(dense: Dense, norm: Norm | None, negated: bool) -> Layer:
-    if norm is None:
-        sign = -1.0 if negated else 1.0
-        return dense.name, sign * dense.weights, sign * dense.bias, None
-    gamma, beta = (-norm.gamma, -norm.beta) if negated else (norm.gamma, norm.beta)
-    return dense.name, dense.weights, dense.bias, (gamma, beta, norm.mean, norm.variance, norm.epsilon)
-
-
-def _output(dense: Dense, norm: Norm | None, after: list[Step], bits: bool) -> Layer:
-    """The last layer: a score that is at least 0 or not, or the largest of several."""
-    several = len(dense.bias) > 1
-    for step in after:
-        if several and (isinstance(step, Sign) or (isinstance(step, Squash) and not step.strict)):
-            raise InputError(f"{step.name}: at the end of {len(dense.bias)} units this makes ties of different scores")
-        if not several and isinstance(step, Order) and "softmax" in step.name.lower():
-            raise InputError(f"{step.name}: of a single unit this is 1 whatever the score")
-    for position, step in enumerate(after):
-        if isinstance(step, Sign):
-            if any(isinstance(before, Order) for before in after[:position]):
-                raise InputError(f"{step.name}: the sign of what {after[position - 1].name} gives")
-            if step.at_zero == -1 and norm is None:
-                # The answer is 1 above 0 only: a tie with a score of 0 goes to the first.
-                weights = np.concatenate([np.zeros_like(dense.weights), dense.weights])
-                return dense.name, weights, np.concatenate([np.zeros(1), dense.bias]), None
-            _settle(replace(step, at_zero=None) if step.at_zero == -1 else step, dense, norm, bits)
-            break
-    return _layer(dense, norm, False)
-
-
-def reaches_zero(dense: Dense, norm: Norm | None, unit: int, bits: bool) -> bool | None:
-    """Whether a unit is 0 for some choice of its inputs' signs (or bits); None if that is too much to try."""
-    weights = [Fraction(weight) for weight in dense.weights[unit].tolist() if weight]
-    target: Fraction | None = Fraction(0)
-    if norm is not None:
-        gamma, beta = Fraction(float(norm.gamma[unit])), Fraction(float(norm.beta[unit]))
-        if not gamma:
-            return not beta
-        # gamma (z - mean) / sqrt(v) + beta is 0 at one z, which is rational only if beta is 0 or v is a square.
-        root = _root(Fraction(float(norm.variance[unit])) + Fraction(norm.epsilon)) if beta else Fraction(0)
-        target = None if root is None else Fraction(float(norm.mean[unit])) - beta * root / gamma
-    if target is None:
-        return False
-    target -= Fraction(float(dense.bias[unit]))
-    if bits:
-        target = 2 * target - sum(weights)
-    scale = math.lcm(target.denominator, *(weight.denominator for weight in weights))
-    return _signed_sum([int(abs(weight) * scale) for weight in weights], int(target * scale))
-
-
-#: The most different sums of one half of a unit's weights.
-_MAX_SUMS = 1 << 18
-
-
-def _signed_sum(weights: list[int], target: int) -> bool | None:
-    """Whether the weights, each with some sign, add up to the target."""
-    total, step = sum(weights), math.gcd(*weights)
-    if abs(target) > total or not weights:
-        return target == 0
-    if (target - total) % (2 * step):
-        return False
-    if set(weights) == {step}:
-        return True
-    halves: list[set[int]] = []
-    for half in (weights[::2], weights[1::2]):
-        sums = {0}
-        for weight in half:
-            sums = {sum_ + weight for sum_ in sums} | {sum_ - weight for sum_ in sums}
-            if len(sums) > _MAX_SUMS:
-                return None
-        halves.append(sums)
-    return any(target - sum_ in halves[1] for sum_ in halves[0])
-
-
-def _root(square: Fraction) -> Fraction | None:
-    if square < 0:
-        return None
-    above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)
-    exact = above * above == square.numerator and below * below == square.denominator
-    return Fraction(above, below) if exact else None
-
-
 def of_arrays(source: Sequence[Any] | Mapping[str, Any], inputs: str | None) -> Stack:
     """Layers as arrays: a list of (weights, bias) or (weights, bias, norm) or of dicts, or a dict of them by name."""
     named = list(source.items()) if isinstance(source, Mapping) else [(None, layer) for layer in source]
@@ -295,8 +124,7 @@ def of_arrays(source: Sequence[Any] | Mapping[str, Any], inputs: str | None) -> 
             # The library's own sign.
             steps.append(Sign(f"sign after layer {number - 1}"))
         steps += _array_steps(str(name) if name is not None else f"layer {number}", layer)
-    layers, inputs = fold(steps, inputs or "signs")
-    return Stack(layers, inputs)
+    return Stack(steps, inputs or "signs")
 
 
 def _array_steps(name: str, layer: Any) -> Iterator[Step]:

@@ -8,8 +8,9 @@ from typing import Final, Literal, final
 import numpy as np
 import numpy.typing as npt
 
+from ._layers import Step
 from ._sources import Options
-from ._types import Bits, Floats, Layer, PathLike, Reading, Tree
+from ._types import Bits, Floats, PathLike, Reading, Tree
 
 __all__ = ["Circuit", "Explainer", "Model", "__version__", "compile", "load", "verify_table", "write_whole"]
 __version__: str
@@ -38,8 +39,8 @@ class Model:
         zero_weight: Literal[-1, 1] | None = None,
     ) -> Model: ...
     @staticmethod
-    def _of_layers(
-        layers: list[Layer], inputs: str, features: list[str] | None, classes: list[str] | None
+    def _of_steps(
+        steps: list[Step], inputs: str, features: list[str] | None, classes: list[str] | None
     ) -> Model: ...
     @staticmethod
     def _train(

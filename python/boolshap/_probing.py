@@ -6,17 +6,22 @@ recognised by what comes out. At the end the answers of a network and of its con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from ._functions import inputs_from
-from ._layers import close, fold, Order, Sign, Squash, Stack, Step
+from ._layers import close, Function, Sign, Stack, Step
 from ._types import Bits, Floats
 from .errors import InputError
 
 _PROBES = np.array([-100, -10, -2, -1.5, -1, -0.75, -0.5, -0.1, -0.001, 0.001, 0.1, 0.5, 0.75, 1, 1.5, 2, 10, 100])
 ORDERS = ("softmax", "logsoftmax", "log_softmax", "sigmoid")
+
+
+def order(name: str) -> Function:
+    """A function that keeps which score is largest, and for one score whether it is at least 0."""
+    return Function(name, keeps_signs=False, keeps_order=True)
 
 
 def activation_steps(name: str, function: Callable[[Floats], Floats], before: Floats, after: Floats) -> list[Step]:
@@ -34,7 +39,7 @@ def activation_steps(name: str, function: Callable[[Floats], Floats], before: Fl
     near = np.abs(_PROBES) <= 2
     keeps = all(np.array_equal(np.sign(old), np.sign(new)) for old, new in ((probes, values), (before, after)))
     if keeps and (np.diff(values[:-1]) >= 0).all():
-        return [Squash(name, strict=bool((np.diff(values[:-1][near]) > 0).all()))]
+        return [Function(name, keeps_signs=True, keeps_order=bool((np.diff(values[:-1][near]) > 0).all()))]
     raise InputError(f"{name}: this is not a sign: it makes {values[12]:g} of 0.75 and {values[5]:g} of -0.75")
 
 
@@ -62,13 +67,13 @@ def ending_of(scores: Floats, result: Floats) -> Step | None:
         return None
     with np.errstate(divide="ignore", over="ignore"):
         kinds: list[tuple[Step, Floats]] = [
-            (Squash("tanh", strict=True), np.tanh(scores)),
-            (Order("sigmoid"), 1 / (1 + np.exp(-scores))),
+            (Function("tanh", keeps_signs=True, keeps_order=True), np.tanh(scores)),
+            (order("sigmoid"), 1 / (1 + np.exp(-scores))),
         ]
         if scores.shape[1] > 1:
             exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
             softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
-            kinds += [(Order("softmax"), softmax), (Order("log_softmax"), np.log(softmax))]
+            kinds += [(order("softmax"), softmax), (order("log_softmax"), np.log(softmax))]
     return next((step for step, values in kinds if close(result, values, np.abs(values))), None)
 
 
@@ -86,11 +91,11 @@ def entering_as(bits: Bits, inputs: str) -> Floats:
     return 2 * values - 1 if inputs == "signs" else values
 
 
-def checked_stack(steps: Sequence[Step], inputs: str, bits: Bits, result: Floats) -> Stack:
-    layers, inputs = fold(steps, inputs)
+def checked_stack(steps: list[Step], inputs: str, bits: Bits, result: Floats) -> Stack:
     if result.shape[1] > 1:
         labels = result.argmax(axis=1)
     else:
         # A sigmoid of 0 is a half.
-        labels = (result[:, 0] >= (0.5 if isinstance(steps[-1], Order) else 0)).astype(np.int64)
-    return Stack(layers, inputs, (bits, labels))
+        is_sigmoid = isinstance(steps[-1], Function) and not steps[-1].keeps_signs
+        labels = (result[:, 0] >= (0.5 if is_sigmoid else 0)).astype(np.int64)
+    return Stack(steps, inputs, (bits, labels))

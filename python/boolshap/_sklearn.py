@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._functions import Decide
-from ._types import Bits, Layer, Tree
+from ._layers import Dense
+from ._types import Bits, Tree
 from .errors import InputError
 
 _TREES = ("DecisionTreeClassifier", "ForestClassifier")
@@ -148,7 +149,7 @@ def tree_of_table(values: Bits, used: list[int], classes: int) -> Tree:
     return features, 2 * numbers + 1, 2 * numbers + 2, weights
 
 
-def layers_of(classifier: Classifier) -> list[Layer]:
+def layer_of(classifier: Classifier) -> Dense:
     """The one layer, on bits, of a linear model or naive Bayes."""
     fitted, name = classifier.fitted, classifier.name
     if hasattr(fitted, "feature_log_prob_"):
@@ -169,4 +170,4 @@ def layers_of(classifier: Classifier) -> list[Layer]:
         # Of two classes the second wins only if its score is above 0: a tie with a score of 0 goes to the first.
         weights = np.concatenate([np.zeros_like(weights), weights])
         bias = np.concatenate([np.zeros(1), bias])
-    return [(name, np.ascontiguousarray(weights), np.ascontiguousarray(bias), None)]
+    return Dense(name, weights, bias)

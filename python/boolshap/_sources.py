@@ -190,7 +190,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _of_stack(stack: _layers.Stack, options: Options) -> Circuit:
-    model = Model._of_layers(stack.layers, stack.inputs, None, None)
+    model = Model._of_steps(stack.steps, stack.inputs, None, None)
     if stack.seen is not None:
         bits, labels = stack.seen
         answers = model.predict(bits)
@@ -246,7 +246,7 @@ def _of_classifier(classifier: _sklearn.Classifier, options: Options) -> Circuit
             raise InputError(f"{classifier.name}: truth tables end at {MAX_FEATURES} features, not {classifier.inputs}")
         return _of_decisions(classifier.decide, features, classes, classifier.name, options)
     if classifier.is_linear:
-        model = Model._of_layers(_sklearn.layers_of(classifier), "bits", features, classes)
+        model = Model._of_steps([_sklearn.layer_of(classifier)], "bits", features, classes)
         return _of_model(model, replace(options, features=None, classes=None))
     if (classifier.is_tree or classifier.is_forest) and options.via in ("auto", "apply"):
         return _of_trees(classifier, features, classes, options)

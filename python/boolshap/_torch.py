@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._layers import Dense, norm_of, numbers, Order, Sign, Stack, Step
-from ._probing import activation_steps, as_sign, ending_of, entering_as, is_sum, ORDERS, some_inputs, checked_stack
+from ._layers import Dense, norm_of, numbers, Sign, Stack, Step
+from ._probing import activation_steps, as_sign, ending_of, entering_as, is_sum, order, ORDERS, some_inputs, checked_stack
 from ._sklearn import class_names
 from ._types import Floats
 from .errors import InputError
@@ -153,7 +153,7 @@ def _torch_steps(
     if np.array_equal(before, after) and {"Flatten", "Identity", "_DropoutNd", "Dropout"} & set(names):
         return []
     if kind.lower() in ORDERS:
-        return [Order(where)]
+        return [order(where)]
 
     def function(values: Floats) -> Floats:
         try:

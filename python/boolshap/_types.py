@@ -13,7 +13,5 @@ Reading = Literal["auto", "raw", "bits"]
 #: C-contiguous, of shape (rows, features), with the values 0 and 1
 Bits: TypeAlias = npt.NDArray[np.uint8]
 Floats: TypeAlias = npt.NDArray[np.float64]
-#: name, weights (outputs, inputs), bias (outputs), batch normalisation (gamma, beta, mean, variance, epsilon) or None
-Layer: TypeAlias = tuple[str, Floats, Floats, tuple[Floats, Floats, Floats, Floats, float] | None]
 #: for each node: feature (-1 at a leaf), child where it is 0, child where it is 1, class weights at a leaf
 Tree: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]

@@ -5,9 +5,10 @@ use crate::errors::Failure;
 use crate::work::work;
 use boolshap::Error;
 use boolshap::data::{Binariser, Code, CodedColumn, Tally};
-use boolshap::model::{self, BatchNorm, DenseLayer, ImportOptions, Kernels, Marginals, TrainOptions, fold_network};
+use boolshap::model::{self, BatchNorm, DenseLayer, ImportOptions, Marginals, TrainOptions, fold_steps};
 use boolshap::workflow::{self, Predictor};
 use dashu::rational::RBig;
+use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
@@ -32,10 +33,14 @@ use std::path::PathBuf;
 pub(crate) struct Model(pub(crate) model::Model);
 
 type Vector<'py> = PyReadonlyArray1<'py, f64>;
-/// gamma, beta, mean, variance, epsilon.
-type Norm<'py> = (Vector<'py>, Vector<'py>, Vector<'py>, Vector<'py>, f64);
-/// Name, weights, bias, batch normalisation.
-type Layer<'py> = (String, PyReadonlyArray2<'py, f64>, Vector<'py>, Option<Norm<'py>>);
+/// A step of a network, as the dataclasses of `_layers` hold it.
+#[derive(FromPyObject)]
+enum Step<'py> {
+    Dense { name: String, weights: PyReadonlyArray2<'py, f64>, bias: Vector<'py> },
+    Norm { name: String, gamma: Vector<'py>, beta: Vector<'py>, mean: Vector<'py>, variance: Vector<'py>, epsilon: f64 },
+    Sign { name: String, at_zero: Option<i8> },
+    Function { name: String, keeps_signs: bool, keeps_order: bool },
+}
 
 #[pymethods]
 impl Model {
@@ -83,23 +88,15 @@ impl Model {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (layers, inputs, features, classes))]
-    fn _of_layers(
-        layers: Vec<Layer<'_>>,
+    #[pyo3(signature = (steps, inputs, features, classes))]
+    fn _of_steps(
+        steps: Vec<Step<'_>>,
         inputs: &str,
         features: Option<Vec<String>>,
         classes: Option<Vec<String>>,
     ) -> Result<Self, Failure> {
-        let mut dense = layers.iter().map(dense_layer).collect::<Result<Vec<_>, _>>()?;
-        // A bit b is (s + 1) / 2 of the sign s.
-        let half = RBig::from_parts(1.into(), 2u8.into());
-        for first in dense.iter_mut().take(usize::from(inputs == "bits")) {
-            for (weights, bias) in first.weights.iter_mut().zip(&mut first.bias) {
-                weights.iter_mut().for_each(|weight| *weight *= &half);
-                *bias = weights.iter().fold(bias.clone(), |sum, weight| sum + weight);
-            }
-        }
-        let network = fold_network(&dense)?;
+        let steps = steps.into_iter().map(Step::exact).collect::<Result<_, _>>()?;
+        let network = fold_steps(steps, inputs == "bits")?;
         let features = features.unwrap_or_else(|| model::Model::default_features(network.inputs()));
         let model = Model(model::Model::new(network, features)?);
         match classes {
@@ -207,12 +204,7 @@ impl Model {
 fn import_options(bn_epsilon: Option<f64>, kernels: &str, zero_weight: Option<i64>) -> Result<ImportOptions, Error> {
     Ok(ImportOptions {
         bn_epsilon: bn_epsilon.map(|value| exact(value, || "bn_epsilon".into())).transpose()?,
-        kernels: match kernels {
-            "auto" => Kernels::Auto,
-            "sign" => Kernels::Sign,
-            "real" => Kernels::Real,
-            other => return Err(Error::setting("kernels", format!("is '{other}', not auto, sign or real"))),
-        },
+        kernels: kernels.parse().map_err(|problem| Error::setting("kernels", problem))?,
         zero_weight: match zero_weight {
             None => None,
             Some(1) => Some(true),
@@ -226,27 +218,36 @@ fn exact(value: f64, what: impl Fn() -> String) -> Result<RBig, Error> {
     RBig::try_from(value).map_err(|_| Error::input(format!("{}: {value} is not a finite number", what())))
 }
 
-fn dense_layer((name, weights, bias, norm): &Layer<'_>) -> Result<DenseLayer, Error> {
-    let vector = |what: &str, values: &Vector<'_>| -> Result<Vec<RBig>, Error> {
-        let values = values.as_array();
-        values.iter().enumerate().map(|(at, &value)| exact(value, || format!("{name}: {what}[{at}]"))).collect()
-    };
-    let rows = weights.as_array();
-    let weights = rows.rows().into_iter().enumerate().map(|(row, values)| {
-        let weight = |(column, &value): (usize, &f64)| exact(value, || format!("{name}: weights[{row}, {column}]"));
-        values.iter().enumerate().map(weight).collect()
-    });
-    let norm = match norm {
-        None => None,
-        Some((gamma, beta, mean, variance, epsilon)) => Some(BatchNorm {
-            name: name.clone(),
-            gamma: vector("gamma", gamma)?,
-            beta: vector("beta", beta)?,
-            mean: vector("mean", mean)?,
-            variance: vector("variance", variance)?,
-            epsilon: exact(*epsilon, || format!("{name}: epsilon"))?,
-        }),
-    };
-    let weights = weights.collect::<Result<Vec<_>, Error>>()?;
-    Ok(DenseLayer { name: name.clone(), weights, bias: vector("bias", bias)?, norm })
+fn exact_vector(name: &str, what: &str, values: &Vector<'_>) -> Result<Vec<RBig>, Error> {
+    let values = values.as_array();
+    values.iter().enumerate().map(|(at, &value)| exact(value, || format!("{name}: {what}[{at}]"))).collect()
+}
+
+impl Step<'_> {
+    /// The step in exact numbers.
+    fn exact(self) -> Result<model::Step, Error> {
+        Ok(match self {
+            Step::Sign { name, at_zero } => model::Step::Sign { name, at_zero },
+            Step::Function { name, keeps_signs, keeps_order } => {
+                model::Step::Function { name, keeps_signs, keeps_order }
+            }
+            Step::Dense { name, weights, bias } => {
+                let bias = exact_vector(&name, "bias", &bias)?;
+                let row = |(row, values): (usize, ArrayView1<'_, f64>)| {
+                    let at = |column: usize| format!("{name}: weights[{row}, {column}]");
+                    values.iter().enumerate().map(|(column, &value)| exact(value, || at(column))).collect()
+                };
+                let weights = weights.as_array().rows().into_iter().enumerate().map(row).collect::<Result<_, _>>()?;
+                model::Step::Dense(DenseLayer { name, weights, bias, norm: None })
+            }
+            Step::Norm { name, gamma, beta, mean, variance, epsilon } => model::Step::Norm(BatchNorm {
+                gamma: exact_vector(&name, "gamma", &gamma)?,
+                beta: exact_vector(&name, "beta", &beta)?,
+                mean: exact_vector(&name, "mean", &mean)?,
+                variance: exact_vector(&name, "variance", &variance)?,
+                epsilon: exact(epsilon, || format!("{name}: epsilon"))?,
+                name,
+            }),
+        })
+    }
 }

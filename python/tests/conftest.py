@@ -15,7 +15,7 @@ import pytest
 
 import boolshap
 from boolshap import Circuit, Model
-from boolshap._types import Layer
+from boolshap._layers import Dense, Sign, Step
 
 Row = Sequence[int]
 
@@ -47,10 +47,10 @@ class Network:
         return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] >= 0).astype(np.int64)
 
     def model(self, features: list[str] | None = None, classes: list[str] | None = None) -> Model:
-        layers: list[Layer] = [
-            (f"layer {number}", weights, bias, None) for number, (weights, bias) in enumerate(self.layers, 1)
-        ]
-        return Model._of_layers(layers, "signs", features, classes)
+        steps: list[Step] = []
+        for number, (weights, bias) in enumerate(self.layers, 1):
+            steps += [Dense(f"layer {number}", weights, bias), Sign(f"sign {number}")]
+        return Model._of_steps(steps[:-1], "signs", features, classes)
 
     def circuit(self, features: list[str] | None = None, classes: list[str] | None = None) -> Circuit:
         return boolshap.compile(self.model(features, classes))

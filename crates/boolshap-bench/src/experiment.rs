@@ -24,8 +24,6 @@ pub struct Experiment {
     pub compiled: Compilation,
     /// The entities: the most frequent distinct rows.
     pub entities: Vec<Vec<bool>>,
-    /// Their scores.
-    pub explanations: Vec<Explanation<f64>>,
     /// (what, its size in words, seconds)
     once: Vec<(&'static str, String, f64)>,
     /// For each method the seconds for each count.
@@ -53,7 +51,6 @@ impl Experiment {
         let open_box = OpenBox::new(circuit)?;
         let (black_network, black_circuit) = (BruteForce::new(&network_labels), BruteForce::new(&circuit_labels));
         let mut times = [const { Vec::new() }; 3];
-        let mut explanations = Vec::new();
         for count in COUNTS {
             let part = &entities[..count];
             let (first, seconds) = timed(|| black_network.explain(part, &uniform, watch))?;
@@ -63,9 +60,8 @@ impl Experiment {
             let (third, seconds) = timed(|| open_box.explain(part, &uniform, watch))?;
             times[2].push(seconds);
             ensure!(agree(&first, &second) && agree(&first, &third), "two methods give different scores");
-            explanations = third;
         }
-        Ok(Experiment { compiled, entities, explanations, once, times })
+        Ok(Experiment { compiled, entities, once, times })
     }
 
     /// The figure of the paper.
@@ -119,8 +115,7 @@ fn one_time_costs(compiled: &Compilation) -> anyhow::Result<Vec<(&'static str, S
 
 /// The most frequent distinct rows.
 fn most_frequent(rows: &Tally, count: usize) -> anyhow::Result<Vec<Vec<bool>>> {
-    let mut order: Vec<usize> = (0..rows.counts().len()).collect();
-    order.sort_by_key(|&row| std::cmp::Reverse(rows.counts()[row].iter().sum::<u64>()));
+    let order = rows.by_frequency();
     ensure!(order.len() >= count, "{} distinct rows are fewer than {count}", order.len());
     Ok(order[..count].iter().map(|&row| rows.rows().row(row)).collect())
 }

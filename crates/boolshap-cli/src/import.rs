@@ -1,10 +1,9 @@
 //! `boolshap import`: a network from another tool's file.
 
-use crate::info::describe;
 use crate::terminal::{note, output_path, print};
 use boolshap::model::{ImportOptions, Kernels};
-use boolshap::workflow::{ImportedModel, import, names_in_header};
-use clap::{Args, ValueEnum};
+use boolshap::workflow::{ImportedModel, describe_model, import, names_in_header};
+use clap::Args;
 use dashu::rational::RBig;
 use std::path::PathBuf;
 
@@ -22,22 +21,13 @@ pub(crate) struct Import {
     /// The epsilon of batch normalisation, where the file does not hold it
     #[arg(long, value_name = "X", value_parser = epsilon)]
     bn_epsilon: Option<RBig>,
-    /// Whether kernels hold the weights or latent numbers of which the sign counts
-    #[arg(long, value_enum, default_value = "auto")]
-    kernels: KernelChoice,
+    /// Whether kernels hold the weights (real) or latent numbers of which the sign counts (sign); auto takes signs in Keras
+    /// weights, elsewhere the numbers as they are
+    #[arg(long, value_name = "auto|sign|real", default_value = "auto")]
+    kernels: Kernels,
     /// The sign of a latent weight of exactly 0, which is refused otherwise
     #[arg(long, value_name = "SIGN", value_parser = sign, allow_hyphen_values = true)]
     zero_weight: Option<bool>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum KernelChoice {
-    /// Signs in Keras weights, elsewhere the numbers as they are
-    Auto,
-    /// The sign of every number
-    Sign,
-    /// Every number as it is
-    Real,
 }
 
 fn epsilon(text: &str) -> Result<RBig, String> {
@@ -58,18 +48,14 @@ fn sign(text: &str) -> Result<bool, String> {
 
 impl Import {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let kernels = match self.kernels {
-            KernelChoice::Auto => Kernels::Auto,
-            KernelChoice::Sign => Kernels::Sign,
-            KernelChoice::Real => Kernels::Real,
-        };
-        let options = ImportOptions { bn_epsilon: self.bn_epsilon.clone(), kernels, zero_weight: self.zero_weight };
+        let (bn_epsilon, kernels) = (self.bn_epsilon.clone(), self.kernels);
+        let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
         let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
         notes.iter().for_each(|text| note(text));
         model.save(&output_path(&self.output))?;
         print(&format!("{kind} from {}", self.source.display()))?;
-        print(&describe(&model))?;
+        print(&describe_model(&model).text)?;
         print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }

@@ -2,12 +2,11 @@
 
 use crate::game_options::GameOptions;
 use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
-use boolshap::report::{Page, Rows, Subject, Survey, beeswarm_figure, circuit_figure};
-use boolshap::report::{heat_map_figure, importance_figure, png, waterfall_figure};
+use boolshap::report::{Figure, Page, Rows, Subject, Survey, png};
 use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope, load_circuit};
 use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
@@ -34,8 +33,10 @@ pub(crate) struct Report {
     /// The page, or one figure alone (svg or png if OUT ends so, else html)
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Which figure (importance by default)
-    #[arg(long, value_enum)]
+    /// Which figure: importance, the mean absolute score of each player (the default); beeswarm, the scores of all rows;
+    /// waterfall, from the base value to the decision of one row; interactions, the mean absolute interaction of each
+    /// pair; circuit, if it is small
+    #[arg(long, value_name = "NAME")]
     figure: Option<Figure>,
     /// The row of the waterfall, counted from 1 (the first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -65,20 +66,6 @@ enum Format {
     Svg,
     /// One figure, in pixels
     Png,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Figure {
-    /// The mean absolute score of each player
-    Importance,
-    /// The scores of all rows
-    Beeswarm,
-    /// From the base value to the decision of one row
-    Waterfall,
-    /// The mean absolute interaction of each pair
-    Interactions,
-    /// The circuit itself, if it is small
-    Circuit,
 }
 
 impl Report {
@@ -121,12 +108,12 @@ impl Report {
             timing: None,
             choices: None,
         };
+        let drawn = if figure == Figure::Circuit { &self.circuit } else { &self.data };
+        let draw = || page.figure(figure, row - 1).map_err(|error| error.in_file(drawn));
         let bytes = match format {
             Format::Html => page.html().into_bytes(),
-            Format::Svg => self.draw(&page, figure, row)?.into_bytes(),
-            Format::Png => {
-                png(&self.draw(&page, figure, row)?, self.scale.unwrap_or(2.0)).map_err(anyhow::Error::msg)?
-            }
+            Format::Svg => draw()?.into_bytes(),
+            Format::Png => png(&draw()?, self.scale.unwrap_or(2.0)).map_err(anyhow::Error::msg)?,
         };
         file.write_all(&bytes).and_then(|()| file.finish()).with_context(out_place)?;
         let what = if format == Format::Html { "report" } else { "figure" };
@@ -175,39 +162,6 @@ impl Report {
             return usage("--row is for --figure waterfall");
         }
         Ok((format, figure))
-    }
-
-    fn draw(&self, page: &Page<'_>, figure: Figure, row: usize) -> anyhow::Result<String> {
-        let Page { subject, rows, survey, .. } = page;
-        let players = page.players();
-        if rows.total() == 0 && figure != Figure::Circuit {
-            bail!("{}: there are no rows to draw", self.data.display());
-        }
-        Ok(match figure {
-            Figure::Importance => {
-                let named = players.names().iter().cloned().zip(survey.importance.iter().copied());
-                importance_figure(&named.collect::<Vec<_>>())
-            }
-            Figure::Beeswarm => beeswarm_figure(&survey.swarm(subject, players, rows)),
-            Figure::Waterfall => {
-                let Some(&kind) = rows.table.kinds.get(row - 1) else {
-                    bail!("{}: there is no row {} ({} rows)", self.data.display(), row, thousands(rows.total()));
-                };
-                let title = format!("row {row}");
-                waterfall_figure(&page.waterfall(kind as usize, Some(row - 1), title))
-            }
-            Figure::Interactions if survey.interactions.is_empty() => {
-                bail!("there are no interactions of {} players to draw", players.len())
-            }
-            Figure::Interactions => {
-                heat_map_figure(players.names(), &survey.interactions, page.interaction_part().as_deref())
-            }
-            Figure::Circuit => {
-                let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(page.explainer.label(page.class), &names)
-                    .context("the circuit is too large to be drawn")?
-            }
-        })
     }
 }
 

@@ -1,12 +1,11 @@
 //! `boolshap train`: a table in, a network out.
 
-use crate::terminal::{note, output_path, print, print_json, thousands, usage, with_progress};
+use crate::terminal::{note, output_path, print, print_json, thousands, with_progress};
 use anyhow::Context;
-use boolshap::data::{FitOn, Kind, Kinds, Tally, WholeFile, quote_csv};
+use boolshap::data::{FitOn, WholeFile};
 use boolshap::model::TrainOptions;
 use boolshap::workflow::{TrainRequest, Trained, train_watched};
-use clap::{Args, ValueEnum};
-use serde_json::json;
+use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -31,9 +30,9 @@ pub(crate) struct Train {
     /// The share of rows kept for testing
     #[arg(long, default_value = "0.5", value_parser = fraction)]
     test_fraction: f64,
-    /// The rows that thresholds are fitted on
-    #[arg(long, value_enum, default_value = "all")]
-    fit: Fit,
+    /// The rows that thresholds are fitted on: all, without looking at their labels, or the training rows
+    #[arg(long, value_name = "all|train", default_value = "all")]
+    fit: FitOn,
     /// Where the split, the weights and the search are drawn from
     #[arg(long, default_value = "7")]
     seed: u64,
@@ -49,14 +48,6 @@ pub(crate) struct Train {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Fit {
-    /// All rows, without looking at their labels
-    All,
-    /// The training rows
-    Train,
 }
 
 fn fraction(text: &str) -> Result<f64, String> {
@@ -76,131 +67,44 @@ fn positive(text: &str) -> Result<usize, String> {
 impl Train {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
-        let output = output_path(&self.output);
-        let place = |path: &Path| path.display().to_string();
         // An output that cannot be written should not cost a training first.
-        let mut model_file = WholeFile::create(&output).with_context(|| place(&output))?;
-        let tally_path = self.tally.as_deref().map(output_path);
-        let tally_file =
-            tally_path.as_ref().map(|path| WholeFile::create(path).with_context(|| place(path))).transpose()?;
-        let request = TrainRequest {
-            kinds: self.kinds()?,
+        let create = |path: &Path| WholeFile::create(&output_path(path)).with_context(|| path.display().to_string());
+        let model_file = create(&self.output)?;
+        let tally_file = self.tally.as_deref().map(create).transpose()?;
+        let mut request = TrainRequest {
             test_fraction: self.test_fraction,
-            fit: match self.fit {
-                Fit::All => FitOn::All,
-                Fit::Train => FitOn::Train,
-            },
+            fit: self.fit,
             options: TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() },
             ..TrainRequest::new(&self.target)
         };
+        self.schema.iter().try_for_each(|path| request.read_schema(path))?;
+        request.set_columns(&self.columns)?;
         let trained =
             with_progress("reading and training", |watch| train_watched(&self.data, &request, &watch.silent(), watch))?;
         trained.notes.iter().for_each(|text| note(text));
-        let Trained { model, training, testing, .. } = &trained;
-        if let (Some(file), Some(path)) = (tally_file, &tally_path) {
-            write_tally(file, &model.features, training, testing).with_context(|| place(path))?;
+        let write = |mut file: WholeFile, path: &Path, content: String| {
+            file.write_all(content.as_bytes()).and_then(|()| file.finish()).with_context(|| path.display().to_string())
+        };
+        if let (Some(file), Some(path)) = (tally_file, &self.tally) {
+            write(file, path, trained.tally_csv())?;
         }
-        model_file.write_all(model.to_json().as_bytes()).with_context(|| place(&output))?;
-        model_file.finish().with_context(|| place(&output))?;
+        write(model_file, &self.output, trained.model.to_json())?;
         self.report(&trained, start.elapsed().as_secs_f64())
     }
 
     fn report(&self, trained: &Trained, seconds: f64) -> anyhow::Result<()> {
-        let Trained { model, training, testing, rows: [rows, distinct], .. } = trained;
         if self.json {
-            print_json(&json!({
-                "rows": rows,
-                "distinct_rows": distinct,
-                "features": model.features,
-                "classes": model.classes,
-                "shape": model.network.shape(),
-                "train_rows": training.total(),
-                "test_rows": testing.total(),
-                "train_accuracy": trained.train_accuracy,
-                "test_accuracy": trained.test_accuracy,
-                "seconds": seconds,
-            }))?;
-            return Ok(());
+            let mut summary = trained.json();
+            summary["seconds"] = seconds.into();
+            return Ok(print_json(&summary)?);
         }
+        let Trained { model, training, rows: [rows, distinct], .. } = trained;
         let (count, features) = (thousands(*rows as u64), model.features.len());
         print(&format!("{}: {count} rows, {distinct} distinct on {features} features", self.data.display()))?;
         let learned = thousands(training.total());
         print(&format!("trained {} on {learned} rows in {seconds:.1} s (seed {})", model.network.shape(), self.seed))?;
-        print(&accuracy_text(trained.train_accuracy, trained.test_accuracy, training, testing))?;
+        print(&trained.accuracy_words())?;
         print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }
-
-    fn kinds(&self) -> anyhow::Result<Kinds> {
-        let mut kinds = Kinds::new();
-        if let Some(path) = &self.schema {
-            let place = || path.display().to_string();
-            let text = std::fs::read_to_string(path).with_context(place)?;
-            let object: std::collections::BTreeMap<String, String> = serde_json::from_str(&text)
-                .with_context(|| format!("{}: an object of column names and kinds is expected", path.display()))?;
-            for (name, kind) in object {
-                let kind: Kind = kind
-                    .parse()
-                    .map_err(anyhow::Error::msg)
-                    .with_context(|| format!("{}: column '{name}'", place()))?;
-                kinds.insert(name, kind);
-            }
-        }
-        for text in &self.columns {
-            // The kind holds no `=` before its own options, but a name may hold one.
-            let cut = text.match_indices('=').find(|(at, _)| text[at + 1..].parse::<Kind>().is_ok());
-            let Some((at, _)) = cut else {
-                let kind = text.split_once('=').map_or(text.as_str(), |(_, kind)| kind);
-                let problem = kind.parse::<Kind>().err().unwrap_or("NAME=KIND is expected".into());
-                return usage(format!("--column '{text}': {problem}"));
-            };
-            let (name, kind) = (&text[..at], text[at + 1..].parse().map_err(anyhow::Error::msg)?);
-            if self.columns.iter().filter(|other| other.starts_with(&text[..=at])).count() > 1 {
-                return usage(format!("--column: the column '{name}' is described twice"));
-            }
-            kinds.insert(name.to_string(), kind);
-        }
-        if kinds.get(&self.target) == Some(&Kind::Ignored) {
-            return usage(format!("the target '{}' cannot be ignored", self.target));
-        }
-        Ok(kinds)
-    }
-}
-
-/// How good the network is, beside what guessing and what knowing everything would give.
-pub(crate) fn accuracy_text(train: Option<f64>, test: Option<f64>, training: &Tally, testing: &Tally) -> String {
-    let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
-    let judged = if testing.total() > 0 { testing } else { training };
-    let classes = judged.counts().first().map_or(0, Vec::len);
-    let of_class = |class: usize| judged.counts().iter().map(|counts| counts[class]).sum::<u64>();
-    let share = |rows: u64| rows as f64 / judged.total() as f64;
-    format!(
-        "accuracy: {} on training rows, {} on {} test rows\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4})",
-        shown(train),
-        shown(test),
-        thousands(testing.total()),
-        share((0..classes).map(of_class).max().unwrap_or(0)),
-        share(judged.ceiling()),
-    )
-}
-
-/// Distinct rows as bits, then `train:K` and `test:K`: how often class K occurs.
-fn write_tally(mut file: WholeFile, features: &[String], training: &Tally, testing: &Tally) -> std::io::Result<()> {
-    let classes = training.counts().first().map_or(0, Vec::len);
-    let mut rows: std::collections::BTreeMap<Vec<bool>, [Vec<u64>; 2]> = Default::default();
-    for (side, tally) in [training, testing].into_iter().enumerate() {
-        for (index, counts) in tally.counts().iter().enumerate() {
-            let slot = rows.entry(tally.rows().row(index)).or_insert_with(|| [vec![0; classes], vec![0; classes]]);
-            slot[side].clone_from(counts);
-        }
-    }
-    let quoted = features.iter().map(|name| quote_csv(name).into_owned());
-    let sides = ["train", "test"].into_iter().flat_map(|side| (0..classes).map(move |class| format!("{side}:{class}")));
-    writeln!(file, "{}", quoted.chain(sides).collect::<Vec<_>>().join(","))?;
-    for (row, counts) in rows {
-        let bits = row.iter().map(|&bit| u64::from(bit).to_string());
-        let cells = bits.chain(counts.iter().flatten().map(u64::to_string)).collect::<Vec<_>>();
-        writeln!(file, "{}", cells.join(","))?;
-    }
-    file.finish()
 }

@@ -18,6 +18,25 @@ pub enum FitOn {
     Train,
 }
 
+impl FitOn {
+    /// Its name: `all` or `train`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FitOn::All => "all",
+            FitOn::Train => "train",
+        }
+    }
+}
+
+impl std::str::FromStr for FitOn {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = [FitOn::All, FitOn::Train].into_iter().find(|fit| fit.name() == name);
+        found.ok_or_else(|| format!("'{name}' is not one of all, train"))
+    }
+}
+
 /// How to prepare a table.
 #[derive(Debug, Clone)]
 pub struct Preparation<'a> {

@@ -43,7 +43,7 @@ pub use number_text::write_number;
 pub use packed::PackedRows;
 pub use profile::MAX_CATEGORIES;
 pub use row_index::RowIndex;
-pub use schema::{Cut, Kind, Kinds};
+pub use schema::{Cut, Kind, Kinds, named_kind};
 pub use score_file::{ScoreColumns, ScoreFile};
 pub use score_means::{Means, ScoreMeans};
 pub use scores::{KeptCells, Numbers, ScoreSink, Scores, kept_text};

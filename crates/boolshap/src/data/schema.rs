@@ -43,6 +43,13 @@ pub enum Cut {
 /// Kinds by column name.
 pub type Kinds = BTreeMap<String, Kind>;
 
+/// A column's name and its kind, `NAME=KIND`. Names may hold a `=`, and so do the options of some kinds.
+pub fn named_kind(text: &str) -> Result<(String, Kind), String> {
+    let mut cuts = text.match_indices('=').map(|(at, _)| Ok((text[..at].to_string(), text[at + 1..].parse()?)));
+    let first = cuts.next().unwrap_or_else(|| Err("NAME=KIND is expected".to_string()));
+    first.or_else(|problem| cuts.find_map(Result::ok).ok_or(problem))
+}
+
 impl FromStr for Kind {
     type Err = String;
 
@@ -115,5 +122,7 @@ mod tests {
         for text in ["", "number", "numeric:bins=1", "numeric:at=", "numeric:at=2,1", "numeric:at=nan", "boolean:x"] {
             assert!(text.parse::<Kind>().is_err(), "{text}");
         }
+        assert_eq!(named_kind("a=b=numeric:at=1"), Ok(("a=b".into(), Kind::Numeric(Cut::At(vec![1.0])))));
+        assert!(named_kind("a=numeric:at=x").unwrap_err().contains("threshold 'x'"));
     }
 }

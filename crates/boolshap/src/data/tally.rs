@@ -2,6 +2,7 @@
 //! blocks of houses give 454 distinct rows), and neither training nor scoring depends on the order of rows.
 
 use super::Bits;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Distinct rows in ascending order, compared from the first feature on, with class counts. Every row has a nonzero
@@ -36,6 +37,21 @@ impl Tally {
         let mut rows = Bits::new(features);
         groups.keys().for_each(|row| rows.push(row));
         Tally { rows, counts: groups.into_values().collect() }
+    }
+
+    /// The rows of both.
+    pub fn merged(&self, other: &Self) -> Self {
+        let counted = |tally: &Self| -> Vec<_> {
+            tally.counts.iter().enumerate().map(|(row, counts)| (tally.rows.row(row), counts.clone())).collect()
+        };
+        Self::from_counts(self.rows.features(), counted(self).into_iter().chain(counted(other)))
+    }
+
+    /// The numbers of the distinct rows, the most frequent first.
+    pub fn by_frequency(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.counts.len()).collect();
+        order.sort_by_key(|&row| Reverse(self.counts[row].iter().sum::<u64>()));
+        order
     }
 
     /// The distinct rows.
@@ -80,5 +96,8 @@ mod tests {
         assert_eq!((0..2).map(|row| tally.rows().row(row)).collect::<Vec<_>>(), [[false, true], [true, false]]);
         assert_eq!(tally.counts(), [[1, 0], [1, 2]]);
         assert_eq!((tally.total(), tally.ceiling(), tally.ones()), (4, 3, vec![3, 1]));
+        assert_eq!(tally.by_frequency(), [1, 0]);
+        let all = tally.merged(&Tally::new(&bits, &[1, 0, 1, 0, 1], 2, |row| row >= 3));
+        assert_eq!(all.counts(), [[0, 1], [1, 0], [2, 2]]);
     }
 }

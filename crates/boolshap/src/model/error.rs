@@ -54,6 +54,9 @@ pub enum ModelError {
         /// What is wrong and where.
         message: String,
     },
+    /// A step of a network that no gates can take.
+    #[error("{0}")]
+    Step(String),
     /// Names, classes or marginals that do not fit the network.
     #[error("{0}")]
     Inconsistent(String),

@@ -53,14 +53,8 @@ pub struct BatchNorm {
 /// Folds a stack of dense layers into a network: signs between the layers, and a step for a single output or else an
 /// argmax.
 pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
-    let Some((last, before)) = layers.split_last() else {
-        return Err(ModelError::Empty { layer: "the network".into() });
-    };
-    let mut width = None;
-    for layer in layers {
-        check_shape(layer, width)?;
-        width = Some(layer.weights.len());
-    }
+    check_shapes(layers)?;
+    let (last, before) = layers.split_last().expect("there is a layer");
     let inputs = layers[0].weights[0].len();
     let hidden = before.iter().map(fold_gates).collect::<Result<Vec<_>, _>>()?;
     let output = match last.weights.len() {
@@ -68,6 +62,16 @@ pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
         _ => Output::Argmax(fold_scores(last)?),
     };
     Network::new(inputs, hidden, output)
+}
+
+/// Checks that there are layers, and that they fit each other.
+pub(crate) fn check_shapes(layers: &[DenseLayer]) -> Result<(), ModelError> {
+    let mut width = None;
+    for layer in layers {
+        check_shape(layer, width)?;
+        width = Some(layer.weights.len());
+    }
+    width.map_or(Err(ModelError::Empty { layer: "the network".into() }), |_| Ok(()))
 }
 
 fn check_shape(layer: &DenseLayer, width: Option<usize>) -> Result<(), ModelError> {
@@ -167,7 +171,7 @@ fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
 }
 
 /// The weights as integer multiples of their largest common unit; `None` if they do not fit into 128 bits.
-fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Option<(RBig, Vec<i128>)> {
+pub(crate) fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Option<(RBig, Vec<i128>)> {
     let mut denominator = UBig::ONE;
     for weight in weights.clone() {
         let common = (&denominator).gcd(weight.denominator());

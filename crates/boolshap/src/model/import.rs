@@ -44,6 +44,19 @@ pub enum Kernels {
     Real,
 }
 
+impl std::str::FromStr for Kernels {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "auto" => Ok(Kernels::Auto),
+            "sign" => Ok(Kernels::Sign),
+            "real" => Ok(Kernels::Real),
+            other => Err(format!("'{other}' is not one of auto, sign, real")),
+        }
+    }
+}
+
 /// An imported network and what the reader had to decide.
 #[derive(Debug)]
 pub struct Imported {

@@ -18,14 +18,15 @@ use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_k
 use super::onnx_constants::{Constants, Refusal, cast_type};
 pub(crate) use super::onnx_file::begins_like_onnx;
 use super::onnx_file::{Graph, Node, Tensor, ValueInfo, is_standard, type_name};
-use dashu::base::{SquareRootRem, UnsignedAbs};
-use dashu::integer::{IBig, UBig};
+use super::zero_sum::reaches_zero;
 use dashu::rational::RBig;
 use std::collections::HashSet;
 use std::path::Path;
 
 /// The first version in which operands broadcast as they do today.
 const MIN_OPSET: u64 = 7;
+/// The most sums of half of a neuron's weights that are tried to see whether all can be 0.
+const MAX_SUMS: usize = 1 << 10;
 
 pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
     let bytes = std::fs::read(path).map_err(|source| ModelError::Io { path: path.into(), source })?;
@@ -283,7 +284,8 @@ impl<'a> Reader<'a> {
             Row::Ordered | Row::Class => return Err("follows the end of a network".into()),
         }
         let layer = self.stack.layers.last().ok_or("does not follow a matrix")?;
-        if gives_zero && (0..layer.weights.len()).any(|neuron| may_be_zero(layer, neuron)) {
+        let may_be_zero = |neuron| reaches_zero(layer, neuron, MAX_SUMS) != Some(false);
+        if gives_zero && (0..layer.weights.len()).any(may_be_zero) {
             let name = node.label();
             let note = format!("{name}: a sum of exactly 0 may occur, which counts as +1 here and as 0 in ONNX");
             self.stack.notes.push(note);
@@ -357,47 +359,6 @@ fn broadcast(tensor: Tensor, width: usize) -> Result<Vec<f64>, String> {
         [] | [1] | [1, 1] => Ok(vec![tensor.values[0]; width]),
         shape => Err(format!("adds a constant of the shape {shape:?} to rows of {width}")),
     }
-}
-
-/// Whether some input may make the argument of a neuron's sign exactly 0. If all weights have the same absolute value,
-/// the answer is exact: their sum then takes every second multiple of it. For other weights only the range of the sum
-/// is checked.
-fn may_be_zero(layer: &DenseLayer, neuron: usize) -> bool {
-    let (weights, bias) = (&layer.weights[neuron], &layer.bias[neuron]);
-    let mut sum = -bias;
-    if let Some(norm) = &layer.norm {
-        let part = |vector: &[RBig]| vector.get(neuron).cloned().unwrap_or(RBig::ZERO);
-        let [gamma, beta] = [part(&norm.gamma), part(&norm.beta)];
-        if gamma.is_zero() {
-            return beta.is_zero();
-        }
-        sum += part(&norm.mean);
-        if !beta.is_zero() {
-            // gamma (sum - mean) + beta root = 0 has a rational solution only if the root is rational.
-            let Some(root) = root(&(part(&norm.variance) + &norm.epsilon)) else { return false };
-            sum -= beta / gamma * root;
-        }
-    }
-    let size = |weight: &RBig| if *weight < RBig::ZERO { -weight } else { weight.clone() };
-    let total: RBig = weights.iter().map(size).fold(RBig::ZERO, |total, weight| total + weight);
-    let unit = weights.first().map(size).unwrap_or(RBig::ZERO);
-    if size(&sum) > total {
-        return false;
-    }
-    if unit.is_zero() || weights.iter().any(|weight| size(weight) != unit) {
-        return true;
-    }
-    ((total + sum) / (unit * IBig::from(2))).denominator() == &UBig::ONE
-}
-
-/// The square root, if it is rational.
-fn root(square: &RBig) -> Option<RBig> {
-    if *square < RBig::ZERO {
-        return None;
-    }
-    let whole = |number: &UBig| Some(number.sqrt_rem()).filter(|(_, rest)| rest.is_zero()).map(|(root, _)| root);
-    // A fraction in lowest terms is a square if both of its parts are.
-    Some(RBig::from_parts(whole(&square.numerator().unsigned_abs())?.into(), whole(square.denominator())?))
 }
 
 #[cfg(test)]
@@ -600,7 +561,7 @@ mod tests {
             Some((norm("0", "0", "1", "2"), 1.0, 1.0)),
             Some((norm("0", "0.5", "1", "2"), 1.0, 1.0)),
         ];
-        for weights in ["1 -1 1", "1 1", "0.5 0.5 -0.5", "1 -1 1 -1"] {
+        for weights in ["1 -1 1", "1 1", "0.5 0.5 -0.5", "1 -1 1 -1", "2 1 0", "1.5 -1 3 0.5"] {
             for bias in ["0", "1", "-2", "0.5", "-1.5", "9"] {
                 for parameters in &norms {
                     let weights = numbers(weights);
@@ -616,7 +577,7 @@ mod tests {
                     let expected = sums.map(|sum| sum.abs()).any(|sum| sum < 1e-9);
                     let (name, norm) = ("l".into(), parameters.as_ref().map(|(norm, ..)| norm.clone()));
                     let layer = DenseLayer { name, weights: vec![weights], bias: numbers(bias), norm };
-                    assert_eq!(may_be_zero(&layer, 0), expected, "{layer:?}");
+                    assert_eq!(reaches_zero(&layer, 0, MAX_SUMS), Some(expected), "{layer:?}");
                 }
             }
         }

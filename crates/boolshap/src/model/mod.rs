@@ -23,11 +23,13 @@ mod protobuf;
 #[cfg(test)]
 pub(crate) mod random;
 mod slice_program;
+mod steps;
 #[cfg(feature = "train")]
 mod straight_through;
 #[cfg(feature = "train")]
 mod train;
 mod tree;
+mod zero_sum;
 
 pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
@@ -38,6 +40,7 @@ pub use import::{ImportOptions, Imported, Kernels, import};
 pub use label::Label;
 pub use network::{Gate, Network, Output, Score};
 pub use number::parse_decimal;
+pub use steps::{Step, fold_steps};
 #[cfg(feature = "train")]
 pub use train::{TrainOptions, correct, train};
 pub use tree::{DecisionTree, Forest, TreeNode};

@@ -50,7 +50,7 @@ pub use live::{LiveReport, PageChoice};
 #[cfg(feature = "report")]
 use page::served_html;
 #[cfg(feature = "report")]
-pub use page::{PAGE_SCRIPT, PAGE_STYLE, Page};
+pub use page::{Figure, PAGE_SCRIPT, PAGE_STYLE, Page};
 #[cfg(feature = "report")]
 pub use png::png;
 pub use row_search::{RowOrder, RowSearch};

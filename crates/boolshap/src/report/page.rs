@@ -5,11 +5,12 @@
 //! connection, and every script and style but its own, which it knows by their hashes.
 
 use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
-use super::{figure_text::escape, thousands};
+use super::{figure_text::escape, thousands, waterfall_figure};
 use crate::explain::Players;
-use crate::workflow::Explainer;
+use crate::workflow::{Error, Explainer};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
+use std::str::FromStr;
 
 const MARKUP: &str = include_str!("page/page.html");
 /// The style of the page.
@@ -44,6 +45,36 @@ pub struct Page<'a> {
     pub timing: Option<String>,
     /// What can be chosen instead, if a server answers.
     pub choices: Option<Value>,
+}
+
+/// A drawing of the page that can also be had alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// The mean absolute score of each player.
+    Importance,
+    /// The scores of all rows.
+    Beeswarm,
+    /// From the base value to the decision of one row.
+    Waterfall,
+    /// The mean absolute interaction of each pair.
+    Interactions,
+    /// The circuit itself, if it is small.
+    Circuit,
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "importance" => Ok(Figure::Importance),
+            "beeswarm" => Ok(Figure::Beeswarm),
+            "waterfall" => Ok(Figure::Waterfall),
+            "interactions" => Ok(Figure::Interactions),
+            "circuit" => Ok(Figure::Circuit),
+            other => Err(format!("'{other}' is not one of importance, beeswarm, waterfall, interactions, circuit")),
+        }
+    }
 }
 
 impl Page<'_> {
@@ -98,19 +129,48 @@ impl Page<'_> {
     }
 
     fn figures(&self) -> Value {
-        let Page { subject, rows, survey, .. } = self;
-        let players = self.players();
-        let has_rows = !survey.importance.is_empty();
-        let named = || players.names().iter().cloned().zip(survey.importance.iter().copied()).collect::<Vec<_>>();
-        let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
         json!({
-            "importance": has_rows.then(|| importance_figure(&named())),
-            "beeswarm": has_rows.then(|| beeswarm_figure(&survey.swarm(subject, players, rows))),
-            "interactions":
-                (!survey.interactions.is_empty()).then(|| heat_map_figure(players.names(), &survey.interactions, None)),
-            "circuit": circuit_figure(self.explainer.label(self.class), &names),
+            "importance": self.figure(Figure::Importance, 0).ok(),
+            "beeswarm": self.figure(Figure::Beeswarm, 0).ok(),
+            "interactions": self.heat_map(None).ok(),
+            "circuit": self.figure(Figure::Circuit, 0).ok(),
             "timing": self.timing,
         })
+    }
+
+    /// One figure, of a waterfall that of a row counted from 0; or why it cannot be drawn.
+    pub fn figure(&self, figure: Figure, row: usize) -> Result<String, Error> {
+        let Page { subject, rows, survey, .. } = self;
+        let players = self.players();
+        if rows.total() == 0 && figure != Figure::Circuit {
+            return Err(Error::input("there are no rows to draw"));
+        }
+        match figure {
+            Figure::Importance => {
+                let named = players.names().iter().cloned().zip(survey.importance.iter().copied());
+                Ok(importance_figure(&named.collect::<Vec<_>>()))
+            }
+            Figure::Beeswarm => Ok(beeswarm_figure(&survey.swarm(subject, players, rows))),
+            Figure::Waterfall => {
+                let none = || Error::input(format!("there is no row {} ({} rows)", row + 1, thousands(rows.total())));
+                let kind = *rows.table.kinds.get(row).ok_or_else(none)? as usize;
+                Ok(waterfall_figure(&self.waterfall(kind, Some(row), format!("row {}", row + 1))))
+            }
+            Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
+            Figure::Circuit => {
+                let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
+                circuit_figure(self.explainer.label(self.class), &names)
+                    .ok_or_else(|| Error::input("the circuit is too large to be drawn"))
+            }
+        }
+    }
+
+    fn heat_map(&self, part: Option<&str>) -> Result<String, Error> {
+        let (players, interactions) = (self.players(), &self.survey.interactions);
+        match interactions.is_empty() {
+            true => Err(Error::input(format!("there are no interactions of {} players to draw", players.len()))),
+            false => Ok(heat_map_figure(players.names(), interactions, part)),
+        }
     }
 
     fn notes(&self) -> Value {

@@ -7,6 +7,7 @@
 
 mod class_choice;
 mod compile;
+mod describe;
 #[cfg(feature = "sat")]
 mod encode;
 mod error;
@@ -28,6 +29,7 @@ mod tests;
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, CompileRequest, MAX_CLAUSES, MAX_SMOOTH_NODES, Shape, Source, Via};
 pub use compile::{compile, compile_watched, names_in_header};
+pub use describe::{Description, describe_model};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};

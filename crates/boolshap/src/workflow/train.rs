@@ -1,10 +1,11 @@
 //! From a table to a model: columns become bits, rows are split, a network is trained, and the model says how.
 
 use super::Error;
-use crate::data::{Dataset, FitOn, Kinds, Preparation, Table, Tally};
-use crate::lit::Watch;
+use crate::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, named_kind, quote_csv};
+use crate::lit::{Watch, thousands};
 use crate::model::{self, Marginals, Model, TrainOptions, correct};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How to train on a table.
@@ -28,6 +29,33 @@ impl TrainRequest {
         let (kinds, options) = (Kinds::new(), TrainOptions::default());
         TrainRequest { target: target.into(), kinds, test_fraction: 0.5, fit: FitOn::All, options }
     }
+
+    /// Takes the kinds of columns from a JSON file, `{"NAME": "KIND", ...}`.
+    pub fn read_schema(&mut self, path: &Path) -> Result<(), Error> {
+        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+        let expected = "an object of column names and kinds is expected";
+        let object: BTreeMap<String, String> =
+            serde_json::from_str(&text).map_err(|error| Error::input(format!("{expected}: {error}")).in_file(path))?;
+        for (name, kind) in object {
+            let wrong = |problem: String| Error::input(format!("column '{name}': {problem}")).in_file(path);
+            self.kinds.insert(name.clone(), kind.parse().map_err(wrong)?);
+        }
+        Ok(())
+    }
+
+    /// Takes the kinds of columns as texts `NAME=KIND`, also in place of those of a schema.
+    pub fn set_columns(&mut self, texts: &[String]) -> Result<(), Error> {
+        let mut kinds = Kinds::new();
+        for text in texts {
+            let wrong = |problem: &str| Error::setting("column", format!("'{text}': {problem}"));
+            let (name, kind) = named_kind(text).map_err(|problem| wrong(&problem))?;
+            if kinds.insert(name, kind).is_some() {
+                return Err(wrong("the column is described twice"));
+            }
+        }
+        self.kinds.extend(kinds);
+        Ok(())
+    }
 }
 
 /// A trained model, and how good it is.
@@ -49,6 +77,66 @@ pub struct Trained {
     pub notes: Vec<String>,
 }
 
+impl Trained {
+    /// A model and the rows that it was trained and is tested on. The model then says how good it is on them.
+    pub fn new(mut model: Model, training: Tally, testing: Tally, notes: Vec<String>) -> Self {
+        let rate =
+            |rows: &Tally| (rows.total() > 0).then(|| correct(&model.network, rows) as f64 / rows.total() as f64);
+        let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
+        model.provenance.insert("train_accuracy".into(), json!(train_accuracy));
+        model.provenance.insert("test_accuracy".into(), json!(test_accuracy));
+        let all = training.merged(&testing);
+        let rows = [all.total() as usize, all.rows().rows()];
+        Trained { model, training, testing, rows, train_accuracy, test_accuracy, notes }
+    }
+
+    /// How good the network is, beside what guessing and what knowing everything would give.
+    pub fn accuracy_words(&self) -> String {
+        let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
+        let judged = if self.testing.total() > 0 { &self.testing } else { &self.training };
+        let of_class = |class: usize| judged.counts().iter().map(|counts| counts[class]).sum::<u64>();
+        let share = |rows: u64| rows as f64 / judged.total() as f64;
+        format!(
+            "accuracy: {} on training rows, {} on {} test rows\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4})",
+            shown(self.train_accuracy),
+            shown(self.test_accuracy),
+            thousands(self.testing.total()),
+            share((0..self.model.network.classes()).map(of_class).max().unwrap_or(0)),
+            share(judged.ceiling()),
+        )
+    }
+
+    /// The same as one JSON object.
+    pub fn json(&self) -> Value {
+        json!({
+            "rows": self.rows[0], "distinct_rows": self.rows[1],
+            "features": self.model.features, "classes": self.model.classes, "shape": self.model.network.shape(),
+            "train_rows": self.training.total(), "test_rows": self.testing.total(),
+            "train_accuracy": self.train_accuracy, "test_accuracy": self.test_accuracy,
+        })
+    }
+
+    /// The distinct rows as bits, then `train:K` and `test:K`: how often class K occurs, as CSV.
+    pub fn tally_csv(&self) -> String {
+        let classes = self.model.network.classes();
+        let mut rows: BTreeMap<Vec<bool>, Vec<u64>> = BTreeMap::new();
+        for (side, tally) in [&self.training, &self.testing].into_iter().enumerate() {
+            for (row, counts) in tally.counts().iter().enumerate() {
+                let cells = rows.entry(tally.rows().row(row)).or_insert_with(|| vec![0; 2 * classes]);
+                cells[side * classes..][..classes].copy_from_slice(counts);
+            }
+        }
+        let names = self.model.features.iter().map(|name| quote_csv(name).into_owned());
+        let counted = |side| (0..classes).map(move |class| format!("{side}:{class}"));
+        let mut lines = vec![names.chain(counted("train")).chain(counted("test")).collect::<Vec<_>>().join(",")];
+        for (row, counts) in rows {
+            let cells = row.into_iter().map(u64::from).chain(counts).map(|cell| cell.to_string());
+            lines.push(cells.collect::<Vec<_>>().join(","));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
 /// Trains a network on a CSV or Parquet table.
 pub fn train(path: impl AsRef<Path>, request: &TrainRequest) -> Result<Trained, Error> {
     let watch = Watch::unlimited();
@@ -62,17 +150,17 @@ pub fn train_watched(
     reading: &Watch<'_>,
     training: &Watch<'_>,
 ) -> Result<Trained, Error> {
-    let table = Table::open(path)?;
     let TrainRequest { target, kinds, test_fraction, fit, options } = request;
+    if kinds.get(target) == Some(&Kind::Ignored) {
+        return Err(Error::setting("target", format!("'{target}' cannot be ignored")));
+    }
+    let table = Table::open(path)?;
     let how = Preparation { target, kinds, test_fraction: *test_fraction, seed: options.seed, fit: *fit };
     let data = Dataset::prepare(&table, &how, reading)?;
     let classes = data.target.code.classes();
-    let tally = |keep: &dyn Fn(usize) -> bool| Tally::new(&data.bits, &data.labels, classes, keep);
-    let (learned, testing) = (tally(&|row| !data.test[row]), tally(&|row| data.test[row]));
+    let tally = |test: bool| Tally::new(&data.bits, &data.labels, classes, |row| data.test[row] == test);
+    let (learned, testing) = (tally(false), tally(true));
     let network = model::train(&learned, options, training).map_err(|error| Error::from(error).in_file(path))?;
-    let rate = |rows: &Tally| (rows.total() > 0).then(|| correct(&network, rows) as f64 / rows.total() as f64);
-    let (train_accuracy, test_accuracy) = (rate(&learned), rate(&testing));
-    let rows = [data.bits.rows(), tally(&|_| true).rows().rows()];
     let mut model = Model::new(network, data.binariser.features()).map_err(|error| Error::from(error).in_file(path))?;
     model.classes = Some(data.target.classes());
     model.marginals = Some(Marginals { rows: learned.total(), ones: learned.ones() });
@@ -80,15 +168,13 @@ pub fn train_watched(
         "program": concat!("boolshap ", env!("CARGO_PKG_VERSION")),
         "command": "train",
         "source": super::request::file_name(path),
-        "rows": rows[0],
+        "rows": data.bits.rows(),
         "target": data.target,
         "test_fraction": test_fraction,
-        "fit": match fit { FitOn::All => "all", FitOn::Train => "train" },
+        "fit": fit.name(),
         "seed": options.seed,
-        "train_accuracy": train_accuracy,
-        "test_accuracy": test_accuracy,
     });
     model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
     model.binariser = Some(data.binariser);
-    Ok(Trained { model, training: learned, testing, rows, train_accuracy, test_accuracy, notes: data.notes })
+    Ok(Trained::new(model, learned, testing, data.notes))
 }

@@ -1,0 +1,196 @@
+//! Networks as other libraries run them: steps one after the other, folded into gates.
+//!
+//! The sign of 0. Larq says +1, `torch.sign` and `tf.sign` say 0. Gates say +1; -1 is the sign with +1 of the negated sum,
+//! negated. A sign that gives 0, or that was not seen at 0, is taken only if no input makes its argument 0.
+
+use super::ModelError;
+use super::fold::{BatchNorm, DenseLayer, check_shapes, fold_network};
+use super::network::Network;
+use super::zero_sum::reaches_zero;
+use dashu::rational::RBig;
+
+/// The most sums of one half of a neuron's weights.
+const MAX_SUMS: usize = 1 << 18;
+
+/// What a network does with its values.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Sums, with weights and biases.
+    Dense(DenseLayer),
+    /// Batch normalisation of the sums before.
+    Norm(BatchNorm),
+    /// +1 above 0 and -1 below.
+    Sign {
+        /// For messages.
+        name: String,
+        /// What it makes of 0: 1, -1 or 0; nothing if that was not seen.
+        at_zero: Option<i8>,
+    },
+    /// A function of each value (or a softmax).
+    Function {
+        /// For messages.
+        name: String,
+        /// Whether what is above 0 stays there, and what is below.
+        keeps_signs: bool,
+        /// Whether what is larger stays larger.
+        keeps_order: bool,
+    },
+}
+
+impl Step {
+    fn name(&self) -> &str {
+        match self {
+            Step::Dense(DenseLayer { name, .. }) | Step::Norm(BatchNorm { name, .. }) => name,
+            Step::Sign { name, .. } | Step::Function { name, .. } => name,
+        }
+    }
+
+    /// Why this step has no exact counterpart.
+    fn refused<T>(&self, why: impl std::fmt::Display) -> Result<T, ModelError> {
+        Err(ModelError::Step(format!("{}: {why}", self.name())))
+    }
+}
+
+/// Folds steps into a network; `bits` says that 0 and 1 enter it and not -1 and +1.
+pub fn fold_steps(steps: Vec<Step>, mut bits: bool) -> Result<Network, ModelError> {
+    let mut layers: Vec<DenseLayer> = Vec::new();
+    // The signs and functions that follow each layer.
+    let mut followers: Vec<Vec<Step>> = Vec::new();
+    for step in steps {
+        match (step, layers.last_mut(), followers.last_mut()) {
+            (Step::Dense(layer), ..) => {
+                layers.push(layer);
+                followers.push(Vec::new());
+            }
+            (Step::Norm(norm), Some(layer), Some(after)) if layer.norm.is_none() && after.is_empty() => {
+                layer.norm = Some(norm);
+            }
+            (step @ Step::Norm(_), Some(layer), Some(after)) => {
+                let norm = layer.norm.as_ref().map_or("", |norm| &norm.name);
+                let before = after.last().map_or(norm, Step::name);
+                return step.refused(format!("a batch normalisation follows a dense layer, not {before}"));
+            }
+            (step, _, Some(after)) => after.push(step),
+            (step, ..) => bits = stays_bits(&step, bits)?,
+        }
+    }
+    if layers.is_empty() {
+        return Err(ModelError::Step("there is no dense layer".into()));
+    }
+    check_shapes(&layers)?;
+    if bits {
+        take_bits(&mut layers[0]);
+    }
+    for at in 1..layers.len() {
+        let (front, back) = layers.split_at_mut(at);
+        let (layer, next) = (&mut front[at - 1], &mut back[0]);
+        if is_negated(sign_between(layer, &followers[at - 1], next)?, layer)? {
+            negate(layer);
+            next.weights.iter_mut().flatten().for_each(|weight| *weight = -&*weight);
+        }
+    }
+    if let (Some(last), Some(after)) = (layers.last_mut(), followers.last()) {
+        end(last, after)?;
+    }
+    fold_network(&layers)
+}
+
+/// Whether the inputs are bits also after a step in front of the layers. Signs leave +1 and -1 as they are, and may turn
+/// bits into signs.
+fn stays_bits(step: &Step, bits: bool) -> Result<bool, ModelError> {
+    match step {
+        Step::Sign { at_zero, .. } if !bits || *at_zero == Some(0) => Ok(bits),
+        Step::Sign { at_zero: Some(-1), .. } => Ok(false),
+        Step::Sign { at_zero, .. } => {
+            let makes = if at_zero.is_some() { "makes +1 of both 0 and 1" } else { "was not seen at 0" };
+            step.refused(format!("this sign of the inputs {makes}; should bits enter as signs?"))
+        }
+        _ => step.refused("this is before the first dense layer, where only bits or signs can be"),
+    }
+}
+
+/// The layer of signs that has the same sums as this layer of bits: a bit b is (s + 1) / 2 of the sign s.
+fn take_bits(layer: &mut DenseLayer) {
+    let half = RBig::from_parts(1.into(), 2u8.into());
+    for (weights, bias) in layer.weights.iter_mut().zip(&mut layer.bias) {
+        weights.iter_mut().for_each(|weight| *weight *= &half);
+        *bias = weights.iter().fold(bias.clone(), |sum, weight| sum + weight);
+    }
+}
+
+/// The first sign after a layer; before it may come functions that keep signs, after it further signs.
+fn sign_between<'a>(layer: &DenseLayer, after: &'a [Step], next: &DenseLayer) -> Result<&'a Step, ModelError> {
+    let mut sign = None;
+    for step in after {
+        match step {
+            Step::Sign { .. } => sign = sign.or(Some(step)),
+            Step::Function { keeps_signs: true, .. } if sign.is_none() => {}
+            _ => {
+                return step.refused(format!("between {} and {} there may be a sign only", layer.name, next.name));
+            }
+        }
+    }
+    sign.ok_or_else(|| {
+        let found = after.first().map_or(String::new(), |step| format!(" but {}", step.name()));
+        let places = format!("between {} and {}", layer.name, next.name);
+        ModelError::Step(format!("{places} there is no sign{found}: no Boolean function"))
+    })
+}
+
+/// Whether the layer must be negated for its sign to give -1 at 0; an error if 0 has no place in the network.
+fn is_negated(sign: &Step, layer: &DenseLayer) -> Result<bool, ModelError> {
+    let gives = match sign {
+        Step::Sign { at_zero: Some(0), .. } => "gives 0 at 0",
+        Step::Sign { at_zero: Some(value), .. } => return Ok(*value < 0),
+        _ => "was not seen at 0",
+    };
+    for neuron in 0..layer.weights.len() {
+        let what = match reaches_zero(layer, neuron, MAX_SUMS) {
+            Some(false) => continue,
+            Some(true) => "may add up",
+            None => "is too wide to tell whether it adds up",
+        };
+        let unit = format!("unit {} of {}", neuron + 1, layer.name);
+        return sign.refused(format!("this sign {gives}, and {unit} {what} to 0 exactly; a bit needs +1 or -1 there"));
+    }
+    Ok(false)
+}
+
+fn negate(layer: &mut DenseLayer) {
+    let negate = |numbers: &mut Vec<RBig>| numbers.iter_mut().for_each(|number| *number = -&*number);
+    match &mut layer.norm {
+        Some(norm) => [&mut norm.gamma, &mut norm.beta].into_iter().for_each(negate),
+        None => layer.weights.iter_mut().chain([&mut layer.bias]).for_each(negate),
+    }
+}
+
+/// What follows the last layer: it gives a score that is at least 0 or not, or the largest of several.
+fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
+    let units = layer.weights.len();
+    for step in after {
+        let keeps_order = matches!(step, Step::Function { keeps_order: true, .. });
+        if units > 1 && !keeps_order {
+            return step.refused(format!("at the end of {units} units this makes ties of different scores"));
+        }
+        if units == 1 && keeps_order && step.name().to_lowercase().contains("softmax") {
+            return step.refused("of a single unit this is 1 whatever the score");
+        }
+    }
+    let Some(at) = after.iter().position(|step| matches!(step, Step::Sign { .. })) else { return Ok(()) };
+    let (sign, before) = (&after[at], &after[..at]);
+    if before.iter().any(|step| matches!(step, Step::Function { keeps_signs: false, .. })) {
+        return sign.refused(format!("the sign of what {} gives", before[at - 1].name()));
+    }
+    match sign {
+        Step::Sign { at_zero: Some(-1), .. } if layer.norm.is_none() => {
+            // The answer is 1 above 0 only: a tie with a score of 0 goes to the first.
+            layer.weights.insert(0, vec![RBig::ZERO; layer.weights[0].len()]);
+            layer.bias.insert(0, RBig::ZERO);
+        }
+        Step::Sign { name, at_zero: Some(-1) } => {
+            is_negated(&Step::Sign { name: name.clone(), at_zero: None }, layer)?;
+        }
+        _ => drop(is_negated(sign, layer)?),
+    }
+    Ok(())
+}
