@@ -67,8 +67,9 @@ impl Answer {
             let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
             if row == 0 {
                 let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
-                let head = json!({"players": self.players, "base_value": base_value, "explanations": []}).to_string();
-                text.extend_from_slice(head.trim_end_matches("]}").as_bytes());
+                let (players, base_value) = (json!(self.players), json!(base_value));
+                let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"explanations\":[");
+                text.extend_from_slice(head.as_bytes());
             }
             while row < rows && text.len() < PIECE {
                 if row > 0 {

@@ -12,12 +12,23 @@ pub(crate) fn document(site: &Site) -> Value {
     document
 }
 
-/// Puts values in the place of their names, which begin with `$`; a field without a value is left out.
+/// Puts values in the place of their names, which begin with `$`; a list in a list gives its elements, and a field without
+/// a value is left out.
 fn fill(part: &mut Value, known: &Map<String, Value>) {
     let reference = |kind: &str, name: &str| json!({"$ref": format!("#/components/{kind}/{name}")});
     let content = |schema: &str| json!({"application/json": {"schema": reference("schemas", schema)}});
     match part {
-        Value::Array(parts) => parts.iter_mut().for_each(|part| fill(part, known)),
+        Value::Array(parts) => {
+            let filled = std::mem::take(parts).into_iter().flat_map(|mut part| {
+                let is_name = part.is_string();
+                fill(&mut part, known);
+                match part {
+                    Value::Array(elements) if is_name => elements,
+                    other => vec![other],
+                }
+            });
+            *parts = filled.collect();
+        }
         Value::Object(fields) => fields.retain(|_, part| {
             fill(part, known);
             !part.is_null()
@@ -50,11 +61,8 @@ fn known(site: &Site) -> Map<String, Value> {
         parameter("players", "Who plays", json!({"type": "string", "enum": players})),
     ];
     game.extend(class(site, &[]).map(|schema| parameter("class", "Which class of a circuit of several", schema)));
-    let of_rows = ["offset", "limit", "search", "sort", "descending"];
-    let of_rows = of_rows.map(|name| json!({"$ref": format!("#/components/parameters/{name}")}));
     let values = [
         ("version", json!(env!("CARGO_PKG_VERSION"))),
-        ("rows", game.iter().cloned().chain(of_rows).collect()),
         ("game", game.into()),
         ("offset", MOST_OFFSET.into()),
         ("limit", MOST_ROWS.into()),
