@@ -13,6 +13,7 @@ import numbers
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -33,8 +34,17 @@ Distribution = Literal["uniform", "product", "background", "empirical"]
 Index = Literal["shapley", "banzhaf", "interaction"]
 
 _FORMAT = "boolshap explainer 1"
-#: What a saved explainer keeps beside its circuit and arrays.
-_SETTINGS = ("distribution", "constraint", "players", "class", "threads", "input")
+
+
+@dataclass(frozen=True)
+class _Game:
+    """What the scores mean, in the form that a file keeps."""
+
+    distribution: str | None
+    probabilities: Floats | None
+    rows: Bits | None
+    constraint: str | None
+    players: str | dict[str, str]
 
 
 class Explainer:
@@ -92,27 +102,20 @@ class Explainer:
 
             circuit = compile(circuit)
         features = circuit.features
-        settings = {
-            "distribution": distribution,
-            "constraint": None if constraint is None else _constraint_text(constraint, features),
-            "players": _players(players),
-            "class": class_,
-            "threads": _thread_count(threads),
-            "input": input,
-        }
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        if probabilities is not None:
-            arrays["probabilities"] = _probabilities(probabilities, features)
-        if background is not None:
-            arrays["rows"] = _background(background, circuit, input)
-        self._prepare(circuit, settings, arrays)
+        game = _Game(
+            distribution=distribution,
+            probabilities=None if probabilities is None else _probabilities(probabilities, features),
+            rows=None if background is None else _background(background, circuit, input),
+            constraint=None if constraint is None else _constraint_text(constraint, features),
+            players=_players(players),
+        )
+        self._prepare(circuit, game, class_, _thread_count(threads), input)
 
-    def _prepare(self, circuit: Circuit, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        self._circuit, self._settings, self._arrays = circuit, settings, arrays
-        probabilities = arrays["probabilities"].tolist() if "probabilities" in arrays else None
-        distribution, constraint, players, class_ = (settings[name] for name in _SETTINGS[:4])
+    def _prepare(self, circuit: Circuit, game: _Game, class_: object, threads: int | None, input: Reading) -> None:
+        self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
+        probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
-            circuit, distribution, probabilities, arrays.get("rows"), constraint, players, class_
+            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_
         )
 
     @property
@@ -142,7 +145,7 @@ class Explainer:
         the category of a one-hot column, else the bit; for a player of several features, how many of them are 1.
         """
         rows = self._read(X)
-        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._settings["threads"])
+        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
         return _explanation_class()(
             values,
             base_values=base_values,
@@ -221,14 +224,14 @@ class Explainer:
         return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
     def _read(self, X: object) -> Rows:
-        return read_rows(X, self._circuit, self._settings["input"])
+        return read_rows(X, self._circuit, self._input)
 
     def _values(self, X: object, index: Index) -> Floats:
-        return self._native.explain(self._read(X).bits, index, self._settings["threads"])[0]
+        return self._native.explain(self._read(X).bits, index, self._threads)[0]
 
     def _shown(self, rows: Rows) -> npt.NDArray[Any]:
         """The rows as a person knows them, a column for each player."""
-        if self._settings["players"] == "features" and not rows.raw:
+        if self._game.players == "features" and not rows.raw:
             return rows.bits
         players = zip(self.players, self._native.members, self._native.one_hot)
         columns = [self._shown_column(rows, *player) for player in players]
@@ -282,18 +285,22 @@ class Explainer:
 
     def _content(self) -> bytes:
         """The content of a file: an archive whose entries carry a fixed date, so that equal explainers are equal files."""
-        scope = self._native.scope
+        game, scope = self._game, self._native.scope
         settings = {
             "format": _FORMAT,
-            **self._settings,
             "distribution": self.distribution,
+            "constraint": game.constraint,
+            "players": game.players,
             "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
+            "threads": self._threads,
+            "input": self._input,
         }
         parts = {"settings.json": json.dumps(settings, indent=1).encode(), "circuit.bsc": self._circuit.to_bytes()}
-        for name, array in self._arrays.items():
-            part = io.BytesIO()
-            np.save(part, array, allow_pickle=False)
-            parts[f"{name}.npy"] = part.getvalue()
+        for name, array in (("probabilities.npy", game.probabilities), ("rows.npy", game.rows)):
+            if array is not None:
+                part = io.BytesIO()
+                np.save(part, array, allow_pickle=False)
+                parts[name] = part.getvalue()
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w") as archive:
             for name, part_content in parts.items():
@@ -304,22 +311,22 @@ class Explainer:
     def _of_content(cls, content: bytes) -> Explainer:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
-        saved = json.loads(parts["settings.json"])
-        if saved["format"] != _FORMAT:
-            raise ValueError(f"the format {saved['format']!r} is not known")
-        settings = {name: saved[name] for name in _SETTINGS}
-        arrays = {
-            name: np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
-            for name in ("probabilities", "rows")
-            if f"{name}.npy" in parts
-        }
+        settings = json.loads(parts["settings.json"])
+        if settings["format"] != _FORMAT:
+            raise ValueError(f"the format {settings['format']!r} is not known")
+        probabilities, rows = (
+            np.load(io.BytesIO(parts[name]), allow_pickle=False) if name in parts else None
+            for name in ("probabilities.npy", "rows.npy")
+        )
+        game = _Game(settings["distribution"], probabilities, rows, settings["constraint"], settings["players"])
+        circuit = Circuit.from_bytes(parts["circuit.bsc"])
         explainer = cls.__new__(cls)
-        explainer._prepare(Circuit.from_bytes(parts["circuit.bsc"]), settings, arrays)
+        explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
         return explainer
 
     def __repr__(self) -> str:
-        rows = f" of {len(self._arrays['rows'])} rows" if "rows" in self._arrays else ""
-        constraint = "" if self._settings["constraint"] is None else ", constrained"
+        rows = "" if self._game.rows is None else f" of {len(self._game.rows)} rows"
+        constraint = "" if self._game.constraint is None else ", constrained"
         return f"Explainer({self._circuit!r}, {self.distribution}{rows}{constraint}, {len(self.players)} players)"
 
 

@@ -296,7 +296,7 @@ def test_refusals() -> None:
         (sequence(two[0], nn.Hardtanh(), two[1]), r"\(Linear\) and 2 \(Linear\) there is no sign but 1 \(Hardtanh\)"),
         (sequence(*two), r"between 0 \(Linear\) and 1 \(Linear\) there is no sign"),
         (sequence(two[0], Binarize(), nn.BatchNorm1d(4), two[1]), r"2 \(BatchNorm1d\): a batch normalisation follows"),
-        (sequence(nn.BatchNorm1d(6), two[0], Binarize(), two[1]), r"0 \(BatchNorm1d\): this stands before the first"),
+        (sequence(nn.BatchNorm1d(6), two[0], Binarize(), two[1]), r"0 \(BatchNorm1d\): this is before the first"),
         (sequence(two[0], nn.Sigmoid(), Binarize(), two[1]), r"1 \(Sigmoid\): between"),
         (sequence(two[0], nn.LayerNorm(4), Binarize(), two[1]), r"1 \(LayerNorm\): not a known layer"),
         (sequence(two[0], nn.BatchNorm1d(4, track_running_stats=False), Binarize(), two[1]), "no running statistics"),

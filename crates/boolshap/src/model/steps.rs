@@ -194,3 +194,83 @@ fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Seeded;
+
+    fn exact(numbers: &[f64]) -> Vec<RBig> {
+        numbers.iter().map(|&number| RBig::try_from(number).unwrap()).collect()
+    }
+
+    fn dense(name: &str, weights: &[Vec<f64>], bias: &[f64]) -> Step {
+        let weights = weights.iter().map(|row| exact(row)).collect();
+        Step::Dense(DenseLayer { name: name.into(), weights, bias: exact(bias), norm: None })
+    }
+
+    fn sign(name: &str, at_zero: Option<i8>) -> Step {
+        Step::Sign { name: name.into(), at_zero }
+    }
+
+    /// Two layers of small whole numbers, so that sums of 0 are frequent, step by step in floats.
+    #[test]
+    fn signs_of_zero_are_what_they_were() {
+        let mut random = Seeded::new(3, 0);
+        let mut zeros = 0;
+        for case in 0..200 {
+            let mut number = |size: usize| random.below(2 * size + 1) as f64 - size as f64;
+            let rows = |inputs: usize, units: usize, number: &mut dyn FnMut(usize) -> f64| -> Vec<Vec<f64>> {
+                (0..units).map(|_| (0..inputs).map(|_| number(2)).collect()).collect()
+            };
+            let (first, last) = (rows(4, 3, &mut number), rows(3, 1, &mut number));
+            let bias = [0; 4].map(|_| number(2));
+            let at_zero = [1i8, -1].map(|value| if number(1) > 0.0 { value } else { -value });
+            let bits = case % 2 == 1;
+            let steps = vec![
+                dense("one", &first, &bias[..3]),
+                sign("sign", Some(at_zero[0])),
+                dense("two", &last, &bias[3..]),
+                sign("end", Some(at_zero[1])),
+            ];
+            let network = fold_steps(steps, bits).unwrap();
+            for input in 0..16u32 {
+                let set: Vec<bool> = (0..4).map(|bit| input >> bit & 1 == 1).collect();
+                let low = if bits { 0.0 } else { -1.0 };
+                let mut values: Vec<f64> = set.iter().map(|&set| if set { 1.0 } else { low }).collect();
+                for ((weights, bias), at_zero) in [(&first, &bias[..3]), (&last, &bias[3..])].into_iter().zip(at_zero) {
+                    let sums = weights.iter().zip(bias).map(|(row, bias)| {
+                        row.iter().zip(&values).map(|(weight, value)| weight * value).sum::<f64>() + bias
+                    });
+                    zeros += sums.clone().filter(|sum| *sum == 0.0).count();
+                    values = sums.map(|sum| if sum == 0.0 { f64::from(at_zero) } else { sum.signum() }).collect();
+                }
+                assert_eq!(network.classify(&set), usize::from(values[0] > 0.0), "case {case}, input {input}");
+            }
+        }
+        assert!(zeros > 1000, "{zeros}");
+    }
+
+    #[test]
+    fn steps_without_a_counterpart_are_named() {
+        let one = || dense("one", &[vec![1.0, 1.0]], &[0.0]);
+        let function = |keeps_signs, keeps_order| Step::Function { name: "f".into(), keeps_signs, keeps_order };
+        let end = || dense("end", &[vec![1.0]], &[0.0]);
+        for (steps, expected) in [
+            (vec![], "there is no dense layer"),
+            (vec![function(true, true), one()], "f: this is before the first dense layer"),
+            (vec![one(), end()], "between one and end there is no sign: no Boolean function"),
+            (vec![one(), function(true, false), end()], "between one and end there is no sign but f"),
+            (vec![one(), function(false, true), end()], "f: between one and end there may be a sign only"),
+            (vec![one(), sign("s", None), end()], "s: this sign was not seen at 0, and unit 1 of one may add up to 0"),
+            (vec![one(), function(false, true), sign("s", Some(1))], "s: the sign of what f gives"),
+            (
+                vec![dense("two", &[vec![1.0], vec![2.0]], &[0.0, 1.0]), function(true, false)],
+                "f: at the end of 2 units this makes ties of different scores",
+            ),
+        ] {
+            let error = fold_steps(steps, false).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}
