@@ -20,6 +20,8 @@ pub(crate) struct Answer {
     players: Vec<String>,
     /// That of all entities; with each class one for each; nothing where it differs between entities.
     base_value: Option<Numbers>,
+    /// How far any number can be from the true one.
+    error_bound: f64,
     explanations: Vec<Explained>,
     #[serde(skip)]
     scores: Scores,
@@ -77,7 +79,8 @@ pub(crate) fn answer(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>)
         });
     }
     let base_value = base_value.filter(|_| ask.scope != Scope::Predicted);
-    Ok(Answer { players, base_value, explanations, scores, classes })
+    let error_bound = explainer.error_bound(ask)?;
+    Ok(Answer { players, base_value, error_bound, explanations, scores, classes })
 }
 
 /// The features whose switch alone changes the label that is explained.

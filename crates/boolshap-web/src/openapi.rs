@@ -223,7 +223,13 @@ fn explain(site: &Site) -> Value {
         },
         "required": ["prediction", "scores"],
     });
-    let good = object(&[("players", list(text())), ("base_value", number), ("explanations", list(explained))]);
+    let bound = json!({"type": "number", "description": "How far any number can be from the true one; 0 if exact"});
+    let good = object(&[
+        ("players", list(text())),
+        ("base_value", number),
+        ("error_bound", bound),
+        ("explanations", list(explained)),
+    ]);
     let mut operation = operation("explain", "The exact scores of entities", &[], good);
     operation["description"] =
         "Also takes an Arrow stream (Content-Type application/vnd.apache.arrow.stream) with columns by \
