@@ -223,6 +223,15 @@ class Explainer:
         values = self._native.base_values()
         return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
+    def error_bound(self, index: Index = "shapley") -> float:
+        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9.
+
+        >>> import boolshap
+        >>> Explainer(boolshap.compile([([[1, 1, -1]], [0])])).error_bound() < 1e-13
+        True
+        """
+        return self._native.error_bound(index)
+
     def _read(self, X: object) -> Rows:
         return read_rows(X, self._circuit, self._input)
 

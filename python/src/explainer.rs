@@ -99,6 +99,12 @@ impl Explainer {
         work(py, None, |watch| self.0.base_values(self.0.ask().scope, watch))
     }
 
+    /// How far base values and scores can be from the true ones.
+    fn error_bound(&self, index: &str) -> PyResult<f64> {
+        let ask = Ask { index: index_of(index)?, ..self.0.ask() };
+        Ok(self.0.error_bound(ask).map_err(Failure::from)?)
+    }
+
     #[pyo3(signature = (bits, index, threads))]
     fn explain<'py>(
         &self,

@@ -88,6 +88,7 @@ impl Explain {
                 columns.numbers.iter().cloned().zip(mean_values(means)).filter(is_score).collect();
             let mut summary = json!({
                 "rows": rows, "distinct_rows": distinct_rows, "seconds": seconds, "mean_absolute": means,
+                "error_bound": explainer.error_bound(explainer.ask())?,
             });
             about.iter().for_each(|(key, text)| summary[key] = text.as_str().into());
             print_json(&summary)?;

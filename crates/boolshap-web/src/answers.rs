@@ -19,6 +19,8 @@ const PIECE: usize = 64 << 10;
 /// The answer for some entities. Numbers are floats, or texts of fractions.
 pub(crate) struct Answer {
     players: Vec<String>,
+    /// How far any number can be from the true one.
+    error_bound: f64,
     scores: Scores,
     scope: Scope,
     flips: Option<Vec<Vec<usize>>>,
@@ -43,7 +45,8 @@ impl Answer {
         let scores = explainer.explain_as(&question.entities, ask, watch)?;
         let flips = || menu.flips(&question.entities, ask.scope, &scores, watch);
         let flips = question.flips.then(flips).transpose()?;
-        Ok(Answer { players: ask.index.columns(explainer.players().names()), scores, scope: ask.scope, flips })
+        let players = ask.index.columns(explainer.players().names());
+        Ok(Answer { players, error_bound: explainer.error_bound(ask)?, scores, scope: ask.scope, flips })
     }
 
     /// Base value and scores of a row; with each class, a list of both.
@@ -60,16 +63,18 @@ impl Answer {
         (bases.into(), scores.into())
     }
 
-    /// A JSON object: the players, the base value of all entities where it does not differ, an object for each entity.
+    /// A JSON object: the players, the base value of all entities where it does not differ, how far numbers can be off,
+    /// an object for each entity.
     pub(crate) fn json(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
         let (mut row, rows) = (0, self.scores.len());
         std::iter::from_fn(move || {
             let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
             if row == 0 {
                 let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
-                let (players, base_value) = (json!(self.players), json!(base_value));
-                let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"explanations\":[");
+                let (players, base_value, bound) = (json!(self.players), json!(base_value), json!(self.error_bound));
+                let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"error_bound\":{bound}");
                 text.extend_from_slice(head.as_bytes());
+                text.extend_from_slice(b",\"explanations\":[");
             }
             while row < rows && text.len() < PIECE {
                 if row > 0 {

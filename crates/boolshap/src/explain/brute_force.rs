@@ -12,6 +12,7 @@
 //! The exact version runs on integers: with p = a/b, both new entries are multiplied by b, so all entries of the table
 //! have the product of all b as their denominator.
 
+use super::error_bound::{additions, block_sum, in_all};
 use super::{ExplainError, Explanation, Labels, Probabilities};
 use crate::lit::Watch;
 use dashu::integer::{IBig, UBig};
@@ -45,6 +46,13 @@ impl<'l> BruteForce<'l> {
         BruteForce { labels }
     }
 
+    /// How far base value and scores in floats can be from the true ones: v of a set is a positive sum, three roundings for
+    /// each feature, and the factorials take as many.
+    pub fn error_bound(&self) -> f64 {
+        let features = self.labels.features();
+        in_all((9 * features + 6 + additions(1 << features.saturating_sub(1))) as f64)
+    }
+
     /// The scores of these entities in floats.
     pub fn explain<E: AsRef<[bool]>>(
         &self,
@@ -59,17 +67,17 @@ impl<'l> BruteForce<'l> {
         self.for_each(entities, watch, |index, entity| {
             values.clear();
             values.extend((0..1usize << features).map(|index| f64::from(u8::from(self.labels.label(index)))));
-            for (feature, &probability) in distribution.floats().iter().enumerate() {
+            let chances = distribution.floats().iter().zip(distribution.complements());
+            for (feature, (&one, &zero)) in chances.enumerate() {
                 expect(&mut values, feature, |lo, hi| {
-                    let expected = (1.0 - probability) * *lo + probability * *hi;
+                    let expected = zero * *lo + one * *hi;
                     *hi = if entity[feature] { *hi } else { *lo };
                     *lo = expected;
                 });
             }
             let score = |feature: usize| -> f64 {
-                sets_without(features, feature)
-                    .map(|set| weights[set.count_ones() as usize] * (values[set | 1 << feature] - values[set]))
-                    .sum()
+                let term = |set: usize| weights[set.count_ones() as usize] * (values[set | 1 << feature] - values[set]);
+                block_sum(sets_without(features, feature).map(term))
             };
             let explanation = Explanation {
                 base_value: values[0],

@@ -64,7 +64,28 @@ impl Definition {
             }
             Distribution::Background(_) | Distribution::Empirical(_) => Vec::new(),
         };
-        Ok(Definition { labels, players, population, chances })
+        let definition = Definition { labels, players, population, chances };
+        definition.check_constraint()?;
+        Ok(definition)
+    }
+
+    /// Fails if nothing meets the constraint, or only what cannot occur.
+    fn check_constraint(&self) -> Result<(), ExplainError> {
+        let Distribution::Constrained(_, formula) = &self.population else { return Ok(()) };
+        let features = self.labels.features();
+        let is_row = |row: &Vec<bool>| {
+            (0..self.players.len())
+                .filter(|&player| self.players.is_one_hot(player))
+                .all(|player| self.players.members(player).filter(|&v| row[v]).count() == 1)
+        };
+        let mut rows = (0..1usize << features).map(|index| (0..features).map(|v| index >> v & 1 == 1).collect());
+        if !rows.any(|row: Vec<bool>| is_row(&row) && formula.holds(&row)) {
+            return Err(ExplainError::Unsatisfiable);
+        }
+        match self.value(&vec![false; features], |_| false, false) {
+            None => Err(ExplainError::ImpossibleConstraint),
+            Some(_) => Ok(()),
+        }
     }
 
     /// The players.

@@ -15,12 +15,14 @@
 //! d = value(hi) - value(lo);  dF/dw(var) += reach(node) * d;  value(node) = value(lo) + w * d
 //! ```
 //!
-//! which takes w' for 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else stays. Nodes are stored level by level from the root down, those of one variable together, so that their
-//! weight and their dF/dw stay in registers; within a level, nodes of the same number of parents are adjacent, so that
+//! which takes w' for 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else stays. Nodes are stored
+//! level by level from the root down, those of one variable together, so that their weight and their dF/dw stay in
+//! registers; within a level, nodes of the same number of parents are adjacent, so that
 //! loops repeat. Invariant: a node's parents come before it, its children after. Cost: 9 floating-point operations for
 //! each node and lane (down, 2 products and 2 sums over the two edges that a node has on average; up 5), 6 numbers read
 //! and 2 written.
 
+use super::error_bound::{BLOCK, SweepRoundings, additions};
 use super::fold::{Folded, Item, Term};
 use super::lanes::SlotId;
 use crate::lit::Var;
@@ -51,6 +53,17 @@ enum From {
     Several { edges: u32 },
 }
 
+impl From {
+    /// How often a reach is rounded on the way from its parents, the rounding of `1 - w` included.
+    fn roundings(self) -> usize {
+        match self {
+            From::One { lo, hi, .. } if lo + hi == 1 => 2,
+            From::One { lo, hi, .. } => additions(lo.max(hi) as usize) + 3,
+            From::Several { edges } => edges as usize + 2,
+        }
+    }
+}
+
 /// A tape of decisions only. Slot 0 is false, 1 is true, 2 the root.
 pub(super) struct DiagramTape<I> {
     groups: Vec<Group>,
@@ -62,6 +75,8 @@ pub(super) struct DiagramTape<I> {
     parents: Vec<I>,
     /// For each edge from [several](From::Several) variables, the literal on it.
     literals: Vec<u32>,
+    /// The most roundings on the way to a node's reach.
+    worst_reach: f64,
 }
 
 impl<I: SlotId> DiagramTape<I> {
@@ -73,6 +88,18 @@ impl<I: SlotId> DiagramTape<I> {
     /// How many nodes there are.
     pub(super) fn nodes(&self) -> usize {
         self.children.len()
+    }
+
+    /// How far the results of a sweep can be off.
+    pub(super) fn roundings(&self) -> SweepRoundings {
+        let players = self.groups.iter().map(|group| group.player as usize + 1).max().unwrap_or(0);
+        let (mut blocks, mut longest) = (vec![0; players], 0);
+        for group in &self.groups {
+            blocks[group.player as usize] += (group.nodes as usize).div_ceil(BLOCK);
+            longest = longest.max(BLOCK.min(group.nodes as usize));
+        }
+        let blocks = blocks.into_iter().max().unwrap_or(0);
+        SweepRoundings::of_diagram(players, self.worst_reach, longest + blocks)
     }
 
     /// One pair of sweeps: from the weight of every literal (of player `i` at `2 i`, its negation at `2 i + 1`), the
@@ -124,7 +151,10 @@ impl<I: SlotId> DiagramTape<I> {
                     }
                     for of_one in these.chunks_exact(each) {
                         let (lo, hi) = of_one.split_at(lo as usize);
-                        let (sum_lo, sum_hi) = (sum_of(simd, lo, slots), sum_of(simd, hi, slots));
+                        let [sum_lo, sum_hi] = match each > BLOCK {
+                            false => [sum(simd, lo, slots), sum(simd, hi, slots)],
+                            true => [block_sum(simd, lo, slots), block_sum(simd, hi, slots)],
+                        };
                         let mut reach = zero;
                         for r in 0..R {
                             let from_lo = simd.mul_f64s(by_lo[r], sum_lo[r]);
@@ -169,9 +199,11 @@ impl<I: SlotId> DiagramTape<I> {
             children = above;
             let weight = weights[2 * group.player as usize];
             let slope = &mut slopes[group.player as usize];
-            match group.one_hot {
-                false => up_group::<S, I, R, false>(simd, above.len() + 2, these, weight, slots, slope),
-                true => up_group::<S, I, R, true>(simd, above.len() + 2, these, weight, slots, slope),
+            for (first, block) in (above.len() + 2..).step_by(BLOCK).zip(these.chunks(BLOCK)) {
+                match group.one_hot {
+                    false => up_group::<S, I, R, false>(simd, first, block, weight, slots, slope),
+                    true => up_group::<S, I, R, true>(simd, first, block, weight, slots, slope),
+                }
             }
         }
     }
@@ -190,8 +222,10 @@ impl<I: SlotId> DiagramTape<I> {
             runs: Vec::new(),
             parents: Vec::with_capacity(parents.edges.len()),
             literals: Vec::new(),
+            worst_reach: 0.0,
         };
         let mut slot_of = vec![0u32; nodes.len()];
+        let mut roundings = vec![0.0f64; nodes.len()];
         let same = |a: &u32, b: &u32| {
             let key = |node: &u32| (levels[*node as usize], nodes[*node as usize].player);
             key(a) == key(b)
@@ -208,7 +242,11 @@ impl<I: SlotId> DiagramTape<I> {
             for &node in group.iter() {
                 slot_of[node as usize] = next;
                 next += 1;
-                tape.gather(parents.of_node(node), parents.from(node, &nodes), &slot_of, &nodes);
+                let from = parents.from(node, &nodes);
+                tape.gather(parents.of_node(node), from, &slot_of, &nodes);
+                let worst = parents.of_node(node).iter().map(|edge| roundings[edge.parent as usize]);
+                roundings[node as usize] = worst.fold(0.0, f64::max) + from.map_or(0, From::roundings) as f64;
+                tape.worst_reach = tape.worst_reach.max(roundings[node as usize]);
             }
         }
         let slot = |term: Term| match term.index() {
@@ -236,20 +274,32 @@ impl<I: SlotId> DiagramTape<I> {
     }
 }
 
-/// The sum of these nodes' slots.
 #[inline(always)]
-fn sum_of<S: Simd, I: SlotId, const R: usize>(simd: S, nodes: &[I], slots: &I::Slots<[S::f64s; R]>) -> [S::f64s; R] {
+fn sum<S: Simd, I: SlotId, const R: usize>(simd: S, of: &[I], slots: &I::Slots<[S::f64s; R]>) -> [S::f64s; R] {
     let mut sum = [simd.splat_f64s(0.0); R];
-    for node in nodes {
-        let slot = node.get(slots);
+    for slot in of {
+        let reach = slot.get(slots);
         for r in 0..R {
-            sum[r] = simd.add_f64s(sum[r], slot[r]);
+            sum[r] = simd.add_f64s(sum[r], reach[r]);
         }
     }
     sum
 }
 
-/// The values of a group of nodes from slot `first` on, in place of their reaches.
+/// The same in blocks, whose errors do not grow with the number of summands.
+#[inline(always)]
+fn block_sum<S: Simd, I: SlotId, const R: usize>(simd: S, of: &[I], slots: &I::Slots<[S::f64s; R]>) -> [S::f64s; R] {
+    let mut all = [simd.splat_f64s(0.0); R];
+    for block in of.chunks(BLOCK) {
+        let part = sum(simd, block, slots);
+        for r in 0..R {
+            all[r] = simd.add_f64s(all[r], part[r]);
+        }
+    }
+    all
+}
+
+/// The values of nodes from slot `first` on, in place of their reaches.
 #[inline(always)]
 fn up_group<S: Simd, I: SlotId, const R: usize, const ONE_HOT: bool>(
     simd: S,
@@ -259,7 +309,7 @@ fn up_group<S: Simd, I: SlotId, const R: usize, const ONE_HOT: bool>(
     slots: &mut I::Slots<[S::f64s; R]>,
     slope: &mut [S::f64s; R],
 ) {
-    let mut sum = *slope;
+    let mut sum = [simd.splat_f64s(0.0); R];
     for (own, [lo, hi]) in (first..).zip(nodes) {
         let (lo, hi, own) = (lo.get(slots), hi.get(slots), I::new(own));
         let reach = own.get(slots);
@@ -271,7 +321,9 @@ fn up_group<S: Simd, I: SlotId, const R: usize, const ONE_HOT: bool>(
         }
         own.set(slots, value);
     }
-    *slope = sum;
+    for r in 0..R {
+        slope[r] = simd.add_f64s(slope[r], sum[r]);
+    }
 }
 
 #[derive(Clone, Copy)]

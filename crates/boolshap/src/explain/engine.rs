@@ -13,6 +13,10 @@ pub trait Engine: Send + Sync {
     /// The scores of these rows, in order, on all threads of the current pool. Each row has passed the check of its index.
     fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
 
+    /// How far base value and scores can be from the true ones, whatever the row: 0 for fractions, and for floats a bound
+    /// that is proved (`error_bound`), of at most [`GUARANTEED`](super::GUARANTEED) or no scores are given.
+    fn error_bound(&self, index: Index) -> f64;
+
     /// About how many nodes are visited for one row.
     fn visits(&self, index: Index) -> u128;
 }

@@ -120,6 +120,19 @@ pub enum ExplainError {
     /// A constraint that nothing satisfies.
     #[error("no entity satisfies the constraint")]
     Unsatisfiable,
+    /// A constraint that holds for no entity of a probability above 0.
+    #[error("the constraint has probability 0 under the distribution, so nothing can be expected given it")]
+    ImpossibleConstraint,
+    /// Floats that could be too far from the true scores.
+    #[error(
+        "in floats a score of this circuit could be wrong by {bound:.1e}, and no more than {:e} is allowed: compute \
+         fractions instead",
+        super::GUARANTEED
+    )]
+    Imprecise {
+        /// The most that a score could be wrong by.
+        bound: f64,
+    },
     /// More players than can be looked at in all their combinations.
     #[error(
         "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \

@@ -14,14 +14,16 @@
 //! which a branch does not mention contributes a factor of 1, and the circuit need not be smooth.
 //!
 //! Everything computed lies in [0, 1] and the quadrature weights are positive, so the error stays near 1e-15 whatever n
-//! is; a score near 0 has no relative guarantee. Cost: O(|C| n / 2) for all scores of an entity.
+//! is, and `error_bound` proves a bound for the circuit at hand; a score near 0 has no relative guarantee.
+//! Cost: O(|C| n / 2) for all scores of an entity.
 
 use super::distinct_rows::DistinctRows;
+use super::error_bound::{self, SweepRoundings};
 use super::lanes::LANES;
 use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
 use super::tape::Tape;
-use super::{ExplainError, Explanation, Probabilities};
+use super::{ExplainError, Explanation, Index, Probabilities};
 use crate::circuit::{Circuit, CircuitEvaluator, check};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Var, Watch};
@@ -52,6 +54,7 @@ pub struct FastEngine {
     /// For the predictions, which must not come from the tape.
     pub(super) circuit: Arc<Circuit>,
     pub(super) tape: Tape,
+    roundings: SweepRoundings,
     /// Whose score each variable of the tape adds to, and how many scores there are.
     pub(super) player_of: Vec<usize>,
     pub(super) width: usize,
@@ -78,6 +81,7 @@ impl FastEngine {
     pub(super) fn of_players(circuit: &Arc<Circuit>, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
         FastEngine {
             circuit: circuit.clone(),
+            roundings: tape.roundings(),
             tape,
             player_of,
             width,
@@ -99,6 +103,12 @@ impl FastEngine {
         FastEngine { arch, ..self }
     }
 
+    /// As if the sweeps rounded this often.
+    #[cfg(test)]
+    pub(super) fn with_roundings(self, roundings: SweepRoundings) -> Self {
+        FastEngine { roundings, ..self }
+    }
+
     /// How many nodes a sweep visits: those of the circuit after folding gates into decisions.
     pub fn nodes(&self) -> usize {
         self.tape.nodes()
@@ -107,6 +117,20 @@ impl FastEngine {
     /// How many pairs of sweeps an entity takes at most: half the number of features with an influence.
     pub fn points(&self) -> usize {
         self.tape.players.len().div_ceil(2)
+    }
+
+    /// How far base value and scores can be from the true ones, whatever the probabilities and the row.
+    pub fn error_bound(&self) -> f64 {
+        self.error_bound_of(Index::Shapley, 1)
+    }
+
+    /// The same of an index and this many starts.
+    pub(super) fn error_bound_of(&self, index: Index, starts: usize) -> f64 {
+        let mut bits = vec![0; self.width];
+        self.player_of.iter().for_each(|&player| bits[player] += 1);
+        let (sweep, variables) = (self.roundings, self.tape.players.len());
+        let paths = error_bound::Paths { sweep, variables, bits: bits.iter().copied().max().unwrap_or(0), starts };
+        paths.error_bound(index, bits.iter().filter(|bits| **bits > 0).count())
     }
 
     /// The scores of these entities, on all threads of the current pool. Each row has been found to add up to the
@@ -147,6 +171,7 @@ impl FastEngine {
         watch: &Watch<'_>,
     ) -> Result<Scores, ExplainError> {
         watch.check()?;
+        error_bound::check(self.error_bound())?;
         let rows = match self.merge_rows {
             true => DistinctRows::of(entities, &self.tape.players),
             false => DistinctRows::all(entities.rows()),

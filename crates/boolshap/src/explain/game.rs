@@ -20,10 +20,11 @@
 
 use super::starts::{Sample, Starts};
 use super::{EntityProblem, ExplainError, Players, Probabilities};
-use crate::circuit::{Circuit, check, conjoin, exactly_one};
+use crate::circuit::{Circuit, Node, NodeId, check, conjoin, exactly_one};
 use crate::data::Bits;
 use crate::formula::Cnf;
-use crate::lit::{Remedy, Var, Watch};
+use crate::lit::{Lit, Remedy, Var, Watch};
+use dashu::rational::RBig;
 use std::sync::Arc;
 
 /// What absent features are.
@@ -136,8 +137,12 @@ impl Game {
                 if below.model_count() == 0u8.into() {
                     return Err(ExplainError::Unsatisfiable);
                 }
+                let one_hot = flags(features, &groups);
+                if !can_be_met(&below, &one_hot, &starts) {
+                    return Err(ExplainError::ImpossibleConstraint);
+                }
                 constraint = Some(formula);
-                let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: flags(features, &groups) };
+                let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: one_hot.clone() };
                 Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts: Arc::new(starts) }
             }
         };
@@ -192,6 +197,28 @@ fn unconditional(
         }
     };
     Ok(Form::Paths { circuit: Weighted { circuit, one_hot }, starts })
+}
+
+/// Whether a circuit has a model of a weight above 0.
+fn can_be_met(circuit: &Circuit, one_hot: &[bool], starts: &Starts) -> bool {
+    let can_be = |lit: Lit| match lit.is_negative() {
+        false => starts.exact(0, lit.var().index()) > RBig::ZERO,
+        true => one_hot[lit.var().index()] || starts.exact(0, lit.var().index()) < RBig::ONE,
+    };
+    let mut can = vec![false; circuit.stored_nodes()];
+    for id in circuit.reachable() {
+        let at = |child: &NodeId| can[child.index()];
+        can[id.index()] = match circuit.node(id) {
+            Node::Constant(value) => value,
+            Node::Literal(lit) => can_be(lit),
+            Node::Decision { var, lo, hi } => {
+                (can_be(var.positive()) && at(&hi)) || (can_be(var.negative()) && at(&lo))
+            }
+            Node::And(children) => children.iter().all(at),
+            Node::Or(children) => children.iter().any(at),
+        };
+    }
+    can[circuit.root().index()]
 }
 
 /// The players that have one of these features.

@@ -1,5 +1,6 @@
 //! Both evaluators against the definition: random circuits, every mode, every kind of players, every index.
 
+use super::error_bound_tests::assert_within;
 use super::{
     Definition, Distribution, ExactGame, ExplainError, FloatGame, Game, Index, Labels, Players, Probabilities,
 };
@@ -69,16 +70,7 @@ fn agree(circuit: &Circuit, players: &Players, population: Distribution, entitie
         let expected = judge.explain(&list, index, watch).unwrap();
         let found = exact.explain(&list, index, watch).unwrap();
         assert_eq!(found, expected, "{index:?} of {players:?}");
-        let table = floats.explain(entities, index, watch).unwrap();
-        for (row, expected) in expected.iter().enumerate() {
-            let expected = expected.to_floats();
-            assert_eq!(table.prediction(row), u32::from(expected.prediction));
-            assert!((table.base_value(row) - expected.base_value).abs() < 1e-12);
-            assert_eq!(table.scores(row).len(), expected.scores.len());
-            for (score, expected) in table.scores(row).iter().zip(&expected.scores) {
-                assert!((score - expected).abs() < 1e-12, "{index:?} of {players:?}: {score} is not {expected}");
-            }
-        }
+        assert_within(&floats.explain(entities, index, watch).unwrap(), &expected, floats.error_bound(index));
     }
 }
 

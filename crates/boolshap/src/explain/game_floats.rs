@@ -7,21 +7,25 @@
 //! values integrate from 0 to 1 by Gauss-Legendre points, Banzhaf values take the one point 1/2, where every player is in
 //! half of the coalitions.
 //!
+//! Values at all vertices are those of `vertices`. How far a result can be off is in `error_bound`.
+//!
 //! Cost for an entity, with n moving players and s starts: s n / 2 pairs of sweeps for Shapley, s for Banzhaf, s n^2 for
 //! all interactions; 2^n sweeps, eight at a time, for the values at all vertices.
 
+use super::error_bound::{self, BLOCK};
 use super::fast::{check_sums, count_distinct};
-use super::game::{Form, Weighted, agreements, playing};
+use super::game::{Form, Weighted, agreements};
 use super::index::pairs;
 use super::lanes::LANES;
 use super::path_integral::lane_of_last;
 use super::quadrature::Point;
-use super::starts::Starts;
+use super::starts::{Sample, Starts};
 use super::subsets::SubsetTable;
 use super::tape::Tape;
+use super::vertices::Vertices;
 use super::{Engine, EntityProblem, ExplainError, Explanation, FastEngine, Game, Index};
 use crate::data::{Bits, Scores};
-use crate::lit::{Stopped, Var, Watch};
+use crate::lit::{Stopped, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +56,7 @@ pub struct FloatGame {
 
 enum FloatForm {
     Paths { engine: Box<FastEngine>, starts: Arc<Starts> },
-    Vertices { above: Box<FastEngine>, below: Option<Box<FastEngine>>, starts: Arc<Starts>, playing: Vec<usize> },
+    Vertices(Vertices),
     Empirical,
 }
 
@@ -67,16 +71,7 @@ impl FloatGame {
         let form = match &game.form {
             Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts: starts.clone() },
             Form::Vertices { above, below, starts } => {
-                let below = below.as_ref().map(engine);
-                let above = engine(above);
-                let mentioned: Vec<Var> =
-                    [Some(&above), below.as_ref()].into_iter().flatten().flat_map(|e| e.tape.players.clone()).collect();
-                FloatForm::Vertices {
-                    above,
-                    below,
-                    starts: starts.clone(),
-                    playing: playing(&game.players, &mentioned),
-                }
+                FloatForm::Vertices(Vertices::new(above, below.as_ref(), starts, &game.players))
             }
             Form::Empirical { .. } => FloatForm::Empirical,
         };
@@ -92,7 +87,6 @@ impl FloatGame {
 
     /// About how many nodes are visited for the values of one entity.
     pub fn visits(&self, index: Index) -> u128 {
-        let all_sets = |players: usize| 1u128 << players.min(100);
         match &self.form {
             FloatForm::Paths { engine, starts } => {
                 let moving = engine.tape.players.len() as u128;
@@ -103,11 +97,17 @@ impl FloatGame {
                 };
                 starts.len() as u128 * sweeps * engine.tape.nodes() as u128
             }
-            FloatForm::Vertices { above, below, starts, playing } => {
-                let nodes = above.tape.nodes() + below.as_ref().map_or(0, |below| below.tape.nodes());
-                starts.len() as u128 * all_sets(playing.len()) * nodes as u128
-            }
-            FloatForm::Empirical => all_sets(self.game.players.len()) * self.game.players.len() as u128,
+            FloatForm::Vertices(vertices) => vertices.visits(),
+            FloatForm::Empirical => (self.game.players.len() as u128) << self.game.players.len(),
+        }
+    }
+
+    /// How far base value and scores can be from the true ones, whatever the row.
+    pub fn error_bound(&self, index: Index) -> f64 {
+        match &self.form {
+            FloatForm::Paths { engine, starts } => engine.error_bound_of(index, starts.len()),
+            FloatForm::Vertices(vertices) => error_bound::of_sets(vertices.roundings(), vertices.playing.len(), index),
+            FloatForm::Empirical => error_bound::of_sets(1.0, self.game.players.len(), index),
         }
     }
 
@@ -117,22 +117,18 @@ impl FloatGame {
     }
 
     fn value_of_nobody(&self) -> f64 {
+        // A whole number of rows, as long as it is below 2^53, so that only the quotient is rounded.
+        let mean = |sample: &Sample, is_positive: &dyn Fn(usize) -> bool| {
+            let positive = (0..sample.counts.len()).filter(|&row| is_positive(row)).map(|row| sample.counts[row]);
+            positive.sum::<u64>() as f64 / sample.total as f64
+        };
         match (&self.form, &self.game.form) {
-            (FloatForm::Paths { engine, starts }, _) => (0..starts.len())
-                .map(|start| starts.share(start) * value_at(engine, 1, |_, var| starts.float(start, var.index()))[0])
-                .sum(),
-            (FloatForm::Vertices { above, below, starts, .. }, _) => {
-                let value = |engine: &FastEngine| -> f64 {
-                    let at = |start: usize| value_at(engine, 1, |_, var| starts.float(start, var.index()))[0];
-                    (0..starts.len()).map(|start| starts.share(start) * at(start)).sum()
-                };
-                value(above) / below.as_ref().map_or(1.0, |below| value(below))
-            }
-            (FloatForm::Empirical, Form::Empirical { sample, labels }) => {
-                let positive =
-                    sample.counts.iter().zip(labels.iter()).filter(|(_, label)| **label).map(|(count, _)| count);
-                positive.sum::<u64>() as f64 / sample.total as f64
-            }
+            (FloatForm::Paths { engine, starts }, _) => match &**starts {
+                Starts::One(_) => value_at_start(engine, starts, 0),
+                Starts::Rows(sample) => mean(sample, &|row| value_at_start(engine, starts, row) > 0.5),
+            },
+            (FloatForm::Vertices(vertices), _) => vertices.of_nobody().expect("the constraint can be met"),
+            (FloatForm::Empirical, Form::Empirical { sample, labels }) => mean(sample, &|row| labels[row]),
             _ => unreachable!("prepared from the same form"),
         }
     }
@@ -140,12 +136,14 @@ impl FloatGame {
     /// The values of these entities, on all threads of the current pool. Each row has passed the check of its index.
     pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         self.game.check_entities(entities)?;
+        error_bound::check(self.error_bound(index))?;
         if let FloatForm::Paths { engine, starts } = &self.form
-            && let Starts::One { floats, .. } = &**starts
+            && let Starts::One(probabilities) = &**starts
         {
+            let from = probabilities.floats();
             match index {
-                Index::Shapley => return engine.explain_from(floats, entities, watch),
-                Index::Banzhaf => return engine.explain_at(&[HALF], floats, entities, watch),
+                Index::Shapley => return engine.explain_from(from, entities, watch),
+                Index::Banzhaf => return engine.explain_at(&[HALF], from, entities, watch),
                 Index::Interaction => {}
             }
         }
@@ -190,18 +188,8 @@ impl FloatGame {
     /// v of all sets of the players that matter.
     fn table(&self, entity: &[bool], watch: &Watch<'_>) -> Result<SubsetTable<f64>, ExplainError> {
         match (&self.form, &self.game.form) {
-            (FloatForm::Vertices { above, below, starts, playing }, _) => {
-                let mut values = vertices(above, starts, playing, entity, watch)?;
-                if let Some(below) = below {
-                    for (value, below) in values.iter_mut().zip(vertices(below, starts, playing, entity, watch)?) {
-                        // The label is in [0, 1] where nothing is below it; a problem shows in the check of sums.
-                        *value /= below;
-                    }
-                }
-                if values.iter().any(|value| !value.is_finite()) {
-                    return Err(ExplainError::Entity { entity: 0, problem: EntityProblem::ZeroProbability });
-                }
-                Ok(SubsetTable::new(playing.len(), values))
+            (FloatForm::Vertices(vertices), _) => {
+                Ok(SubsetTable::new(vertices.playing.len(), vertices.of_all_sets(entity, watch)?))
             }
             (FloatForm::Empirical, Form::Empirical { sample, labels }) => {
                 let [agreeing, positive] = agreements(&self.game.players, sample, labels, entity);
@@ -219,7 +207,7 @@ impl FloatGame {
     /// Zeros for the players that do not matter.
     fn all_players(&self, index: Index, scores: Vec<f64>) -> Vec<f64> {
         match &self.form {
-            FloatForm::Vertices { playing, .. } => spread(index, playing, self.game.players.len(), scores, 0.0),
+            FloatForm::Vertices(vertices) => spread(index, &vertices.playing, self.game.players.len(), scores, 0.0),
             _ => scores,
         }
     }
@@ -228,6 +216,10 @@ impl FloatGame {
 impl Engine for FloatGame {
     fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         FloatGame::explain(self, rows, index, watch)
+    }
+
+    fn error_bound(&self, index: Index) -> f64 {
+        FloatGame::error_bound(self, index)
     }
 
     fn visits(&self, index: Index) -> u128 {
@@ -258,9 +250,6 @@ pub(super) fn pair_place(players: usize, i: usize, j: usize) -> usize {
     i * (2 * players - i - 1) / 2 + j - i - 1
 }
 
-/// Vertices between two looks at the watch.
-const LOOK_AFTER: usize = 64 * LANES;
-
 /// The middle of the path, where every player is in half of the coalitions.
 const HALF: Point = Point { at: 0.5, weight: 1.0 };
 
@@ -270,47 +259,16 @@ enum Points {
     Half,
 }
 
-/// F at fixed weights, one set of them to a lane.
-fn value_at(engine: &FastEngine, rows: usize, weight: impl Fn(usize, Var) -> f64) -> [f64; LANES] {
+/// F at the weights of a start.
+fn value_at_start(engine: &FastEngine, starts: &Starts, start: usize) -> f64 {
     if let Some(value) = engine.tape.constant() {
-        return [f64::from(u8::from(value)); LANES];
+        return f64::from(u8::from(value));
     }
     let still = [Point { at: 0.0, weight: 0.0 }];
-    let path = |row: usize, place: usize| (weight(row, engine.tape.players[place]), 0.0);
+    let path = |_: usize, place: usize| (starts.float(start, engine.tape.players[place].index()), 0.0);
     let (tape, watch) = (&engine.tape, Watch::unlimited());
-    let values = engine.with_workspace(|workspace| workspace.integrate(engine.arch, tape, &still, rows, path, &watch));
-    let values = values.expect("nothing stops this");
-    std::array::from_fn(|row| if row < rows { values[lane_of_last(1, rows, row)] } else { 0.0 })
-}
-
-/// v of each set of these players, for the circuit of one engine.
-fn vertices(
-    engine: &FastEngine,
-    starts: &Starts,
-    playing: &[usize],
-    entity: &[bool],
-    watch: &Watch<'_>,
-) -> Result<Vec<f64>, Stopped> {
-    let mut place_of = vec![usize::MAX; engine.width];
-    playing.iter().enumerate().for_each(|(place, &player)| place_of[player] = place);
-    let places: Vec<usize> = engine.player_of.iter().map(|&player| place_of[player]).collect();
-    let mut place_of_var = vec![0; entity.len()];
-    engine.tape.players.iter().zip(&places).for_each(|(var, &place)| place_of_var[var.index()] = place);
-    let mut values = vec![0.0; 1 << playing.len()];
-    for start in 0..starts.len() {
-        let share = starts.share(start);
-        for (first, chunk) in values.chunks_mut(LANES).enumerate().map(|(chunk, values)| (chunk * LANES, values)) {
-            if first % LOOK_AFTER == 0 {
-                watch.check()?;
-            }
-            let at = value_at(engine, chunk.len(), |row, var| match (first + row) >> place_of_var[var.index()] & 1 {
-                1 => f64::from(u8::from(entity[var.index()])),
-                _ => starts.float(start, var.index()),
-            });
-            chunk.iter_mut().zip(at).for_each(|(value, at)| *value += share * at);
-        }
-    }
-    Ok(values)
+    let values = engine.with_workspace(|workspace| workspace.integrate(engine.arch, tape, &still, 1, path, &watch));
+    values.expect("nothing stops this")[lane_of_last(1, 1, 0)]
 }
 
 /// Where a start's path leads from, and how far, for each variable of the tape; and how many players move.
@@ -355,8 +313,12 @@ fn along_paths(
     if engine.tape.constant().is_some() {
         return Ok(scores);
     }
-    for block in start_paths(engine, starts, entity).chunks(LANES) {
+    let mut part = vec![0.0; engine.width];
+    for (number, block) in start_paths(engine, starts, entity).chunks(LANES).enumerate() {
         watch.check()?;
+        if number % (BLOCK / LANES) == 0 {
+            scores.iter_mut().zip(&mut part).for_each(|(score, part)| *score += std::mem::take(part));
+        }
         let gauss;
         let points = match points {
             Points::Gauss => {
@@ -370,12 +332,13 @@ fn along_paths(
             workspace.integrate(engine.arch, &engine.tape, points, block.len(), path, watch)?;
             for (row, StartPath { share, path, .. }) in block.iter().enumerate() {
                 for (var, &player) in engine.player_of.iter().enumerate() {
-                    scores[player] += share * path[var].1 * workspace.integral(row, var);
+                    part[player] += share * path[var].1 * workspace.integral(row, var);
                 }
             }
             Ok::<(), Stopped>(())
         })?;
     }
+    scores.iter_mut().zip(part).for_each(|(score, part)| *score += part);
     Ok(scores)
 }
 

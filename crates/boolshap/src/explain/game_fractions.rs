@@ -141,6 +141,10 @@ impl Engine for ExactGame {
         in_parallel(rows, width, watch, |part, watch| ExactGame::explain(self, part, index, watch))
     }
 
+    fn error_bound(&self, _: Index) -> f64 {
+        0.0
+    }
+
     fn visits(&self, _: Index) -> u128 {
         u128::MAX
     }

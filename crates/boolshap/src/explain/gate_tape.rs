@@ -13,6 +13,7 @@
 //! one-hot bit, whose negation always weighs 1, it is the reach of x.
 //! Invariant: a pair's slots come before its node. Cost: 2 multiply-adds for each pair on the way down, 1 on the way up.
 
+use super::error_bound::SweepRoundings;
 use super::fold::{Folded, Item, Term};
 use super::lanes::SlotId;
 use crate::lit::Var;
@@ -49,6 +50,35 @@ impl<I: SlotId> GateTape<I> {
     /// How many nodes there are.
     pub(super) fn nodes(&self) -> usize {
         self.nodes
+    }
+
+    /// How far the results of a sweep can be off: products and sums of positive numbers, counted slot by slot.
+    pub(super) fn roundings(&self) -> SweepRoundings {
+        let mut values = vec![0.0f64; self.used - self.nodes];
+        // The weight of every other literal is 1 minus a weight.
+        (2..values.len()).filter(|slot| slot % 2 == 1).for_each(|slot| values[slot] = 1.0);
+        let mut pairs = &self.up_pairs[..];
+        for run in &self.up {
+            for _ in 0..run.slots {
+                let (own, rest) = pairs.split_at(run.products as usize);
+                pairs = rest;
+                let worst = own.iter().map(|[a, b]| values[a.index()] + values[b.index()]).fold(0.0, f64::max);
+                values.push(worst + own.len() as f64);
+            }
+        }
+        let mut reaches = vec![0.0f64; self.used];
+        let (mut own, mut pairs) = (self.used - 1, &self.down_pairs[..]);
+        for run in &self.down {
+            for _ in 0..run.slots {
+                let (users, rest) = pairs.split_at(run.products as usize);
+                pairs = rest;
+                let worst = users.iter().map(|[node, other]| reaches[node.index()] + values[other.index()]);
+                own -= 1;
+                reaches[own] = worst.fold(0.0, f64::max) + users.len() as f64;
+            }
+        }
+        let literals = &reaches[2..self.used - self.nodes];
+        SweepRoundings::of_gates(values[self.used - 1], literals.iter().copied().fold(0.0, f64::max))
     }
 
     /// As for a diagram; `slots` are those of the values, then those of the reaches.

@@ -14,8 +14,8 @@ mod definition;
 mod diagram_tape;
 mod distinct_rows;
 mod engine;
-
 mod error;
+mod error_bound;
 mod explanation;
 mod fast;
 mod fold;
@@ -41,9 +41,14 @@ mod starts;
 mod stream;
 mod subsets;
 mod tape;
+mod value_sweep;
+mod vertices;
+mod wide_float;
 
 #[cfg(test)]
 mod agreement;
+#[cfg(test)]
+mod error_bound_tests;
 #[cfg(test)]
 mod fast_agreement;
 #[cfg(test)]
@@ -53,9 +58,9 @@ mod stream_tests;
 
 pub use brute_force::BruteForce;
 pub use definition::Definition;
-
 pub use engine::Engine;
 pub use error::{EntityProblem, ExplainError};
+pub use error_bound::GUARANTEED;
 pub use explanation::Explanation;
 pub use fast::FastEngine;
 pub use game::{Distribution, Game};

@@ -143,6 +143,23 @@ impl OpenBox {
         self.slots
     }
 
+    /// The most roundings in a coefficient of the root: a literal is rounded once, a sum once more than its parts, a product
+    /// as often as both factors and as terms are added up.
+    pub(super) fn roundings(&self) -> f64 {
+        let leaves = 2 * self.players.len();
+        let mut slots = vec![(1.0, 2); self.slots];
+        slots[leaves..leaves + 2].fill((0.0, 1));
+        for &Step { gate, one, other, out } in &self.steps {
+            let ((one, length), (other, width)): ((f64, usize), (f64, usize)) =
+                (slots[one as usize], slots[other as usize]);
+            slots[out as usize] = match gate {
+                Gate::And => (one + other + length.min(width) as f64, length + width - 1),
+                Gate::Or => (one.max(other) + 1.0, length.min(width)),
+            };
+        }
+        slots[self.root].0
+    }
+
     pub(super) fn check<E: AsRef<[bool]>>(
         &self,
         entities: &[E],

@@ -4,6 +4,7 @@
 //! entities and features, ride in the lanes of one vector: a difference has one coefficient less than a plain vector, so
 //! it gets a zero on top, which products and sums keep on top. A single entity thus fills the lanes with its features.
 
+use super::error_bound;
 use super::open_box::literal_slot;
 use super::polynomial::{Coefficient, LANES, Lanes};
 use super::{ExplainError, Explanation, OpenBox, Probabilities};
@@ -13,6 +14,13 @@ use crate::lit::{Var, Watch};
 impl OpenBox {
     /// The most mentioned features that [`OpenBox::explain`] takes: beyond, binomial coefficients leave the floats.
     pub const MAX_FEATURES: usize = 1000;
+
+    /// How far base value and scores in floats can be from the true ones, whatever the row. With the literals of x positive,
+    /// the coefficients of the root would be at most 2 (n-1 over k), which their weights divide by; the signs of x change
+    /// no rounding. So the roundings of the worst coefficient count twice, the rest is for weights and the last sum.
+    pub fn error_bound(&self) -> f64 {
+        error_bound::in_all(2.0 * self.roundings() + 6.0 * self.players.len() as f64 + 8.0)
+    }
 
     /// The scores of these entities in floats.
     pub fn explain<E: AsRef<[bool]>>(
@@ -28,7 +36,9 @@ impl OpenBox {
             return Err(ExplainError::TooManyFeatures { features: players, engine, limit });
         }
         let weights = order_weights(players);
-        let chances: Vec<f64> = self.players.iter().map(|var| distribution.floats()[var.index()]).collect();
+        error_bound::check(self.error_bound())?;
+        let chance = |var: &Var| [distribution.floats()[var.index()], distribution.complements()[var.index()]];
+        let chances: Vec<[f64; 2]> = self.players.iter().map(chance).collect();
         let mut explanations = self.predictions(entities)?;
         let mut slots = self.empty_slots(Lanes([1.0; LANES]));
         // Sweep number s is of entity s / (players + 1): its features one by one, then none.
@@ -55,8 +65,9 @@ impl OpenBox {
                 let explanation = &mut explanations[sweep / (players + 1)];
                 match self.players.get(lanes[lane].feature) {
                     Some(var) => {
-                        let fixed = f64::from(u8::from(lanes[lane].entity[var.index()]));
-                        explanation.scores[var.index()] = (fixed - chances[lanes[lane].feature]) * sums.0[lane];
+                        let [one, zero] = chances[lanes[lane].feature];
+                        let way = if lanes[lane].entity[var.index()] { zero } else { -one };
+                        explanation.scores[var.index()] = way * sums.0[lane];
                     }
                     None => {
                         explanation.base_value = root[0].0[lane];
@@ -69,8 +80,8 @@ impl OpenBox {
     }
 
     /// The vector of a literal in each lane's sweep.
-    fn literal(&self, player: usize, value: bool, chance: f64, lanes: &[Sweep<'_>; LANES]) -> Vec<Lanes> {
-        let random = if value { chance } else { 1.0 - chance };
+    fn literal(&self, player: usize, value: bool, chance: [f64; 2], lanes: &[Sweep<'_>; LANES]) -> Vec<Lanes> {
+        let random = chance[usize::from(!value)];
         let var = self.players[player].index();
         let both = lanes.each_ref().map(|sweep| match sweep.feature == player {
             true => (if value { 1.0 } else { -1.0 }, 0.0),

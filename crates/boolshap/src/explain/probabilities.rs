@@ -4,7 +4,8 @@ use super::ExplainError;
 use dashu::rational::RBig;
 
 /// A product distribution over binary features; the uniform one has probability 1/2 throughout. Every probability is
-/// kept as a fraction, for the exact engines, and as the float nearest to it.
+/// kept as a fraction, for the exact engines, and as the floats nearest to it and to its complement, which is more than
+/// 1 minus the float: of `1 - 1e-40` the floats are 1 and 1e-40.
 ///
 /// ```
 /// use boolshap::explain::Probabilities;
@@ -19,13 +20,15 @@ use dashu::rational::RBig;
 pub struct Probabilities {
     exact: Vec<RBig>,
     floats: Vec<f64>,
+    complements: Vec<f64>,
 }
 
 impl Probabilities {
     /// All entities over this many features alike.
     pub fn uniform(features: usize) -> Self {
         let half = RBig::from_parts(1.into(), 2u8.into());
-        Probabilities { exact: vec![half; features], floats: vec![0.5; features] }
+        let floats = vec![0.5; features];
+        Probabilities { exact: vec![half; features], complements: floats.clone(), floats }
     }
 
     /// Independent features that are 1 with these probabilities.
@@ -35,8 +38,7 @@ impl Probabilities {
                 return Err(ExplainError::Probability { feature, value: probability.to_string() });
             }
         }
-        let floats = probabilities.iter().map(|probability| probability.to_f64().value()).collect();
-        Ok(Probabilities { exact: probabilities, floats })
+        Ok(Self::rounded(probabilities))
     }
 
     /// The same from floats, each standing for exactly the fraction it holds.
@@ -50,8 +52,14 @@ impl Probabilities {
         let out_of_range = |probability: &f64| !(0.0..=1.0).contains(probability);
         match probabilities.iter().position(out_of_range) {
             Some(feature) => Err(refuse(feature)),
-            None => Ok(Probabilities { exact, floats: probabilities.to_vec() }),
+            None => Ok(Self::rounded(exact)),
         }
+    }
+
+    fn rounded(exact: Vec<RBig>) -> Self {
+        let floats = exact.iter().map(|probability| probability.to_f64().value()).collect();
+        let complements = exact.iter().map(|probability| (RBig::ONE - probability).to_f64().value()).collect();
+        Probabilities { exact, floats, complements }
     }
 
     /// The number of features.
@@ -67,6 +75,11 @@ impl Probabilities {
     /// The probabilities as floats.
     pub fn floats(&self) -> &[f64] {
         &self.floats
+    }
+
+    /// The probabilities of being 0 as floats, each rounded on its own.
+    pub fn complements(&self) -> &[f64] {
+        &self.complements
     }
 
     pub(super) fn check(&self, features: usize) -> Result<(), ExplainError> {

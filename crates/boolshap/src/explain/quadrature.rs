@@ -131,6 +131,8 @@ impl Div for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dashu::base::BitTest;
+    use dashu::integer::IBig;
     use dashu::rational::RBig;
 
     fn fraction(value: f64) -> RBig {
@@ -153,6 +155,52 @@ mod tests {
             let power = 2 * count as i32 - 1;
             let sum: f64 = points.iter().map(|point| point.weight * point.at.powi(power)).sum();
             assert!((sum - 1.0 / f64::from(power + 1)).abs() < 1e-15, "{count} points");
+        }
+    }
+
+    /// A fraction in [0, 2), scaled by this power of two: far more digits than any float has.
+    const BITS: usize = 400;
+
+    fn fixed(value: f64) -> IBig {
+        (fraction(value) * RBig::from(IBig::ONE << BITS)).trunc()
+    }
+
+    /// The Legendre polynomial and its derivative again, in whole numbers.
+    fn fixed_legendre(degree: usize, x: &IBig) -> (IBig, IBig) {
+        let one = IBig::ONE << BITS;
+        let (mut before, mut value) = (one.clone(), x.clone());
+        for k in 2..=degree {
+            let next = (IBig::from(2 * k - 1) * ((x * &value) >> BITS) - IBig::from(k - 1) * &before) / IBig::from(k);
+            (before, value) = (value, next);
+        }
+        let slope = (IBig::from(degree) * (((x * &value) >> BITS) - before) << BITS) / (((x * x) >> BITS) - one);
+        (value, slope)
+    }
+
+    /// Each point and weight is the float next to the true one, up to a thousandth of a rounding more: so many points that
+    /// the largest circuits are covered.
+    #[test]
+    fn points_and_weights_are_rounded_once() {
+        let one = IBig::ONE << BITS;
+        for (count, every) in [(1, 1), (2, 1), (3, 1), (10, 1), (51, 1), (500, 7), (4000, 400)] {
+            let points = gauss_legendre(count);
+            for point in points.iter().step_by(every).chain(points.last()) {
+                // Newton's iteration from the float itself.
+                let mut x = fixed(point.at) * 2 - &one;
+                for _ in 0..5 {
+                    let (value, slope) = fixed_legendre(count, &x);
+                    x -= (value << BITS) / slope;
+                }
+                let (value, slope) = fixed_legendre(count, &x);
+                assert!(value.bit_len() < 40, "a root");
+                let square = (&slope * &slope) >> BITS;
+                let weight = (&one << (2 * BITS)) / ((&one - ((&x * &x) >> BITS)) * square);
+                for (float, exact) in [(point.at, (x + &one) / 2), (point.weight, weight)] {
+                    let error = RBig::from_parts(fixed(float) - &exact, exact.clone().try_into().unwrap());
+                    let error = error.to_f64().value().abs() / crate::explain::error_bound::UNIT;
+                    assert!(error < 1.001, "{count} points: {float} is off by {error} roundings");
+                }
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Probabilities;
 use super::engine::{Engine, in_parallel};
+use super::error_bound;
 use super::{BruteForce, Definition, Distribution, ExplainError, Explanation, Index, Labels, OpenBox, Players};
 use crate::circuit::{Circuit, paper_form_within};
 use crate::data::{Bits, Scores};
@@ -77,6 +78,16 @@ impl Engine for Reference {
                     }),
                 }
             }
+        }
+    }
+
+    fn error_bound(&self, _: Index) -> f64 {
+        match &self.way {
+            _ if self.exact => 0.0,
+            Way::Paper(engine, _) => engine.error_bound(),
+            Way::Subsets(labels, _) => BruteForce::new(labels).error_bound(),
+            // Fractions, rounded: an interaction is at most 2.
+            Way::Definition(_) => error_bound::in_all(2.0),
         }
     }
 

@@ -4,6 +4,7 @@
 //! to the entity's own value as the player comes in. A population of independent features is one start, its
 //! probabilities; a set of background rows is a start for each distinct row, all weights 0 or 1.
 
+use super::value_sweep::Positive;
 use super::{ExplainError, Players, Probabilities};
 use crate::data::{Bits, PackedRows, RowIndex};
 use dashu::rational::RBig;
@@ -11,7 +12,7 @@ use dashu::rational::RBig;
 /// Weighted starts.
 #[derive(Clone, Debug)]
 pub(super) enum Starts {
-    One { exact: Vec<RBig>, floats: Vec<f64> },
+    One(Probabilities),
     Rows(Sample),
 }
 
@@ -58,13 +59,12 @@ impl Starts {
             }
             members.iter().for_each(|&feature| exact[feature] = &exact[feature] / &sum);
         }
-        let floats = exact.iter().map(|probability| probability.to_f64().value()).collect();
-        Ok(Starts::One { exact, floats })
+        Ok(Starts::One(Probabilities::product(exact)?))
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Starts::One { .. } => 1,
+            Starts::One(_) => 1,
             Starts::Rows(sample) => sample.counts.len(),
         }
     }
@@ -72,14 +72,14 @@ impl Starts {
     /// What part of the whole a start is.
     pub(super) fn share(&self, start: usize) -> f64 {
         match self {
-            Starts::One { .. } => 1.0,
+            Starts::One(_) => 1.0,
             Starts::Rows(sample) => sample.counts[start] as f64 / sample.total as f64,
         }
     }
 
     pub(super) fn exact_share(&self, start: usize) -> RBig {
         match self {
-            Starts::One { .. } => RBig::ONE,
+            Starts::One(_) => RBig::ONE,
             Starts::Rows(sample) => RBig::from_parts(sample.counts[start].into(), sample.total.into()),
         }
     }
@@ -87,15 +87,28 @@ impl Starts {
     /// The weight of a feature.
     pub(super) fn float(&self, start: usize, feature: usize) -> f64 {
         match self {
-            Starts::One { floats, .. } => floats[feature],
+            Starts::One(probabilities) => probabilities.floats()[feature],
             Starts::Rows(sample) => f64::from(u8::from(sample.rows.get(start, feature))),
+        }
+    }
+
+    /// The weights of a feature's being 1 and 0.
+    pub(super) fn both(&self, start: usize, feature: usize) -> [f64; 2] {
+        match self {
+            Starts::One(probabilities) => [probabilities.floats()[feature], probabilities.complements()[feature]],
+            Starts::Rows(sample) => is(sample.rows.get(start, feature)),
         }
     }
 
     pub(super) fn exact(&self, start: usize, feature: usize) -> RBig {
         match self {
-            Starts::One { exact, .. } => exact[feature].clone(),
+            Starts::One(probabilities) => probabilities.exact()[feature].clone(),
             Starts::Rows(sample) => RBig::from(u8::from(sample.rows.get(start, feature))),
         }
     }
+}
+
+/// The weights of a bit that has this value.
+pub(super) fn is<T: Positive>(value: bool) -> [T; 2] {
+    if value { [T::ONE, T::ZERO] } else { [T::ZERO, T::ONE] }
 }

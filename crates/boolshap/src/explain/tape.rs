@@ -1,6 +1,7 @@
 //! The tape: a circuit made ready to be swept, once, whatever weights and points come later.
 
 use super::diagram_tape::DiagramTape;
+use super::error_bound::SweepRoundings;
 use super::fold::{Folded, Item, Term};
 use super::gate_tape::GateTape;
 use super::lanes::SlotId;
@@ -89,6 +90,17 @@ impl Tape {
             Form::WideDiagram(tape) => tape.nodes(),
             Form::NarrowGates(tape) => tape.nodes(),
             Form::WideGates(tape) => tape.nodes(),
+        }
+    }
+
+    /// How far the results of a sweep can be off.
+    pub(super) fn roundings(&self) -> SweepRoundings {
+        match &self.form {
+            Form::Constant(_) => SweepRoundings::default(),
+            Form::NarrowDiagram(tape) => tape.roundings(),
+            Form::WideDiagram(tape) => tape.roundings(),
+            Form::NarrowGates(tape) => tape.roundings(),
+            Form::WideGates(tape) => tape.roundings(),
         }
     }
 

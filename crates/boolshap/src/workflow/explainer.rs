@@ -288,6 +288,16 @@ impl Explainer {
         Ok(values)
     }
 
+    /// How far base values and scores can be from the true ones, whatever the row: 0 in fractions, at most 1e-9 in floats.
+    pub fn error_bound(&self, ask: Ask) -> Result<f64, Error> {
+        let mut worst = 0f64;
+        self.each_output(ask, |output| {
+            worst = worst.max(self.engine(output, ask, &Watch::unlimited())?.error_bound(ask.index));
+            Ok(())
+        })?;
+        Ok(worst)
+    }
+
     /// About how many nodes are visited for one row; nothing while a game is not ready, or where it is not known.
     pub fn visits(&self, ask: Ask) -> Option<u128> {
         let of = |output: &Output| output.floats.get().map(|floats| floats.visits(ask.index));

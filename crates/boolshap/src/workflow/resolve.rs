@@ -143,6 +143,10 @@ fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
 /// A table of features and probabilities, decimals read exactly; every feature must be there once.
 fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, Error> {
     let mut found = read_pairs(table, "probability", features, |text| match parse_decimal(&text) {
+        // Decimals have the range of floats, so that a few characters cannot mean gigabytes of digits.
+        None if text.trim().parse() == Ok(0.0f64) => {
+            Err("is smaller than the smallest that can be read, 5e-324".into())
+        }
         None => Err("is not a number".into()),
         Some(value) if value < RBig::ZERO || value > RBig::ONE => Err("is not between 0 and 1".into()),
         Some(value) => Ok(value),

@@ -1,0 +1,176 @@
+//! How far a float can be from the true number, proved for every mode.
+//!
+//! Every engine tells the bound of its results ([`Engine::error_bound`](super::Engine::error_bound)), absolutely, for the
+//! base value and every score alike. A result that would not be known to [`GUARANTEED`] is refused. The bounds hold for
+//! every probability from 0 to 1, given as a fraction, and for every row; they assume what the engines assume of a
+//! circuit, that it is deterministic and decomposable.
+//!
+//! **Units.** u = 2^-53 bounds the relative error of one rounding. All errors below are numbers of units, to the first
+//! order; [`in_all`] adds a hundredth for the higher ones. Numbers below 2^-1022 are rounded to a multiple of 2^-1074
+//! instead, which no number of operations makes visible next to u, except in a quotient, see below. A multiplication and
+//! addition counts as two roundings, also where the machine has them in one.
+//!
+//! **Weights.** V variables have an influence. At the point t of a path, the weight of each is computed as p + t (e - p): the
+//! rounding of p moves it by at most (1-t) p, those of e - p, of t and of the product by |e - p| t each, that of the sum by
+//! 1, which makes 4. It stays in [0, 1]. The value F of a circuit is multilinear in the weights and in [0, 1], its
+//! first derivatives are in [-1, 1], its second in [-2, 2]. So at the computed weights dF/dw is another by up to 8 V, and at
+//! the start of the path, where the weights are the rounded probabilities, F is another by up to V.
+//!
+//! **Sweeps.** Let `reach` of a decision node be the sum, over the paths from the root to it, of the products of weights. Then
+//! the sum of `reach hi` over the nodes of one variable is the weight of the paths through their hi-edges, given that the
+//! variable is 1: at most 1. The same holds for `lo`. Everything follows from this. It does not depend on the order of
+//! variables, and is true of one-hot bits too, whose negations weigh 1, because "exactly one" is part of the circuit.
+//!
+//! - The fused step `value = lo + w (hi - lo)` has three roundings, each of at most max(hi, lo) u. An error at a node is
+//!   multiplied by its reach on the way to the root, so all nodes of a variable together add 3 (1 + 1) to the error of F,
+//!   and all variables 6 V. In the derivative by another variable this happens in both of its branches: 12 V.
+//! - A reach is a sum of products of positive numbers, so it is wrong RELATIVELY by the number of roundings on the worst path
+//!   to its node, R: 2 at a node of one parent, one of them that of `1 - w`, and 3 more than there are additions in a row
+//!   at one of several.
+//! - The derivative is the sum of `reach (hi - lo)`, by A additions in a row, no partial sum of which exceeds 2: 2 R + 2 A + 4.
+//!   To keep A small, each [`BLOCK`] of summands is added up on its own.
+//! - A circuit with products has no fused step, and no subtraction but the last. Its values are sums of products of
+//!   positive numbers, wrong relatively by the number of roundings in the worst of these products, T, and its reaches by R,
+//!   counted the same way downwards: T for F, 2 R + 1 for dF/dw.
+//!
+//! V, R, A and T are counted on the circuit at hand; [`SweepRoundings`] holds what they make.
+//!
+//! **Quadrature.** Points and weights are the floats next to the true ones (a test proves it in big numbers), so the rule is
+//! that of the true points, each moved by a rounding, which is counted above, with positive weights that add up to 1. A
+//! sum over m points of numbers in [-1, 1] is wrong by m + 2, which makes I = (sweep) + 8 V + m + 2 for an integral.
+//!
+//! **Scores.** A player is one variable or the k bits of a column, whose ways `e - p` add up to at most c = 1 or 2 in absolute
+//! value. The contributions of s starts are added up in blocks, B = min(s, [`BLOCK`]) + s / [`BLOCK`] times k in a row.
+//!
+//! | mode | error in units of 2^-53 |
+//! | --- | --- |
+//! | uniform, product, background; features or columns: Shapley | c I + 3 c + 3 + c k B |
+//! | the same: Banzhaf | the same with m = 1 |
+//! | the same: interactions | twice that with B = s, and 2 c: a difference of two integrals |
+//! | the same: base value | (sweep) + V; of background rows 1, the quotient of two counts |
+//! | v(S) of blocks of features | T + B + 2, from sweeps over positive numbers only |
+//! | v(S) given a constraint | T + 1, with T of both circuits |
+//! | v(S) of a sample | 1, the quotient of two counts |
+//! | Shapley of v(S), n players | 2 v(S) + n + 4 + 2^(n-2) / n |
+//! | Banzhaf of v(S) | 2 v(S) + 2 + 2^(n-2) |
+//! | interactions of v(S) | 4 v(S) + 2 n + 9 + 2^(n-2) / (n-1) |
+//! | engine `paper` | 2 T + 6 n + 8, with T of products of polynomials |
+//! | engine `brute-force` over the labels | 9 n + 6 + A |
+//! | engine `brute-force` otherwise | 2, the rounding of a fraction |
+//! | fractions | 0 |
+//!
+//! The powers of two are those of 2^(n-1) differences added up in a row, by the size of their sets, and divided by their
+//! number.
+//!
+//! **Quotients.** v(S) given a constraint is the quotient of two values that are as small as the rarest features make them. Both
+//! are computed from positive numbers alone (`value_sweep`), and the probability of a 0 is rounded on its own and not
+//! computed as 1 minus another. So both are wrong RELATIVELY by T, however small they are, and so is their quotient, which
+//! is at most 1. Nothing may get lost below 2^-1022: where the product of the smallest weights of
+//! all variables could, `wide_float` takes the place of `f64`, which rounds as floats do and has no smallest number.
+
+use super::{ExplainError, Index};
+
+/// What one rounding does to a number, relatively.
+pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
+
+/// Every number that leaves a float engine is known to this, absolutely.
+pub const GUARANTEED: f64 = 1e-9;
+
+/// So many numbers are added up one after the other, and the sums of such blocks again.
+pub(super) const BLOCK: usize = 1 << 9;
+
+/// The errors of one pair of sweeps, in units: of the value, and of each derivative.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SweepRoundings {
+    pub(super) value: f64,
+    pub(super) slope: f64,
+}
+
+impl SweepRoundings {
+    /// Of a diagram over this many variables, from the roundings on the worst path and the longest chain of additions.
+    pub(super) fn of_diagram(variables: usize, reach: f64, additions: usize) -> Self {
+        let variables = variables as f64;
+        SweepRoundings { value: 6.0 * variables, slope: 12.0 * variables + 2.0 * reach + 2.0 * additions as f64 + 4.0 }
+    }
+
+    /// Of a circuit with products, from the roundings of its value and of the worst reach of a literal.
+    pub(super) fn of_gates(value: f64, reach: f64) -> Self {
+        SweepRoundings { value, slope: 2.0 * reach + 1.0 }
+    }
+}
+
+/// The longest chain of additions when so many numbers are added up in blocks.
+pub(super) fn additions(numbers: usize) -> usize {
+    numbers.min(BLOCK) + numbers / BLOCK
+}
+
+/// The sum, in blocks.
+pub(super) fn block_sum(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut block, mut count) = (0.0, 0.0, 0);
+    for number in numbers {
+        block += number;
+        count += 1;
+        if count % BLOCK == 0 {
+            sum += std::mem::take(&mut block);
+        }
+    }
+    sum + block
+}
+
+/// This many units as a number.
+pub(super) fn in_all(units: f64) -> f64 {
+    match 1.01 * units * UNIT {
+        // The higher orders are within a hundredth, k u / (1 - k u) for k units.
+        bound if bound < 0.009 => bound,
+        _ => f64::INFINITY,
+    }
+}
+
+/// Scores along paths: what they depend on.
+pub(super) struct Paths {
+    pub(super) sweep: SweepRoundings,
+    /// How many variables have an influence.
+    pub(super) variables: usize,
+    /// The most bits of a player.
+    pub(super) bits: usize,
+    /// How many starts are added up.
+    pub(super) starts: usize,
+}
+
+impl Paths {
+    /// The worst of base value and scores.
+    pub(super) fn error_bound(&self, index: Index, players: usize) -> f64 {
+        let Paths { sweep, variables, bits, starts } = *self;
+        let points = match index {
+            Index::Banzhaf => 1,
+            Index::Shapley | Index::Interaction => players.div_ceil(2),
+        };
+        let way = if bits > 1 { 2.0 } else { 1.0 };
+        let integral = sweep.slope + 8.0 * variables as f64 + points as f64 + 2.0;
+        let score = |starts: usize| way * integral + 3.0 * way + 3.0 + way * (bits * starts) as f64;
+        let base = sweep.value + variables as f64;
+        in_all(base.max(match index {
+            Index::Shapley | Index::Banzhaf => score(additions(starts)),
+            Index::Interaction => 2.0 * score(starts) + 2.0 * way,
+        }))
+    }
+}
+
+/// Scores from v of all sets of this many players, each wrong by this many units.
+pub(super) fn of_sets(value: f64, players: usize, index: Index) -> f64 {
+    let n = players.max(2) as f64;
+    let sets = (n - 2.0).exp2();
+    in_all(match index {
+        Index::Shapley => 2.0 * value + n + 4.0 + sets / n,
+        Index::Banzhaf => 2.0 * value + 2.0 + sets,
+        Index::Interaction => 4.0 * value + 2.0 * n + 9.0 + sets / (n - 1.0),
+    })
+}
+
+/// Fails if floats with this bound are not good enough.
+pub(super) fn check(bound: f64) -> Result<(), ExplainError> {
+    match bound <= GUARANTEED {
+        true => Ok(()),
+        false => Err(ExplainError::Imprecise { bound }),
+    }
+}

@@ -1,0 +1,589 @@
+"""Random cases for the whole program, and what the definitions say of them, in fractions.
+
+A world is a random source (formula, circuit of another program, network) with a table of its labels, compiled once. A case
+is one run of `explain` on it: a distribution, a constraint, players, an index, a class, an engine, rows. Nothing here
+knows how the program computes: a game is a number for each set of players, summed over all rows that can occur."""
+
+import csv
+import itertools
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+
+from games import Formula, write_table
+
+# Scores of rare values have thousands of digits.
+sys.set_int_max_str_digits(0)
+
+INDICES = ["shapley", "banzhaf", "interaction"]
+# What a case that has no answer may be refused with.
+REFUSALS = {
+    "constraint": "the constraint does not hold",
+    "unsatisfiable": "no entity satisfies the constraint",
+    "impossible": "the constraint has probability 0 under the distribution",
+    "condition": "some of its values cannot occur together",
+    "one-hot": "values that are 1, where exactly one must be",
+    "no value": "has a probability above 0",
+}
+
+
+# Sources: how a random one is written, and its table of labels, the answer for each row of bits.
+
+
+def rows_of(n):
+    return list(itertools.product((0, 1), repeat=n))
+
+
+def random_clauses(rng, n, most):
+    clauses = []
+    for _ in range(rng.integers(0, most + 1)):
+        positions = rng.choice(n, min(n, rng.integers(1, 4)), replace=False) + 1
+        clauses.append([int(lit) for lit in positions * rng.choice([-1, 1], len(positions))])
+    return clauses
+
+
+class Nodes:
+    """The lines of a d-DNNF, each with its value on every row."""
+
+    def __init__(self, rng, n):
+        self.rng, self.rows, self.lines, self.values = rng, rows_of(n), [], []
+
+    def add(self, line, value):
+        self.lines.append(line)
+        self.values.append([int(value(at)) for at in range(len(self.rows))])
+        return len(self.lines) - 1
+
+    def literal(self, lit):
+        return self.add(f"L {lit}", lambda at: self.rows[at][abs(lit) - 1] == (lit > 0))
+
+    def gate(self, kind, children):
+        of = {"A": all, "O": any}[kind]
+        head = "A" if kind == "A" else "O 0"
+        line = " ".join(map(str, [head, len(children), *children]))
+        return self.add(line, lambda at: of(self.values[child][at] for child in children))
+
+    def random(self, variables):
+        """A random node over some of these variables (counted from 1)."""
+        variables = list(variables)
+        kind = self.rng.integers(8)
+        if not variables or kind == 0:
+            return self.gate("AO"[self.rng.integers(2)], [])
+        if len(variables) == 1 or kind == 1:
+            return self.literal(int(variables[0]) * int(self.rng.choice([-1, 1])))
+        self.rng.shuffle(variables)
+        if kind < 5:
+            # One of two branches, told apart by a variable.
+            first, rest = int(variables[0]), variables[1:]
+            sides = [self.gate("A", [self.literal(lit), self.random(rest)]) for lit in (first, -first)]
+            return self.gate("O", sides)
+        cut = int(self.rng.integers(1, len(variables)))
+        return self.gate("A", [self.random(variables[:cut]), self.random(variables[cut:])])
+
+
+def write_ddnnf(lines, path):
+    """c2d's lines in d4's format: ids from 1, the root first, literals on arcs."""
+    last = len(lines)
+    node_id = lambda line: last - line
+    text = []
+    for number, line in enumerate(lines):
+        words = line.split()
+        if words[0] == "L":
+            text += [f"a {node_id(number)} 0", f"{node_id(number)} {last + 1} {words[1]} 0"]
+        else:
+            children = words[2:] if words[0] == "A" else words[3:]
+            constant = {"A": "t", "O": "f"}[words[0]]
+            text.append(f"{words[0].lower() if children else constant} {node_id(number)} 0")
+            text += [f"{node_id(number)} {node_id(int(child))} 0" for child in children]
+    path.write_text("\n".join([*text, f"t {last + 1} 0", ""]))
+
+
+def gate_value(weights, inputs, need):
+    return int(sum(abs(w) for w, value in zip(weights, inputs) if (w > 0) == value and w) >= need)
+
+
+class Network:
+    def __init__(self, rng, n):
+        self.classes = int(rng.choice([1, 1, 2, 3, 4]))
+        weight = (lambda *shape: rng.choice([-1, 1], shape)) if rng.integers(2) else (
+            lambda *shape: rng.integers(-3, 4, shape))
+        sizes = [n, *rng.integers(1, 4, rng.integers(0, 3)).tolist()]
+        self.binary = True
+        self.hidden = []
+        for inputs, outputs in zip(sizes, sizes[1:]):
+            layer = [weight(inputs).tolist() for _ in range(outputs)]
+            self.hidden.append([(w, self.need(rng, w)) for w in layer])
+        last = [weight(sizes[-1]).tolist() for _ in range(self.classes)]
+        self.output = [(w, int(rng.integers(-2, 3))) for w in last]
+        if self.classes == 1:
+            self.output = [(last[0], self.need(rng, last[0]))]
+        everything = [w for layer in self.hidden for w, _ in layer] + last
+        self.binary = all(abs(w) == 1 for weights in everything for w in weights)
+        self.marginals = {"rows": 8, "ones": rng.choice([0, 1, 3, 4, 8], n).tolist()}
+
+    @staticmethod
+    def need(rng, weights):
+        total = sum(map(abs, weights))
+        return int(rng.integers(0, total + 2)) if rng.integers(4) == 0 else (total + 1) // 2
+
+    def answer(self, row):
+        """The label, or the class: the first with the greatest score."""
+        for layer in self.hidden:
+            row = [gate_value(w, row, need) for w, need in layer]
+        if self.classes == 1:
+            return gate_value(self.output[0][0], row, self.output[0][1])
+        signed = [2 * value - 1 for value in row]
+        scores = [sum(w * s for w, s in zip(weights, signed)) + bias for weights, bias in self.output]
+        return scores.index(max(scores))
+
+    def write(self, path, features):
+        text = lambda weights: " ".join(map(str, weights)) or "+"
+        gate = lambda w, need: {"weights": text(w), "need": str(need)}
+        output = {"step": gate(*self.output[0])}
+        if self.classes > 1:
+            output = {"argmax": [{"weights": text(w), "bias": str(bias)} for w, bias in self.output]}
+        path.write_text(json.dumps({
+            "format": "boolshap model", "version": 1, "features": features, "classes": None, "schema": None,
+            "marginals": self.marginals, "hidden": [[gate(*g) for g in layer] for layer in self.hidden],
+            "output": output, "provenance": {},
+        }))
+
+
+def random_features(rng):
+    """Names of two to seven features, some of them the values of columns, mixed."""
+    n = int(rng.integers(2, 8))
+    names = []
+    while len(names) < n:
+        size = int(rng.choice([1, 1, 2, 3]))
+        if size == 1 or len(names) + size > n:
+            names.append(f"x{len(names)}")
+        else:
+            column = f"c{len(names)}"
+            names += [f"{column}={value}" for value in "abc"[:size]]
+    return [names[i] for i in rng.permutation(n)]
+
+
+class World:
+    """A compiled source. `answers` gives the label or class of each row; `classes` is 1 for a label."""
+
+    def __init__(self, boolshap, rng):
+        self.boolshap, self.rng, self.folder = boolshap, rng, boolshap.folder
+        self.features = random_features(rng)
+        n = self.n = len(self.features)
+        self.rows = rows_of(n)
+        self.marginals, self.classes, self.all_classes = None, 1, False
+        write_table(self.folder / "names.csv", self.features, [])
+        options = []
+        self.kind = str(rng.choice(["cnf", "nnf", "ddnnf", "network", "network"]))
+        if self.kind == "cnf":
+            formula = Formula(n, random_clauses(rng, n, 6))
+            source = formula.write(self.folder / "f.cnf")
+            answers = [formula(row) for row in self.rows]
+        elif self.kind in ("nnf", "ddnnf"):
+            nodes = Nodes(rng, n)
+            root = nodes.random(range(1, n + 1))
+            answers, source = nodes.values[root], f"f.{self.kind}"
+            if self.kind == "nnf":
+                edges = sum(len(line.split()) - 2 for line in nodes.lines if line[0] != "L")
+                text = [f"nnf {len(nodes.lines)} {edges} {n}", *nodes.lines, ""]
+                (self.folder / source).write_text("\n".join(text))
+            else:
+                write_ddnnf(nodes.lines, self.folder / source)
+        else:
+            network = Network(rng, n)
+            network.write(self.folder / "m.json", self.features)
+            source, self.marginals, self.classes = "m.json", network.marginals, network.classes
+            answers = [network.answer(row) for row in self.rows]
+            routes = ["auto", "truth-table", "partial-sums", "apply"] + ["cnf"] * network.binary
+            options += ["--via", str(rng.choice(routes))]
+            if self.classes > 1:
+                options += self.class_of_network(answers)
+                if not self.all_classes:
+                    answers = [int(answer == self.compiled) for answer in answers]
+        if self.kind != "network":
+            options += ["--features", "names.csv"]
+        options += [option for option in ("--smooth", "--fan-in-2") if rng.integers(5) == 0]
+        self.answers = dict(zip(self.rows, answers))
+        self.options = [source, *options]
+        boolshap("compile", source, "-o", "c.bsc", *options)
+
+    def class_of_network(self, answers):
+        self.all_classes = bool(self.rng.integers(3))
+        self.compiled = int(self.rng.integers(self.classes))
+        if not self.all_classes:
+            self.classes = 1
+        return ["--class", "all" if self.all_classes else str(self.compiled)]
+
+
+# Probabilities from nothing to certainty.
+
+RARE = ["1e-300", "3e-300", "1e-299", "5e-324", "2e-308", "1e-200", "1e-40", "2e-16", "1e-16", "1e-12", "1e-5", "0.1"]
+COMMON = ["0.5", "0.25", "0.35", "0.999", "0.3333333333333333333333", "0.6"]
+
+
+def decimal(value):
+    """A fraction whose denominator is a power of ten, written out."""
+    digits = 0
+    while (value * 10 ** digits).denominator > 1:
+        digits += 1
+    whole = str(value * 10 ** digits).rjust(digits + 1, "0")
+    return f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole
+
+
+def random_probability(rng):
+    """As it is written."""
+    kind = rng.integers(10)
+    if kind == 0:
+        return str(rng.choice(["0", "1"]))
+    if kind < 4:
+        return str(rng.choice(RARE))
+    if kind < 6:
+        return decimal(1 - Fraction(str(rng.choice(RARE))))
+    return str(rng.choice(COMMON))
+
+
+def random_shares(rng, count):
+    """Probabilities of a column's values, as they are written; they add up to 1."""
+    parts = [Fraction(random_probability(rng)) / 3 if rng.integers(2) else Fraction(str(rng.choice(RARE)))
+             for _ in range(count - 1)]
+    # A third has no end in decimals, and decimals are read down to 5e-324.
+    parts = [Fraction(int(part * 10 ** 320), 10 ** 320) for part in parts]
+    shares = [*parts, 1 - sum(parts)]
+    return [decimal(shares[i]) for i in rng.permutation(count)]
+
+
+# Games: v of every set of players, which is a bit mask; `None` where nothing can be expected.
+
+
+class Unit:
+    """Bits that are drawn together: the values that they take, each with its probability."""
+
+    def __init__(self, positions, options):
+        self.positions, self.options = positions, options
+
+
+def units_of(probabilities, columns):
+    """One unit for each bit, or for each column of the players, whose probabilities are made to add up to 1."""
+    grouped = {position for column in columns for position in column}
+    units = [Unit([i], [((0,), 1 - p), ((1,), p)]) for i, p in enumerate(probabilities) if i not in grouped]
+    for column in columns:
+        total = sum(probabilities[i] for i in column)
+        values = [tuple(int(j == i) for j in column) for i in column]
+        units.append(Unit(column, [(value, probabilities[i] / total) for value, i in zip(values, column)]))
+    return units
+
+
+def independent_game(label, units, players, entity, allowed):
+    """v(S): the expected label when the units of S have the entity's bits and the others are drawn, among allowed rows."""
+    player_of = {i: number for number, positions in enumerate(players) for i in positions}
+    # All probabilities of a unit as whole numbers over one denominator.
+    scaled = []
+    for unit in units:
+        scale = math.lcm(*(p.denominator for _, p in unit.options))
+        scaled.append([(bits, int(p * scale)) for bits, p in unit.options if p])
+
+    def v(mask):
+        partial = [(entity, 1)]
+        for unit, options in zip(units, scaled):
+            if mask >> player_of[unit.positions[0]] & 1:
+                continue
+            further = []
+            for row, weight in partial:
+                for bits, chance in options:
+                    changed = list(row)
+                    for position, bit in zip(unit.positions, bits):
+                        changed[position] = bit
+                    further.append((tuple(changed), weight * chance))
+            partial = further
+        partial = [(row, weight) for row, weight in partial if allowed(row)]
+        total = sum(weight for _, weight in partial)
+        return Fraction(sum(weight for row, weight in partial if label(row)), total) if total else None
+
+    return [v(mask) for mask in range(1 << len(players))]
+
+
+def sample_game(label, rows, players, entity, conditional):
+    """v(S) over rows: with the entity's bits put into them, or over those that agree with them (over all if none does)."""
+    player_of = {i: number for number, positions in enumerate(players) for i in positions}
+    everyone = (1 << len(players)) - 1
+
+    def v(mask):
+        known = lambda i: mask >> player_of[i] & 1
+        if not conditional:
+            mixed = [tuple(e if known(i) else r for i, (e, r) in enumerate(zip(entity, row))) for row in rows]
+            return Fraction(sum(map(label, mixed)), len(rows))
+        if mask == everyone:
+            return Fraction(label(entity))
+        agreeing = [row for row in rows if all(row[i] == entity[i] for i in range(len(row)) if known(i))] or rows
+        return Fraction(sum(map(label, agreeing)), len(agreeing))
+
+    return [v(mask) for mask in range(1 << len(players))]
+
+
+def scores(v, n, index):
+    """The numbers of an index by its definition, in the order of players or pairs."""
+    size = lambda mask: mask.bit_count()
+    without = lambda *players: [mask for mask in range(1 << n) if not any(mask >> i & 1 for i in players)]
+    mean = lambda terms, weight: sum((sum(group) * weight(k) for k, group in terms.items()), Fraction())
+
+    def by_size(masks, gain):
+        groups = {}
+        for mask in masks:
+            groups.setdefault(size(mask), []).append(gain(mask))
+        return groups
+
+    orders = lambda n: lambda k: Fraction(math.factorial(k) * math.factorial(n - k - 1), math.factorial(n))
+    if index == "interaction":
+        pairs = itertools.combinations(range(n), 2)
+        gain = lambda i, j: lambda mask: v[mask | 1 << i | 1 << j] - v[mask | 1 << i] - v[mask | 1 << j] + v[mask]
+        return [mean(by_size(without(i, j), gain(i, j)), orders(n - 1)) for i, j in pairs]
+    gain = lambda i: lambda mask: v[mask | 1 << i] - v[mask]
+    weight = orders(n) if index == "shapley" else lambda k: Fraction(1, 1 << n - 1)
+    return [mean(by_size(without(i), gain(i)), weight) for i in range(n)]
+
+
+# Cases.
+
+
+def columns_of(features):
+    """The positions of each column that has several values."""
+    found = {}
+    for position, name in enumerate(features):
+        if "=" in name:
+            found.setdefault(name.split("=")[0], []).append(position)
+    return {name: positions for name, positions in found.items() if len(positions) > 1}
+
+
+class Case:
+    """One run of `explain`: its options, and for each row the numbers that are expected, or why it is refused."""
+
+    def __init__(self, world, rng):
+        self.world, self.rng = world, rng
+        self.options, self.refusals = [], set()
+        self.index = str(rng.choice(INDICES, p=[0.6, 0.2, 0.2]))
+        self.exact = bool(rng.integers(4) == 0)
+        self.draw_players()
+        self.draw_distribution()
+        self.draw_rows()
+        self.options += ["--index", self.index] + ["--exact"] * self.exact
+        self.class_ = None
+        if world.all_classes:
+            self.class_ = str(rng.choice(["each", "predicted", "predicted", *map(str, range(world.classes))]))
+            self.options += ["--class", self.class_] if self.class_ != "predicted" or rng.integers(2) else []
+        self.draw_engine()
+        self.mode = f"{self.distribution}{' given' * bool(self.constraint)}, {self.kind_of_players}, {self.index}"
+
+    def draw_players(self):
+        features, rng = self.world.features, self.rng
+        self.columns = []
+        self.kind_of_players = str(rng.choice(["features", "columns", "file"], p=[0.5, 0.25, 0.25]))
+        if self.kind_of_players == "file":
+            of = [f"p{rng.integers(len(features))}" for _ in features]
+            groups = {name: [i for i, other in enumerate(of) if other == name] for name in dict.fromkeys(of)}
+            rows = [(features[i], of[i]) for i in rng.permutation(len(features))]
+            write_table(self.world.folder / "players.csv", ["feature", "player"], rows)
+            self.options += ["--players", "players.csv"]
+        else:
+            groups = {name: [i] for i, name in enumerate(features)}
+            if self.kind_of_players == "columns":
+                columns = columns_of(features)
+                column_of = {i: name for name, positions in columns.items() for i in positions}
+                names = dict.fromkeys(column_of.get(i, name) for i, name in enumerate(features))
+                groups = {name: columns.get(name) or groups[name] for name in names}
+                self.columns = list(columns.values())
+            if self.kind_of_players == "columns" or rng.integers(2):
+                self.options += ["--players", self.kind_of_players]
+        self.names, self.players = list(groups), list(groups.values())
+
+    def is_row(self, row):
+        """Whether each column of the players has one value."""
+        return all(sum(row[i] for i in column) == 1 for column in self.columns)
+
+    def some_rows(self, count):
+        valid = [row for row in self.world.rows if self.is_row(row)]
+        return [valid[i] for i in self.rng.integers(0, len(valid), count)]
+
+    def draw_distribution(self):
+        world, rng = self.world, self.rng
+        kinds = ["uniform", "probabilities", "probabilities", "probabilities", "rows", "background", "empirical"]
+        self.distribution = str(rng.choice(kinds + ["marginals"] * bool(world.marginals)))
+        self.constraint = None
+        self.rows = None
+        features = world.features
+        if self.distribution in ("background", "empirical"):
+            self.rows = self.some_rows(int(rng.integers(1, 9)))
+            write_table(world.folder / "r.csv", features, self.rows)
+            self.options += ["--distribution", f"{self.distribution}:r.csv"]
+            return
+        self.draw_probabilities()
+        if rng.integers(2):
+            self.constraint = Formula(world.n, random_clauses(rng, world.n, 3))
+            self.options += ["--constraint", self.constraint.write(world.folder / "k.cnf")]
+
+    def draw_probabilities(self):
+        world, rng = self.world, self.rng
+        n, features = world.n, world.features
+        smoothing = int(rng.choice([0, 0, 1, 3]))
+        frequency = lambda ones, rows: Fraction(int(ones) + smoothing, int(rows) + 2 * smoothing)
+        if self.distribution == "uniform":
+            self.probabilities = [Fraction(1, 2)] * n
+            return
+        if self.distribution == "probabilities":
+            texts = [random_probability(rng) for _ in features]
+            for column in self.columns:
+                for i, text in zip(column, random_shares(rng, len(column))):
+                    texts[i] = text
+            table = [(features[i], texts[i]) for i in rng.permutation(n)]
+            write_table(world.folder / "p.csv", ["feature", "probability"], table)
+            self.options += ["--distribution", "product:p.csv"]
+            self.probabilities = [Fraction(text) for text in texts]
+            return
+        if self.distribution == "rows":
+            rows = self.some_rows(int(rng.integers(1, 9)))
+            write_table(world.folder / "r.csv", features, rows)
+            self.options += ["--distribution", "product:r.csv"]
+            self.probabilities = [frequency(sum(column), len(rows)) for column in zip(*rows)]
+        else:
+            self.options += ["--distribution", "product"]
+            self.probabilities = [frequency(ones, world.marginals["rows"]) for ones in world.marginals["ones"]]
+        self.options += ["--smoothing", smoothing] if smoothing else []
+
+    def draw_rows(self):
+        world, rng = self.world, self.rng
+        valid = [row for row in world.rows if self.is_row(row)]
+        if self.constraint and rng.integers(12):
+            valid = [row for row in valid if self.constraint(row)]
+        if rng.integers(40) == 0 or not valid:
+            valid = world.rows
+        self.entities = [valid[i] for i in rng.integers(0, len(valid), int(rng.integers(1, 5)))]
+        write_table(world.folder / "e.csv", world.features, self.entities)
+
+    def draw_engine(self):
+        is_simple = self.kind_of_players == "features" and self.index == "shapley" and not self.constraint
+        engines = [None] * 6 + ["brute-force"]
+        engines += ["paper"] * 2 if is_simple and self.rows is None else []
+        engines += ["fast"] if not self.exact else []
+        self.engine = self.rng.choice(np.array(engines, dtype=object))
+        self.options += ["--engine", self.engine] if self.engine else []
+
+    def game(self, entity, class_):
+        """v of all sets for one class; nothing, with the reason noted, where it is not defined."""
+        world = self.world
+        answers = world.answers
+        label = (lambda row: answers[row] == class_) if world.all_classes else (lambda row: answers[row])
+        if self.rows is not None:
+            label_of = lambda row: int(label(row))
+            return sample_game(label_of, self.rows, self.players, entity, self.distribution == "empirical")
+        given = self.probabilities
+        if any(not sum(given[i] for i in column) for column in self.columns):
+            self.refusals.add("no value")
+            return None
+        allowed = self.constraint or (lambda row: True)
+        v = independent_game(label, units_of(given, self.columns), self.players, entity, allowed)
+        if None in v:
+            self.refusals.add("impossible" if v[0] is None else "condition")
+            return None
+        return v
+
+    def expected(self):
+        """For each row the prediction and a list of numbers for each class that is shown, base value first."""
+        world = self.world
+        if self.constraint and not any(self.constraint(row) and self.is_row(row) for row in world.rows):
+            self.refusals.add("unsatisfiable")
+        table = []
+        for entity in self.entities:
+            if not self.is_row(entity):
+                self.refusals.add("one-hot")
+                continue
+            if self.constraint and not self.constraint(entity):
+                self.refusals.add("constraint")
+            answer = world.answers[entity]
+            prediction, classes = answer, [None]
+            if self.class_ == "each":
+                classes = range(world.classes)
+            elif world.all_classes and self.class_ != "predicted":
+                prediction, classes = int(answer == int(self.class_)), [int(self.class_)]
+            elif world.all_classes:
+                classes = [answer]
+            games = [self.game(entity, class_) for class_ in classes]
+            if None not in games:
+                n = len(self.players)
+                table.append((prediction, [[v[0], *scores(v, n, self.index)] for v in games]))
+        return table
+
+    def header(self):
+        names = self.names
+        if self.index == "interaction":
+            names = [f"{one}*{other}" for one, other in itertools.combinations(names, 2)]
+        names = ["base_value", *names]
+        if self.class_ == "each":
+            names = [f"{name}:{k}" for k in range(self.world.classes) for name in names]
+        return ["prediction", *names]
+
+    def run(self):
+        """Runs the program and compares; the worst error and the bound that was stated, or nothing after a refusal."""
+        command = self.world.boolshap
+        output = command.folder / "s.csv"
+        output.unlink(missing_ok=True)
+        table = self.expected()
+        line = command.line(["explain", "c.bsc", "e.csv", "-o", "s.csv", "--json", *self.options])
+        done = subprocess.run(line, cwd=command.folder, capture_output=True, text=True)
+        assert done.returncode in (0, 1) and "panicked" not in done.stderr, done.stderr
+        if self.refusals:
+            assert done.returncode == 1 and done.stdout == "" and not output.exists(), "was not refused"
+            (sentence,) = done.stderr.splitlines()
+            assert any(REFUSALS[why] in sentence for why in self.refusals), sentence
+            return None
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        with open(output, newline="") as file:
+            header, *rows = csv.reader(file)
+        assert header == self.header()
+        assert said["rows"] == len(rows) == len(table)
+        return self.compare(rows, table, said)
+
+    def compare(self, rows, table, said):
+        bound, worst = Fraction(said["error_bound"]), Fraction()
+        assert 0 <= bound <= Fraction(1e-9) and (bound == 0) == self.exact
+        sums = None
+        for row, (prediction, numbers) in zip(rows, table):
+            numbers = list(itertools.chain(*numbers))
+            assert row[0] == str(prediction)
+            if self.exact:
+                assert row[1:] == [str(number) for number in numbers]
+            else:
+                apart = [abs(Fraction(cell) - number) for cell, number in zip(row[1:], numbers, strict=True)]
+                worst = max([worst, *apart])
+            sums = [a + abs(b) for a, b in zip(sums or itertools.repeat(0), numbers)]
+        assert worst <= bound, f"off by {float(worst):.3g}, where {float(bound):.3g} is promised"
+        for name, total in zip(self.header()[1:], sums):
+            if not name.startswith("base_value"):
+                mean, found = total / len(table), said["mean_absolute"][name]
+                assert found == str(mean) if self.exact else abs(Fraction(found) - mean) <= bound + Fraction(1e-15)
+        return worst, bound
+
+
+def fuzz(boolshap, seed, first, cases):
+    """Runs so many cases, ten in each world; for each mode how many, how many refused, the worst error and bound."""
+    found = {}
+    for number in range(first, first + cases):
+        if number % 10 == 0 or number == first:
+            rng = np.random.default_rng([seed, number // 10])
+            world = World(boolshap, rng)
+        case = Case(world, np.random.default_rng([seed, number // 10, 1 + number % 10]))
+        try:
+            result = case.run()
+        except AssertionError as error:
+            where = f"case {number} of seed {seed} in {boolshap.folder}: compile {world.options}, explain {case.options}"
+            raise AssertionError(f"{where}: {error}") from error
+        engine = case.engine or ("exact" if case.exact else "fast")
+        count, refused, worst, bound = found.get((engine, case.mode), (0, 0, Fraction(), Fraction()))
+        if result is None:
+            refused += 1
+        else:
+            worst, bound = max(worst, result[0]), max(bound, result[1])
+        found[engine, case.mode] = (count + 1, refused, worst, bound)
+    return found
