@@ -104,6 +104,22 @@ def test_a_foreign_host_is_refused_on_every_route(servers):
         assert server.get("/api/health", headers={"Host": host}).status_code == 200
 
 
+def test_a_page_of_another_origin_is_refused(servers):
+    server = servers("blocks")
+    post = lambda **headers: server.client.post("/api/explain", json={"entities": [GOOD]}, headers=headers)
+    own = f"http://127.0.0.1:{server.port}"
+    for headers in ({}, {"Origin": own}, {"Origin": own, "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert post(**headers).status_code == 200, headers
+    for origin in ("http://evil.example", "null", f"http://localhost:{server.port}", f"http://127.0.0.1:{server.port + 1}"):
+        is_error(post(Origin=origin), 403, None)
+    for site in ("cross-site", "same-site", "anything"):
+        is_error(post(**{"Sec-Fetch-Site": site}), 403, None)
+        # A link may lead here, but an image of another page may not make the server search.
+        for path, mode, status in (("/", "navigate", 200), ("/api/rows", "no-cors", 403), ("/api/page", "cors", 403)):
+            answer = server.get(path, headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode})
+            assert answer.status_code == status, (path, site)
+
+
 def test_every_answer_carries_the_headers_that_protect_the_page(servers):
     server = servers("blocks")
     answers = [server.get(path) for path in ROUTES]

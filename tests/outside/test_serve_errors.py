@@ -131,7 +131,17 @@ def test_a_wrong_query_path_or_method_is_told(servers, method, path, status, fie
 def test_a_wrong_content_is_told(servers):
     client = servers("blocks").client
     good = json.dumps({"entities": [GOOD]}).encode()
-    for kind in ("text/plain", "application/xml", "", "application/jsonp", "multipart/form-data; boundary=x"):
+    for kind in (
+        "text/plain",
+        "application/xml",
+        "",
+        "application/jsonp",
+        "multipart/form-data; boundary=x",
+        "text/plain; application/json",
+        "text/plain, application/json",
+        "application/json; charset",
+        "application/json; charset=utf-16",
+    ):
         is_error(client.post("/api/explain", content=good, headers={"Content-Type": kind}), 415, "Content-Type")
     assert (
         client.post(
@@ -157,6 +167,12 @@ def test_a_wrong_content_is_told(servers):
     is_error(client.post("/api/explain", content=arrow_bytes(pa.table({"age": [1]})), headers=arrow), 400, "entities")
     wrong = pa.table({name: ["much" if name == "income" else value] for name, value in raw().items()})
     is_error(client.post("/api/explain", content=arrow_bytes(wrong), headers=arrow), 400, "entities[0].income")
+    # A name that is there twice is refused, as in a file, also of a column that is ignored.
+    values = {name: pa.array([value]) for name, value in raw().items()}
+    for name in ("age", "proximity", "other"):
+        columns = [*values.items(), (name, pa.array([0])), *([("other", pa.array([1]))] if name == "other" else [])]
+        twice = pa.table([column for _, column in columns], names=[name for name, _ in columns])
+        assert f"'{name}'" in is_error(client.post("/api/explain", content=arrow_bytes(twice), headers=arrow), 400, "entities")
     nested = pa.table({name: [[1]] if name == "income" else [value] for name, value in raw().items()})
     is_error(client.post("/api/explain", content=arrow_bytes(nested), headers=arrow), 400, "entities[0].income")
 

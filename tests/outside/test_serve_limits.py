@@ -207,14 +207,28 @@ def whole_answer(connection):
         got += part
     head, _, rest = got.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200"), head
-    length = next(
-        int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
-    )
-    while len(rest) < length:
-        part = connection.recv(1 << 20)
-        assert part, "an answer was cut off"
-        rest += part
-    return json.loads(rest)
+    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+
+    def more(until):
+        nonlocal rest
+        while not until():
+            part = connection.recv(1 << 20)
+            assert part, "an answer was cut off"
+            rest += part
+
+    if b"content-length" in fields:
+        more(lambda: len(rest) >= int(fields[b"content-length"]))
+        return json.loads(rest)
+    # A large answer comes in pieces, each with its length in front.
+    assert fields[b"transfer-encoding"] == b"chunked"
+    whole = b""
+    while True:
+        more(lambda: b"\r\n" in rest)
+        length, _, rest = rest.partition(b"\r\n")
+        more(lambda: len(rest) >= int(length, 16) + 2)
+        whole, rest = whole + rest[: int(length, 16)], rest[int(length, 16) + 2 :]
+        if int(length, 16) == 0:
+            return json.loads(whole)
 
 
 def test_work_without_end_does_not_hold_up_the_end(heavy):

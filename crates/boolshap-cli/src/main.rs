@@ -85,7 +85,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Convert(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Report(command) => command.run(),
-        Command::Serve(command) => command.run(),
+        Command::Serve(command) => command.run(memory::limit(arguments.max_memory)),
         Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Verify(command) => command.run(),

@@ -20,6 +20,11 @@ pub(crate) fn gibibytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// What the program may hold: what was asked for, or seven eighths of what there is.
+pub(crate) fn limit(asked: Option<u64>) -> Option<u64> {
+    asked.or_else(|| all().map(|all| all / 8 * 7))
+}
+
 /// Starts to look, where the system tells what a program holds.
 pub(crate) fn watch(limit: Option<u64>) {
     let Some(limit) = limit.or_else(|| all().map(|all| all / 8 * 7)) else { return };

@@ -56,7 +56,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(crate) fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, memory: Option<u64>) -> anyhow::Result<()> {
         let request = self.game.request(&[])?;
         if request.index != Index::Shapley {
             return usage("the page shows Shapley values; requests name their own index");
@@ -70,6 +70,7 @@ impl Serve {
             body_bytes: (self.max_body as usize) << 20,
             time: self.max_time,
             workers: rayon::current_num_threads(),
+            memory,
             ..ServerLimits::default()
         };
         let total = rows.total();

@@ -1,7 +1,7 @@
 //! Explanations as JSON or as an Arrow stream, written piece by piece.
 
 use crate::error::ApiError;
-use crate::request::ExplainQuestion;
+use crate::request::{EXACT_BYTES, ExplainQuestion};
 use crate::site::Site;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_ipc::writer::StreamWriter;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// About how many bytes are written at a time.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 32 << 10;
 
 /// The answer for some entities. Numbers are floats, or texts of fractions.
 pub(crate) struct Answer {
@@ -49,6 +49,13 @@ impl Answer {
         Ok(Answer { players, error_bound: explainer.error_bound(ask)?, scores, scope: ask.scope, flips })
     }
 
+    /// About how many bytes it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let number = if self.scores.floats(0).is_some() { 8 } else { EXACT_BYTES };
+        let flips = self.flips.iter().flatten().map(|flips| 24 + 8 * flips.len()).sum::<usize>();
+        self.scores.distinct_rows() * self.scores.width() * number + self.scores.len() * 8 + flips
+    }
+
     /// Base value and scores of a row; with each class, a list of both.
     fn numbers(&self, row: usize) -> (Value, Value) {
         let numbers: Vec<Value> = match self.scores.floats(row) {
@@ -68,30 +75,33 @@ impl Answer {
     pub(crate) fn json(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
         let (mut row, rows) = (0, self.scores.len());
         std::iter::from_fn(move || {
-            let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
-            if row == 0 {
-                let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
-                let (players, base_value, bound) = (json!(self.players), json!(base_value), json!(self.error_bound));
-                let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"error_bound\":{bound}");
-                text.extend_from_slice(head.as_bytes());
-                text.extend_from_slice(b",\"explanations\":[");
-            }
-            while row < rows && text.len() < PIECE {
-                if row > 0 {
-                    text.push(b',');
+            (row < rows).then(|| {
+                let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
+                if row == 0 {
+                    let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
+                    let (players, base_value, bound) = (json!(self.players), json!(base_value), self.error_bound);
+                    let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"error_bound\":");
+                    text.extend_from_slice(head.as_bytes());
+                    text.extend_from_slice(format!("{},\"explanations\":[", json!(bound)).as_bytes());
                 }
-                let (base_value, scores) = self.numbers(row);
-                let base_value = Some(base_value).filter(|_| self.scope == Scope::Predicted);
-                let flips = self.flips.as_ref().map(|flips| &flips[row]);
-                let one = Explained { prediction: self.scores.prediction(row), base_value, scores, flips };
-                serde_json::to_writer(&mut text, &one).expect("a text takes everything");
-                row += 1;
-            }
-            if row == rows {
-                text.extend_from_slice(b"]}");
-                row += 1;
-            }
-            (!text.is_empty()).then_some(Ok(text))
+                // One row at least, however long the head was.
+                loop {
+                    let (base_value, scores) = self.numbers(row);
+                    let base_value = Some(base_value).filter(|_| self.scope == Scope::Predicted);
+                    let flips = self.flips.as_ref().map(|flips| &flips[row]);
+                    let one = Explained { prediction: self.scores.prediction(row), base_value, scores, flips };
+                    serde_json::to_writer(&mut text, &one).expect("a text takes everything");
+                    row += 1;
+                    if row == rows {
+                        text.extend_from_slice(b"]}");
+                        return Ok(text);
+                    }
+                    text.push(b',');
+                    if text.len() >= PIECE {
+                        return Ok(text);
+                    }
+                }
+            })
         })
     }
 

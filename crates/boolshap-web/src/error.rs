@@ -4,9 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use boolshap::Error;
 use boolshap::data::DataError;
-use boolshap::explain::ExplainError;
 use boolshap::lit::{Remedy, Stopped};
-use boolshap::workflow::ErrorKind;
 use serde_json::json;
 
 /// An error response.
@@ -61,11 +59,10 @@ impl From<Error> for ApiError {
         match &error {
             Error::Setting { setting, message, .. } => Self::bad(*setting, message),
             Error::UnknownClass { .. } => Self::bad("class", &error),
-            Error::Stopped(stopped) | Error::Explain(ExplainError::Stopped(stopped)) => (*stopped).into(),
-            _ if error.kind() == ErrorKind::Interrupted => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-            }
-            _ => Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{error}{remedy}")),
+            _ => match error.stopped() {
+                Some(stopped) => stopped.into(),
+                None => Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{error}{remedy}")),
+            },
         }
     }
 }

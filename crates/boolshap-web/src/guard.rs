@@ -2,10 +2,12 @@
 //!
 //! Without a token the server is for this machine alone, and a request must name it by a loopback address: a page of
 //! another site whose name was made to point here names that site. With a token every request needs it, as
-//! `Authorization: Bearer TOKEN` or in the cookie that `/?token=TOKEN` sets for browsers.
+//! `Authorization: Bearer TOKEN` or in the cookie that `/?token=TOKEN` sets for browsers. A page of another origin may lead
+//! people here, but it cannot make the server work for it: what browsers say about where a request comes from is believed,
+//! and content must have the exact type that such a page could send only after asking for permission.
 
 use crate::error::ApiError;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 use subtle::ConstantTimeEq;
@@ -13,6 +15,9 @@ use subtle::ConstantTimeEq;
 /// Everything comes from this server, nothing is evaluated, no site may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// The type of Arrow streams.
+pub(crate) const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 /// Who may ask.
 #[derive(Clone)]
@@ -25,8 +30,13 @@ pub enum Access {
 
 impl Access {
     /// Lets a request pass, or answers it here.
-    pub(crate) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+    pub(crate) fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+        let is_link = method.is_safe() && headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
         match self {
+            _ if !is_link && is_from_elsewhere(uri, headers) => {
+                let message = "a page of another origin sent this request";
+                Some(ApiError::new(StatusCode::FORBIDDEN, message).into_response())
+            }
             Access::Loopback if names_loopback(uri, headers) => None,
             Access::Loopback => {
                 let message = "this server answers to loopback names only (localhost, 127.0.0.1, [::1])";
@@ -99,6 +109,43 @@ fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// Whether a browser says that a page of another origin sent a request. Other programs say nothing.
+fn is_from_elsewhere(uri: &Uri, headers: &HeaderMap) -> bool {
+    let own = host(uri, headers).unwrap_or_default();
+    let is_own = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| host.eq_ignore_ascii_case(own))
+    };
+    let is_near = |site: &HeaderValue| site == "same-origin" || site == "none";
+    !headers.get_all(header::ORIGIN).iter().all(is_own) || !headers.get_all("sec-fetch-site").iter().all(is_near)
+}
+
+/// Whether the content of a request is an Arrow stream; else it is JSON, or an error.
+pub(crate) fn sends_arrow(headers: &HeaderMap) -> Result<bool, ApiError> {
+    let mut all = headers.get_all(header::CONTENT_TYPE).iter();
+    let text = all.next().filter(|_| all.next().is_none()).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let mut parts = text.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let is_json = kind.eq_ignore_ascii_case("application/json");
+    if (is_json || kind.eq_ignore_ascii_case(ARROW)) && parts.all(|part| part.is_empty() || is_parameter(part)) {
+        return Ok(!is_json);
+    }
+    let message = format!("Content-Type: application/json or {ARROW} is expected");
+    let field = Some("Content-Type".into());
+    Err(ApiError { field, ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message) })
+}
+
+/// Whether this is a parameter of a type, such as `charset=utf-8`, which is the only charset.
+fn is_parameter(text: &str) -> bool {
+    let Some((name, value)) = text.split_once('=') else { return false };
+    let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+    let is_token = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    };
+    is_token(name) && is_token(value) && (!name.eq_ignore_ascii_case("charset") || value.eq_ignore_ascii_case("utf-8"))
+}
+
 /// The headers of every answer.
 pub(crate) fn protect(response: &mut Response) {
     let headers: [(HeaderName, &'static str); 5] = [
@@ -122,7 +169,8 @@ mod tests {
         for (name, value) in headers {
             map.insert(name, HeaderValue::from_str(value).unwrap());
         }
-        access.admit(&uri.parse().unwrap(), &map).map(|response| response.status().as_u16())
+        let refused = access.admit(&Method::GET, &uri.parse().unwrap(), &map);
+        refused.map(|response| response.status().as_u16())
     }
 
     #[test]

@@ -5,10 +5,14 @@
 //! answers are the library's.
 
 mod answers;
+mod body;
+mod connections;
 mod error;
 mod guard;
+mod memory;
 mod metrics;
 mod openapi;
+mod patience;
 mod quiet;
 mod request;
 mod routes;

@@ -32,6 +32,10 @@ impl Gauge {
         self.0.fetch_add(1, Relaxed);
         Counted(self)
     }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
 }
 
 impl Drop for Counted<'_> {

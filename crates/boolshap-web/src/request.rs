@@ -18,18 +18,24 @@ pub(crate) struct ExplainQuestion {
     pub(crate) flips: bool,
 }
 
+/// About how many bytes a fraction takes.
+pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
 pub(crate) const SETTINGS: [&str; 6] = ["distribution", "players", "class", "index", "exact", "flips"];
 
 impl ExplainQuestion {
-    /// Fails if the answer would be larger than allowed.
-    pub(crate) fn check_size(&self, site: &Site) -> Result<(), ApiError> {
+    /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
+    pub(crate) fn cost(&self, site: &Site) -> Result<usize, ApiError> {
         let players = site.report.menu().players()[self.game.players].len();
         let classes = if self.ask.scope == Scope::Each { site.report.subjects().len() } else { 1 };
         let width = self.ask.index.width(players).saturating_mul(classes);
         let (rows, limit) = (self.entities.rows(), site.limits.numbers);
+        // Entities and numbers as they are computed, and numbers as they are kept.
+        let number = if self.ask.exact { 2 * EXACT_BYTES } else { 16 };
+        let flips = if self.flips { 24 + 8 * self.entities.features() } else { 0 };
+        let row = number * (width + classes) + flips + self.entities.features() / 4 + 32;
         match rows.saturating_mul(width) <= limit {
-            true => Ok(()),
+            true => Ok(rows * row),
             false => Err(ApiError::too_large(format!(
                 "{rows} with {width} numbers each are more than {limit} in one answer"
             ))),

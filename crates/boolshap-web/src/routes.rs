@@ -4,18 +4,19 @@
 //! of its own, as many at once as there are workers; a few more may wait, and the rest get a response that the server is busy.
 
 use crate::answers::Answer;
+use crate::body::{body_of_pieces, read_body, whole_body};
 use crate::error::ApiError;
-use crate::guard::{self, Access};
+use crate::guard::{self, ARROW, Access, sends_arrow};
+use crate::memory::{Memory, Share};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::request::{ExplainQuestion, SETTINGS, truth};
 use crate::site::Site;
-use arrow_schema::ArrowError;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, MatchedPath, Query, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{MatchedPath, Query, Request, State};
+use axum::http::{Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -31,7 +32,6 @@ use tokio::sync::Semaphore;
 
 /// Node visits that are not worth a thread of their own.
 const AT_ONCE: u128 = 500_000;
-const ARROW: &str = "application/vnd.apache.arrow.stream";
 /// The options of a page, and those of a search in its rows.
 const ROWS_QUERY: [&str; 8] = ["distribution", "players", "class", "offset", "limit", "search", "sort", "descending"];
 const ROUTES: &str =
@@ -45,6 +45,9 @@ pub(crate) const MOST_OFFSET: usize = 1_000_000_000_000;
 pub(crate) struct App {
     pub(crate) site: Site,
     pub(crate) metrics: Metrics,
+    pub(crate) memory: Arc<Memory>,
+    /// The API described.
+    description: Arc<str>,
     access: Access,
     workers: Arc<Semaphore>,
     /// Those who compute and those who wait for it.
@@ -58,6 +61,8 @@ impl App {
     pub(crate) fn new(site: Site, access: Access) -> Self {
         let workers = site.limits.workers.max(1);
         App {
+            memory: Arc::new(Memory::new(&site.limits)),
+            description: openapi::document(&site).to_string().into(),
             site,
             metrics: Metrics::default(),
             access,
@@ -82,7 +87,10 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/api/page", get(page_data))
         .route("/api/rows", get(rows))
         .route("/api/explain", post(explain))
-        .route("/api/openapi.json", get(|State(app): Shared| async move { axum::Json(openapi::document(&app.site)) }))
+        .route(
+            "/api/openapi.json",
+            get(|State(app): Shared| async move { kept("application/json", app.description.clone()) }),
+        )
         .route("/metrics", get(metrics))
         .fallback(|uri: Uri| async move {
             ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
@@ -90,26 +98,20 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}", uri.path()))
         })
-        .layer(DefaultBodyLimit::max(app.site.limits.body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), at_the_door))
         .with_state(app)
 }
 
-/// Admission, the time limit, the headers of every answer, and the count of it.
+/// Admission, the headers of every answer, and the count of it.
 async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Response {
     let begin = Instant::now();
     let route = request
         .extensions()
         .get::<MatchedPath>()
         .and_then(|path| ROUTES.split(' ').find(|route| *route == path.as_str()));
-    let longest = app.site.limits.time.saturating_mul(3).saturating_add(Duration::from_secs(5));
-    let mut response = match app.access.admit(request.uri(), request.headers()) {
+    let mut response = match app.access.admit(request.method(), request.uri(), request.headers()) {
         Some(answer) => answer,
-        // Waiting and computing watch their own time; this is for bodies that do not come.
-        None => match tokio::time::timeout(longest, next.run(request)).await {
-            Ok(response) => response,
-            Err(_) => ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive").into_response(),
-        },
+        None => next.run(request).await,
     };
     guard::protect(&mut response);
     app.metrics.answered(route.unwrap_or("other"), response.status().as_u16(), begin.elapsed().as_secs_f64());
@@ -137,7 +139,8 @@ async fn compute<T: Send + 'static>(
     let stop = abandoned.0.clone();
     let computing = tokio::task::spawn_blocking(move || {
         let computing = app.metrics.computing.count();
-        let watch = Watch::unlimited().stop_flag(&stop).timeout(limit);
+        app.memory.wake();
+        let watch = Watch::unlimited().stop_flag(&stop).memory_flag(&app.memory.is_full).timeout(limit);
         let result = catch_unwind(AssertUnwindSafe(|| work(&app, &watch)));
         // Not before the work has ended, even without a client.
         drop((computing, admitted, worker));
@@ -161,7 +164,12 @@ impl Drop for Abandoned {
 
 async fn page(State(app): Shared) -> Result<Response, ApiError> {
     let html = compute(app, u128::MAX, |app, watch| Ok(app.site.report.html(watch)?)).await?;
-    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+    Ok(kept("text/html; charset=utf-8", html))
+}
+
+/// An answer that the site keeps.
+fn kept(kind: &'static str, text: Arc<str>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], Bytes::from_owner(Arc::<[u8]>::from(text))).into_response()
 }
 
 async fn metrics(State(app): Shared) -> Response {
@@ -211,11 +219,10 @@ fn page_choice(site: &Site, options: &HashMap<String, String>) -> Result<PageCho
 async fn page_data(State(app): Shared, given: Options) -> Result<Response, ApiError> {
     let choice = page_choice(&app.site, &options(given, &ROWS_QUERY[..3])?)?;
     let data = compute(app, u128::MAX, move |app, watch| Ok(app.site.report.page(choice, watch)?)).await?;
-    let data = Bytes::from_owner(Arc::<[u8]>::from(data));
-    Ok(([(header::CONTENT_TYPE, "application/json")], data).into_response())
+    Ok(kept("application/json", data))
 }
 
-async fn rows(State(app): Shared, given: Options) -> Result<axum::Json<Value>, ApiError> {
+async fn rows(State(app): Shared, given: Options) -> Result<Response, ApiError> {
     let options = options(given, &ROWS_QUERY)?;
     let option = |field: &str| options.get(field).map(String::as_str);
     let number = |field: &str, least: usize, most: usize, default: usize| {
@@ -234,42 +241,26 @@ async fn rows(State(app): Shared, given: Options) -> Result<axum::Json<Value>, A
     let search = RowSearch { text: option("search").unwrap_or_default().into(), order, descending };
     let class = page_choice(&app.site, &options)?.class;
     let found = move |app: &App, watch: &Watch<'_>| Ok(app.site.report.find(&search, class, offset, limit, watch)?);
-    Ok(axum::Json(compute(app.clone(), u128::MAX, found).await?))
+    let found = compute(app.clone(), u128::MAX, found).await?.to_string();
+    let body = whole_body(found.into(), Share::new(&app.memory))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-async fn explain(
-    State(app): Shared,
-    headers: HeaderMap,
-    given: Options,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, ApiError> {
-    let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let is = |text: &str, kind: &str| text.split([';', ',']).any(|part| part.trim().eq_ignore_ascii_case(kind));
-    let from_arrow = is(header(header::CONTENT_TYPE), ARROW);
-    if !from_arrow && !is(header(header::CONTENT_TYPE), "application/json") {
-        let message = format!("Content-Type: application/json or {ARROW} is expected");
-        return Err(ApiError {
-            field: Some("Content-Type".into()),
-            ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
-        });
-    }
-    let to_arrow = is(header(header::ACCEPT), ARROW);
-    let body = body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let limit = app.site.limits.body_bytes;
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {limit} bytes"))
-        }
-        _ => ApiError::new(StatusCode::BAD_REQUEST, error.body_text()),
-    })?;
+async fn explain(State(app): Shared, given: Options, request: Request) -> Result<Response, ApiError> {
+    let from_arrow = sends_arrow(request.headers())?;
+    let accepted = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let to_arrow = accepted.split([';', ',']).any(|part| part.trim().eq_ignore_ascii_case(ARROW));
     let options = options(given, if from_arrow { &SETTINGS } else { &[] })?;
-    // A large body takes time to read as well.
+    let (body, mut share) = read_body(&app, request.into_body()).await?;
+    // A large body takes time to read as well, and about as much memory again.
     let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
+    share.resize(2 * body.len())?;
     let work = move |app: &App, _: &Watch<'_>| match from_arrow {
         true => ExplainQuestion::of_arrow(&app.site, &body, &options),
         false => ExplainQuestion::of_json(&app.site, &body),
     };
     let question = compute(app.clone(), reading, work).await?;
-    question.check_size(&app.site)?;
+    share.resize(question.cost(&app.site)?)?;
     let rows = question.entities.rows();
     let menu = app.site.report.menu();
     let visits = menu.explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
@@ -277,12 +268,12 @@ async fn explain(
     let visits = visits.saturating_add(flips).saturating_mul(rows as u128);
     let answered = compute(app.clone(), visits, move |app, watch| {
         let answer = Answer::new(&app.site, &question, watch)?;
-        let wrong = |error: ArrowError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
-        let (kind, pieces) = match to_arrow {
-            true => (ARROW, answer.arrow().collect::<Result<Vec<_>, _>>()),
-            false => ("application/json", answer.json().collect()),
+        let bytes = answer.bytes();
+        let (kind, body) = match to_arrow {
+            true => (ARROW, body_of_pieces(answer.arrow(), share, bytes)?),
+            false => ("application/json", body_of_pieces(answer.json(), share, bytes)?),
         };
-        Ok(([(header::CONTENT_TYPE, kind)], pieces.map_err(wrong)?.concat()).into_response())
+        Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
     });
     let response = answered.await?;
     app.metrics.entities.fetch_add(rows as u64, Relaxed);

@@ -1,20 +1,32 @@
-//! Listens, keeps the number of connections within its limit, and ends in good order: what was accepted is answered.
+//! Listens, serves each connection within its limits, and ends in good order: what was accepted is answered.
 
+use crate::connections::{Connections, Place, WatchedBody};
 use crate::guard::Access;
+use crate::memory::Memory;
+use crate::patience::PatientStream;
 use crate::routes::{App, routes};
 use crate::site::Site;
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::net::TcpStream;
 
 /// A client may take this long to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);
+/// Bytes of a head at most, and of an answer between this program and the system.
+const BUFFER: usize = 32 << 10;
+/// Connections that wait to be accepted: with fewer, those of a crowd would have to try again after a second.
+const BACKLOG: i32 = 4096;
+/// How long to wait for tasks to end or files to be closed.
+const PAUSE: Duration = Duration::from_millis(1);
 /// What is under way when the server is asked to stop may take this long.
 const LAST_ANSWERS: Duration = Duration::from_secs(4);
 
@@ -26,6 +38,12 @@ pub enum ServeError {
     TokenNeeded {
         /// Where it was to listen.
         address: SocketAddr,
+    },
+    /// The limit of memory is reached before the first request.
+    #[error("the limit of memory leaves no room for requests: {} MiB at least are needed (--max-memory)", needed >> 20)]
+    NoMemory {
+        /// How much is needed at least.
+        needed: u64,
     },
     /// The system refused.
     #[error("{address}: {source}")]
@@ -52,6 +70,7 @@ impl Server {
         }
         let refused = |source| ServeError::Io { address, source };
         let listener = TcpListener::bind(address).map_err(refused)?;
+        socket2::SockRef::from(&listener).listen(BACKLOG).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         Ok(Server { listener, address, access })
@@ -68,10 +87,13 @@ impl Server {
         let refused = |source| ServeError::Io { address, source };
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(site.limits.workers.max(1)).enable_all().build().map_err(refused)?;
+        let app = Arc::new(App::new(site, self.access.clone()));
+        app.memory.check().map_err(|needed| ServeError::NoMemory { needed })?;
+        Memory::watch(&app);
         let all_answered = runtime
             .block_on(async {
                 let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-                self.serve(site, async move { end.recv().await.unwrap_or(()) }).await
+                self.serve(app, async move { end.recv().await.unwrap_or(()) }).await
             })
             .map_err(refused)?;
         // Work without a client is not waited for.
@@ -79,43 +101,64 @@ impl Server {
         Ok(all_answered)
     }
 
-    async fn serve(self, site: Site, end: impl Future<Output = ()>) -> io::Result<bool> {
-        let room = Arc::new(Semaphore::new(site.limits.connections));
-        let app = Arc::new(App::new(site, self.access));
+    async fn serve(self, app: Arc<App>, end: impl Future<Output = ()>) -> io::Result<bool> {
+        let connections = Connections::new(app.site.limits.connections);
         let service = TowerToHyperService::new(routes(app.clone()));
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let mut builder = hyper::server::conn::http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
         let under_way = GracefulShutdown::new();
         let mut end = std::pin::pin!(end);
         loop {
-            let place = tokio::select! {
-                place = room.clone().acquire_owned() => place.map_err(io::Error::other)?,
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
                 () = &mut end => break,
             };
-            let stream = tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => stream,
-                    // Too many open files, or a client that went away at once: others are still there.
-                    Err(_) => {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                        continue;
-                    }
-                },
-                () = &mut end => break,
+            let Ok((stream, peer)) = accepted else {
+                // Too many open files, or a client that went away at once.
+                connections.make_room();
+                tokio::time::sleep(PAUSE).await;
+                continue;
             };
-            // Answers are small, and a client waits for each.
-            let _ = stream.set_nodelay(true);
-            let connection = under_way.watch(builder.serve_connection(TokioIo::new(stream), service.clone()));
-            let app = app.clone();
-            tokio::spawn(async move {
+            let place = loop {
+                match connections.enter(peer.ip()) {
+                    Some(place) => break place,
+                    // Those that were closed have to end first.
+                    None => tokio::time::sleep(PAUSE).await,
+                }
+            };
+            let (number, app) = (place.number(), app.clone());
+            let connection = under_way.watch(connection(stream, place, service.clone()));
+            let task = tokio::spawn(async move {
                 let _open = app.metrics.connections.count();
                 // A connection that breaks is the client's affair.
                 let _ = connection.await;
-                drop(place);
             });
+            connections.served_by(number, task.abort_handle());
         }
         drop(listener);
         Ok(tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await.is_ok())
     }
+}
+
+/// Serves one connection.
+fn connection(
+    stream: TcpStream,
+    place: Place,
+    routes: TowerToHyperService<Router>,
+) -> impl GracefulConnection<Error = hyper::Error> + Send {
+    // Answers are small, and a client waits for each.
+    let _ = stream.set_nodelay(true);
+    let place = Arc::new(place);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let place = place.clone();
+        place.works();
+        let answer = routes.call(request.map(|body| WatchedBody::new(body, place.clone())));
+        async move {
+            let answer = answer.await;
+            place.waits(place.now());
+            answer
+        }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(BUFFER);
+    builder.serve_connection(TokioIo::new(PatientStream::new(stream)), service)
 }

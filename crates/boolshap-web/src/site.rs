@@ -1,5 +1,6 @@
 //! What is served, and what a request for it may cost.
 
+use crate::memory::CONNECTION;
 use boolshap::lit::Watch;
 use boolshap::report::{LiveReport, Rows};
 use boolshap::{Error, NamedCircuit, Request};
@@ -21,6 +22,8 @@ pub struct ServerLimits {
     pub workers: usize,
     /// Open connections.
     pub connections: usize,
+    /// Bytes that the process may hold, if they are limited.
+    pub memory: Option<u64>,
 }
 
 impl Default for ServerLimits {
@@ -33,6 +36,7 @@ impl Default for ServerLimits {
             time: Duration::from_secs(30),
             workers,
             connections: 1024,
+            memory: None,
         }
     }
 }
@@ -52,6 +56,11 @@ impl Site {
         limits: ServerLimits,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
+        let mut limits = limits;
+        if let Some(memory) = limits.memory {
+            // Connections may have a quarter of it.
+            limits.connections = limits.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
+        }
         Ok(Site { report: LiveReport::new(circuit, rows, request, watch)?, limits })
     }
 

@@ -214,6 +214,73 @@ async fn work_ends_when_its_client_goes_away() {
     becomes(false).await;
 }
 
+/// The status of a request with these headers.
+fn status(method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+    let request = Request::builder().method(method).uri(path).header("host", "localhost:8080");
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    ask(site(Access::Loopback), request.body(r#"{"entities": [[0, 0, 0]]}"#.into()).unwrap()).0.as_u16()
+}
+
+#[test]
+fn pages_of_other_origins_are_refused() {
+    let post = |headers: &[(&str, &str)]| {
+        status("POST", "/api/explain", &[headers, &[("content-type", "application/json")]].concat())
+    };
+    let get = |headers: &[(&str, &str)]| status("GET", "/api/rows", headers);
+    for own in ["http://localhost:8080", "http://LocalHost:8080", "https://localhost:8080"] {
+        assert_eq!(post(&[("origin", own), ("sec-fetch-site", "same-origin")]), 200, "{own}");
+    }
+    assert_eq!((post(&[]), post(&[("sec-fetch-site", "none")]), get(&[("sec-fetch-site", "none")])), (200, 200, 200));
+    for other in ["http://evil.example", "null", "", "http://localhost:8081", "http://localhost", "localhost:8080"] {
+        assert_eq!((post(&[("origin", other)]), get(&[("origin", other)])), (403, 403), "{other}");
+    }
+    for site in ["cross-site", "same-site", "", "same-origin, none"] {
+        let mode = |mode| [("sec-fetch-site", site), ("sec-fetch-mode", mode)];
+        assert_eq!((post(&mode("cors")[..1]), post(&mode("cors")), post(&mode("navigate"))), (403, 403, 403), "{site}");
+        assert_eq!((get(&mode("no-cors")), get(&mode("navigate"))), (403, 200), "a link may lead here: {site}");
+    }
+    assert_eq!(post(&[("origin", "http://localhost:8080"), ("origin", "http://evil.example")]), 403);
+}
+
+#[test]
+fn content_has_exactly_one_known_type() {
+    let post = |kind: &str| status("POST", "/api/explain", &[("content-type", kind)]);
+    let json = ["application/json", "Application/JSON; charset=utf-8", "application/json;charset=\"UTF-8\"; v=1;"];
+    json.iter().for_each(|kind| assert_eq!(post(kind), 200, "{kind}"));
+    // As an Arrow stream, the body is damaged.
+    assert_eq!(post("application/vnd.apache.arrow.stream"), 400);
+    for wrong in [
+        "text/plain; application/json",
+        "text/plain, application/json",
+        "application/json, text/plain",
+        "application/json; text/plain",
+        "application/json; charset",
+        "application/json; charset=",
+        "application/json; charset=latin1",
+        "application/json; charset=\"utf-8",
+        "application/json charset=utf-8",
+        "text/plain;x=application/json",
+        "",
+    ] {
+        assert_eq!(post(wrong), 415, "{wrong}");
+    }
+    let two = [("content-type", "text/plain"), ("content-type", "application/json")];
+    assert_eq!((status("POST", "/api/explain", &two), status("POST", "/api/explain", &[])), (415, 415));
+}
+
+#[test]
+fn what_is_there_twice_is_refused() {
+    for (body, field) in [
+        (r#"{"entities": [[0, 1, 0]], "entities": [[1, 1, 1]]}"#, "entities"),
+        (r#"{"entities": [[0, 1, 0]], "exact": true, "exact": false}"#, "exact"),
+        (r#"{"entities": [{"a": 1, "b": 0, "a": 0, "c": 0}]}"#, "entities[0].a"),
+    ] {
+        let (status, answer) = post(body);
+        assert_eq!((status.as_u16(), answer["error"]["field"].as_str()), (400, Some(field)), "{body}");
+    }
+    assert_eq!(get("/api/rows?limit=1&limit=2").1["error"]["field"], "limit");
+}
+
 #[test]
 fn a_token_is_asked_for() {
     let request = |token: &str| {

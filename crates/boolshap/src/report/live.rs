@@ -5,7 +5,7 @@ use crate::circuit::NamedCircuit;
 use crate::lit::Watch;
 use crate::workflow::{Choice, ClassChoice, Error, Menu, Predictor, Request, Scope};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A circuit with its rows, and the games on it.
 pub struct LiveReport {
@@ -15,7 +15,7 @@ pub struct LiveReport {
     rows: Rows,
     /// The label of each kind of rows, by class.
     predictions: Vec<OnceLock<Vec<bool>>>,
-    /// The JSON of pages, by class and game.
+    /// The JSON of pages, by class and game, and behind them the document with the first.
     pages: Mutex<Vec<Option<Arc<str>>>>,
 }
 
@@ -39,8 +39,8 @@ impl LiveReport {
         let background = (rows.total() > 0).then(|| rows.expanded());
         let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
         let predictions = subjects.iter().map(|_| OnceLock::new()).collect();
-        let pages = Mutex::new(vec![None; subjects.len() * menu.distributions().len() * menu.players().len()]);
-        Ok(LiveReport { menu, subjects, rows, predictions, pages })
+        let pages = subjects.len() * menu.distributions().len() * menu.players().len();
+        Ok(LiveReport { menu, subjects, rows, predictions, pages: Mutex::new(vec![None; pages + 1]) })
     }
 
     /// The games.
@@ -72,11 +72,25 @@ impl LiveReport {
     pub fn page(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
         let PageChoice { game, class } = choice;
         let of_class = class.unwrap_or(0) * self.menu.distributions().len() + game.distribution;
-        let place = of_class * self.menu.players().len() + game.players;
-        let pages = || self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(page) = &pages()[place] {
-            return Ok(page.clone());
+        self.keep(of_class * self.menu.players().len() + game.players, || self.draw(choice, watch))
+    }
+
+    /// The text at this place, made if it is not there.
+    fn keep(&self, place: usize, make: impl FnOnce() -> Result<String, Error>) -> Result<Arc<str>, Error> {
+        let kept = self.pages()[place].clone();
+        if let Some(text) = kept {
+            return Ok(text);
         }
+        let text: Arc<str> = make()?.into();
+        self.pages()[place] = Some(text.clone());
+        Ok(text)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Vec<Option<Arc<str>>>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self, PageChoice { game, class }: PageChoice, watch: &Watch<'_>) -> Result<String, Error> {
         let explainer = self.menu.explainer(game)?;
         let scope = class.map_or(Scope::Label, Scope::Class);
         let survey = Survey::new(explainer, scope, &self.rows, watch)?;
@@ -91,20 +105,21 @@ impl LiveReport {
             timing: None,
             choices: Some(self.choices()),
         };
-        let page: Arc<str> = page.json().to_string().into();
-        pages()[place] = Some(page.clone());
-        Ok(page)
+        Ok(page.json().to_string())
     }
 
     /// Forgets the pages drawn so far, to make room; they are drawn again when they are asked for.
     pub fn forget_pages(&self) {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner).fill(None);
+        self.pages().fill(None);
     }
 
     /// The document with the first page.
-    pub fn html(&self, watch: &Watch<'_>) -> Result<String, Error> {
-        let first = self.choose(None, None, None)?;
-        Ok(served_html(&self.subjects[0].title, &self.page(first, watch)?))
+    pub fn html(&self, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
+        let last = self.pages().len() - 1;
+        self.keep(last, || {
+            let first = self.choose(None, None, None)?;
+            Ok(served_html(&self.subjects[0].title, &self.page(first, watch)?))
+        })
     }
 
     /// The rows that are found, from the one at `offset` on at most `limit`.

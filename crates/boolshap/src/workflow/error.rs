@@ -164,6 +164,26 @@ impl Error {
         }
     }
 
+    /// Why the work was stopped, if it was.
+    pub fn stopped(&self) -> Option<Stopped> {
+        fn of_circuit(error: &CircuitError) -> Option<Stopped> {
+            match error {
+                CircuitError::Stopped(stopped) => Some(*stopped),
+                CircuitError::Conjoin(DiagramError::Stopped(stopped)) => Some(*stopped),
+                _ => None,
+            }
+        }
+        match self {
+            Error::Stopped(stopped)
+            | Error::Data(DataError::Stopped(stopped))
+            | Error::Explain(ExplainError::Stopped(stopped) | ExplainError::Data(DataError::Stopped(stopped)))
+            | Error::Query(QueryError::Stopped(stopped)) => Some(*stopped),
+            Error::Circuit(error) | Error::Explain(ExplainError::Circuit(error)) => of_circuit(error),
+            Error::At { source, .. } => source.stopped(),
+            _ => None,
+        }
+    }
+
     /// What can be done about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {

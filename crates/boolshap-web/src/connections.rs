@@ -1,0 +1,260 @@
+//! The open connections, at most a fixed number. When there is no room for a new one, the one that has kept the server
+//! waiting longest is closed, of the peer that has most: slow heads, slow bodies, unread answers and idle connections
+//! cannot lock anybody out. Requests that compute are never closed.
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tokio::task::AbortHandle;
+
+/// Connections that were closed, but whose tasks have not ended yet.
+const ENDING: usize = 64;
+/// In place of a time: nothing is waited for.
+const WORKING: u64 = u64::MAX;
+
+/// All connections.
+pub(crate) struct Connections {
+    most: usize,
+    start: Instant,
+    /// For each place since when its peer is waited for, in microseconds.
+    since: Box<[AtomicU64]>,
+    places: Mutex<Places>,
+}
+
+struct Places {
+    open: Vec<Option<Open>>,
+    free: Vec<usize>,
+    /// How many each peer has.
+    of_peer: HashMap<IpAddr, usize>,
+}
+
+struct Open {
+    peer: IpAddr,
+    task: Option<AbortHandle>,
+}
+
+/// The place of one connection, until it is dropped.
+pub(crate) struct Place {
+    connections: Arc<Connections>,
+    number: usize,
+}
+
+impl Connections {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let all = most.max(1) + ENDING;
+        let places =
+            Places { open: (0..all).map(|_| None).collect(), free: (0..all).collect(), of_peer: HashMap::new() };
+        let since = (0..all).map(|_| AtomicU64::new(WORKING)).collect();
+        Arc::new(Connections { most: most.max(1), start: Instant::now(), since, places: Mutex::new(places) })
+    }
+
+    /// A place for a peer, for which another one may be closed; nothing while too many of those have not ended yet.
+    pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+        let peer = network(peer);
+        let mut places = self.places();
+        if places.open.len() - places.free.len() >= self.most {
+            self.close_one(&mut places);
+        }
+        let number = places.free.pop()?;
+        places.open[number] = Some(Open { peer, task: None });
+        *places.of_peer.entry(peer).or_default() += 1;
+        drop(places);
+        let place = Place { connections: self.clone(), number };
+        place.waits(place.now());
+        Some(place)
+    }
+
+    /// Says which task serves a place that was entered.
+    pub(crate) fn served_by(&self, number: usize, task: AbortHandle) {
+        if let Some(open) = &mut self.places().open[number] {
+            open.task = Some(task);
+        }
+    }
+
+    /// Closes one connection that is waited for, because the system has no room for more.
+    pub(crate) fn make_room(&self) {
+        self.close_one(&mut self.places());
+    }
+
+    fn close_one(&self, places: &mut Places) {
+        let Some((&most, _)) = places.of_peer.iter().max_by_key(|(_, count)| **count) else { return };
+        let since = |number: usize| self.since[number].load(Relaxed);
+        let waiting = places.open.iter().enumerate().filter_map(|(number, open)| {
+            let open = open.as_ref().filter(|open| open.task.is_some() && since(number) != WORKING)?;
+            Some((open.peer != most, since(number), number))
+        });
+        if let Some((_, _, number)) = waiting.min()
+            && let Some(task) = places.open[number].as_ref().and_then(|open| open.task.as_ref())
+        {
+            self.since[number].store(WORKING, Relaxed);
+            task.abort();
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Which one it is.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.connections.start.elapsed().as_micros()).unwrap_or(WORKING - 1)
+    }
+
+    /// The peer is waited for since then: to send a head or a body, or to read an answer.
+    pub(crate) fn waits(&self, since: u64) {
+        self.connections.since[self.number].store(since, Relaxed);
+    }
+
+    /// From now on the peer waits for the server.
+    pub(crate) fn works(&self) {
+        self.connections.since[self.number].store(WORKING, Relaxed);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut places = self.connections.places();
+        let Some(open) = places.open[self.number].take() else { return };
+        places.free.push(self.number);
+        if let Some(count) = places.of_peer.get_mut(&open.peer) {
+            *count -= 1;
+            if *count == 0 {
+                places.of_peer.remove(&open.peer);
+            }
+        }
+    }
+}
+
+/// Who counts as one peer: in IPv6 a host has a whole network of addresses.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address => address,
+    }
+}
+
+/// The body of a request, which says when its peer is waited for.
+pub(crate) struct WatchedBody {
+    body: Incoming,
+    place: Arc<Place>,
+    /// When its head had come: bytes that trickle in are no new beginning.
+    since: u64,
+}
+
+impl WatchedBody {
+    pub(crate) fn new(body: Incoming, place: Arc<Place>) -> Self {
+        let since = place.now();
+        WatchedBody { body, place, since }
+    }
+}
+
+impl Body for WatchedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        match frame {
+            Poll::Ready(_) => self.place.works(),
+            Poll::Pending => self.place.waits(self.since),
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
+    }
+
+    /// Connections whose tasks wait for ever, and which of them are closed.
+    struct Crowd {
+        connections: Arc<Connections>,
+        open: Vec<(Place, tokio::task::JoinHandle<()>)>,
+    }
+
+    impl Crowd {
+        fn enter(&mut self, from: IpAddr, since: u64) {
+            let place = self.connections.enter(from).unwrap();
+            let task = tokio::spawn(std::future::pending());
+            self.connections.served_by(place.number(), task.abort_handle());
+            place.waits(since);
+            self.open.push((place, task));
+        }
+
+        /// The positions of those that were closed since the last time, which then end.
+        async fn closed(&mut self) -> Vec<usize> {
+            tokio::task::yield_now().await;
+            let closed: Vec<usize> = (0..self.open.len()).filter(|&one| self.open[one].1.is_finished()).collect();
+            closed.iter().rev().for_each(|&one| drop(self.open.remove(one)));
+            closed
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_waited_for_longest_makes_room() {
+        let mut crowd = Crowd { connections: Connections::new(4), open: Vec::new() };
+        for (from, since) in [(1, 50), (2, 10), (1, 30), (1, 20)] {
+            crowd.enter(peer(from), since);
+        }
+        assert!(crowd.closed().await.is_empty());
+        // Peer 1 has most, and its oldest is the last; that of peer 2 is older, but it has only one.
+        crowd.enter(peer(3), 60);
+        assert_eq!(crowd.closed().await, [3]);
+        crowd.open[2].0.works();
+        crowd.enter(peer(3), 70);
+        assert_eq!(crowd.closed().await, [0]);
+        // Now 2 and 1 have one each, and 3 has two.
+        crowd.enter(peer(4), 80);
+        assert_eq!(crowd.closed().await, [2]);
+        crowd.open.iter().for_each(|(place, _)| place.works());
+        crowd.enter(peer(4), 90);
+        assert!(crowd.closed().await.is_empty(), "requests that compute are not closed");
+    }
+
+    #[tokio::test]
+    async fn places_are_given_back() {
+        let mut crowd = Crowd { connections: Connections::new(2), open: Vec::new() };
+        for round in 0..1000 {
+            crowd.enter(peer(round as u8 % 3), round);
+            crowd.closed().await;
+        }
+        assert_eq!(crowd.open.len(), 2);
+        crowd.open.clear();
+        let places = crowd.connections.places();
+        assert_eq!((places.free.len(), places.of_peer.len()), (2 + ENDING, 0));
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_peer() {
+        let [a, b, c] =
+            ["2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1"].map(|text| network(text.parse().unwrap()));
+        assert!(a == b && a != c);
+        assert_eq!(network("::ffff:10.0.0.1".parse().unwrap()), peer(1));
+    }
+}

@@ -1,0 +1,128 @@
+//! How long a peer may keep the server waiting: a while, and longer with every byte that moves.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+/// A peer that stands still may take this long.
+const STILL: Duration = Duration::from_secs(10);
+/// Bytes that are worth a second more: a peer that is slower than this is given up after a while.
+const BYTES_A_SECOND: usize = 16 << 10;
+
+/// What is left of the time that a peer has.
+pub(crate) struct Patience(Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience(STILL)
+    }
+}
+
+impl Patience {
+    /// How long it may stand still from now on.
+    pub(crate) fn left(&self) -> Duration {
+        self.0
+    }
+
+    /// After this time, this many bytes moved.
+    pub(crate) fn moved(&mut self, after: Duration, bytes: usize) {
+        let earned = Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND as f64);
+        self.0 = (self.0.saturating_sub(after) + earned).min(STILL);
+    }
+}
+
+/// A connection on which writing fails if the peer does not read.
+pub(crate) struct PatientStream {
+    stream: TcpStream,
+    patience: Patience,
+    /// Since when the peer has not read, and until when it may.
+    blocked: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl PatientStream {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        PatientStream { stream, patience: Patience::default(), blocked: None }
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match write(Pin::new(&mut self.stream), cx) {
+            Poll::Ready(written) => {
+                if let Some((since, _)) = self.blocked.take() {
+                    self.patience.moved(since.elapsed(), *written.as_ref().unwrap_or(&0));
+                }
+                Poll::Ready(written)
+            }
+            Poll::Pending => {
+                let until = || (Instant::now(), Box::pin(tokio::time::sleep(self.patience.left())));
+                let (_, until) = self.blocked.get_or_insert_with(until);
+                until.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+}
+
+impl Drop for PatientStream {
+    fn drop(&mut self) {
+        if self.blocked.is_some() {
+            // The system would keep what the peer does not read for minutes.
+            let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+        }
+    }
+}
+
+impl AsyncRead for PatientStream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for PatientStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream, cx| stream.poll_write_vectored(cx, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_a_second_is_not_enough() {
+        let mut patience = Patience::default();
+        (0..9).for_each(|_| patience.moved(Duration::from_secs(1), 1));
+        assert!(patience.left() < Duration::from_millis(1100));
+        patience.moved(Duration::from_secs(20), 0);
+        assert_eq!(patience.left(), Duration::ZERO);
+        let mut patience = Patience::default();
+        (0..1000).for_each(|_| patience.moved(Duration::from_secs(1), BYTES_A_SECOND));
+        assert_eq!(patience.left(), STILL);
+    }
+}
