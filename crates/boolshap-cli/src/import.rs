@@ -2,7 +2,7 @@
 
 use crate::terminal::{note, output_path, print};
 use boolshap::model::{ImportOptions, Kernels};
-use boolshap::workflow::{ImportedModel, describe_model, import, names_in_header};
+use boolshap::workflow::{ImportedModel, describe_model, import, names_in_header, source_files};
 use clap::Args;
 use dashu::rational::RBig;
 use std::path::PathBuf;
@@ -48,12 +48,14 @@ fn sign(text: &str) -> Result<bool, String> {
 
 impl Import {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
+        let output = output_path(&self.output, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         let (bn_epsilon, kernels) = (self.bn_epsilon.clone(), self.kernels);
         let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
         let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
         notes.iter().for_each(|text| note(text));
-        model.save(&output_path(&self.output))?;
+        model.save(&output)?;
         print(&format!("{kind} from {}", self.source.display()))?;
         print(&describe_model(&model).text)?;
         print(&format!("model: {}", self.output.display()))?;

@@ -5,15 +5,19 @@ mod arrow_stream;
 mod binarise;
 mod bits;
 mod cells;
+mod csv_text;
 mod dataset;
 mod entities;
 mod error;
+mod exact_mean;
 mod json_rows;
 mod number_text;
+mod outputs;
 mod packed;
 #[cfg(feature = "parquet")]
 mod parquet_pages;
 mod profile;
+mod quotes;
 mod row_index;
 mod schema;
 mod score_file;
@@ -27,7 +31,6 @@ mod table;
 mod tally;
 #[cfg(feature = "parquet")]
 mod thrift;
-mod utf8_text;
 mod whole_file;
 
 #[cfg(feature = "arrow-stream")]
@@ -38,8 +41,10 @@ pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
 pub use entities::{Entities, EntityBatch, Reading, bits_of_columns, reads_raw};
 pub use error::DataError;
+pub use exact_mean::{ExactSum, mean, quantile};
 pub use json_rows::{bits_of_json, each_in_json, short_text};
 pub use number_text::write_number;
+pub use outputs::{check_outputs, is_standard_output};
 pub use packed::PackedRows;
 pub use profile::MAX_CATEGORIES;
 pub use row_index::RowIndex;
