@@ -53,6 +53,7 @@ impl Explain {
         let more = [("engine", self.engine.as_deref()), ("exact", exact), ("class", self.class.as_deref())];
         let request = self.game.request(&more)?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
+        circuit.facts.notes().iter().for_each(|text| note(text));
         let explainer = with_row_progress("preparing", |watch| Explainer::prepare(circuit, &request, &watch.silent()))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;

@@ -1,7 +1,7 @@
 //! `boolshap info`: what a model or circuit file holds.
 
-use crate::terminal::{print, print_json, thousands, with_progress};
-use boolshap::circuit::{Circuit, Counts, NamedCircuit, check};
+use crate::terminal::{note, print, print_json, thousands};
+use boolshap::circuit::{Circuit, NamedCircuit, check};
 use boolshap::model::{Model, Output, count_classes};
 use boolshap::workflow::ModelOrCircuit;
 use clap::Args;
@@ -46,104 +46,115 @@ impl Info {
     }
 
     fn circuit(&self, named: &NamedCircuit) -> anyhow::Result<()> {
-        let origin = [
-            ("schema", json!(named.binariser)),
-            ("marginals", json!(named.marginals)),
-            ("provenance", json!(named.all_facts())),
-        ];
-        if named.classes.is_empty() {
-            let facts = Facts::of(&named.circuit)?;
-            if self.json {
-                let mut summary = facts.json();
-                summary["features"] = json!(named.features);
-                origin.into_iter().for_each(|(key, value)| summary[key] = value);
-                print_json(&summary)?;
-                return Ok(());
-            }
-            print(&facts.text())?;
-        } else {
-            let mut classes = Vec::new();
-            for (class, (name, _)) in named.classes.iter().enumerate() {
-                let facts = Facts::of(&*named.label(Some(class))?)?;
-                if self.json {
+        let each: Vec<Facts> = named.labels()?.iter().map(|label| Facts::of(named, label)).collect();
+        let all = Facts::of_all(named, &each);
+        let classes: Vec<(&String, &Facts)> = named.classes.iter().map(|(name, _)| name).zip(&each).collect();
+        if self.json {
+            let mut summary = all.json();
+            if !classes.is_empty() {
+                let class = |(name, facts): &(&String, &Facts)| {
                     let mut summary = facts.json();
                     summary["name"] = json!(name);
-                    classes.push(summary);
-                } else {
-                    print(&format!("class {class} ({name}): {}", facts.text().replace('\n', "\n  ")))?;
-                }
+                    summary
+                };
+                summary["classes"] = classes.iter().map(class).collect();
             }
-            if self.json {
-                let mut summary = json!({"features": named.features, "classes": classes});
-                origin.into_iter().for_each(|(key, value)| summary[key] = value);
-                print_json(&summary)?;
-                return Ok(());
+            for (key, value) in [
+                ("features", json!(named.features)),
+                ("schema", json!(named.binariser)),
+                ("marginals", json!(named.marginals)),
+                ("provenance", json!(named.all_facts())),
+                ("verified", named.facts.verified.json()),
+                ("notes", json!(named.facts.notes())),
+            ] {
+                summary[key] = value;
             }
+            print_json(&summary)?;
+            return Ok(());
         }
+        named.facts.notes().iter().for_each(|text| note(text));
+        if classes.is_empty() {
+            print(&all.text())?;
+        } else {
+            let (nodes, edges) = (thousands(all.size.0 as u64), thousands(all.size.1 as u64));
+            print(&format!("circuits of {} classes, together {nodes} nodes and {edges} edges", classes.len()))?;
+        }
+        for (class, (name, facts)) in classes.iter().enumerate() {
+            print(&format!("class {class} ({name}): {}", facts.text().replace('\n', "\n  ")))?;
+        }
+        print(&format!("verified: {}", named.facts.verified.words()))?;
         print(&format!("features: {}", shorten(&named.features)))?;
         Ok(())
     }
 }
 
-/// What can be said of a circuit.
+/// What can be said of a circuit that was read: it is decomposable.
 struct Facts {
-    counts: Counts,
-    decomposable: bool,
+    /// Nodes, edges and fan-in.
+    size: (usize, usize, usize),
+    tree_nodes: UBig,
     smooth: bool,
     deterministic: Option<bool>,
+    /// Not of several classes together.
     models: Option<String>,
     variables: usize,
 }
 
 impl Facts {
-    fn of(circuit: &Circuit) -> anyhow::Result<Self> {
-        let decomposable = check::decomposability(circuit).is_ok();
-        let deterministic =
-            with_progress("checking", |watch| check::determinism(circuit, check::Effort::default(), watch))?.verdict();
-        Ok(Facts {
-            counts: circuit.counts(),
-            decomposable,
+    fn of(named: &NamedCircuit, circuit: &Circuit) -> Self {
+        let counts = circuit.counts();
+        Facts {
+            size: (counts.nodes, counts.edges, counts.fan_in),
+            tree_nodes: counts.tree_nodes,
             smooth: check::smoothness(circuit).is_ok(),
-            deterministic,
-            // Counting multiplies and adds, which is only right on a sound circuit.
-            models: (decomposable && deterministic != Some(false)).then(|| circuit.model_count().to_string()),
+            deterministic: named.facts.undecided.is_empty().then_some(true),
+            models: Some(circuit.model_count().to_string()),
             variables: circuit.variables(),
-        })
+        }
+    }
+
+    /// Of all classes together: literals and constants that they share count once, trees are added up.
+    fn of_all(named: &NamedCircuit, each: &[Facts]) -> Self {
+        Facts {
+            size: named.graph_size(),
+            tree_nodes: each.iter().map(|facts| &facts.tree_nodes).sum(),
+            smooth: each.iter().all(|facts| facts.smooth),
+            deterministic: named.facts.undecided.is_empty().then_some(true),
+            models: each.first().filter(|_| named.classes.is_empty()).and_then(|facts| facts.models.clone()),
+            variables: named.features.len(),
+        }
     }
 
     fn json(&self) -> Value {
-        let counts = &self.counts;
         // A tree may have more nodes than any number type of JSON readers.
-        let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
+        let tree_nodes = u64::try_from(&self.tree_nodes).map_or(json!(self.tree_nodes.to_string()), |n| json!(n));
         json!({
-            "nodes": counts.nodes,
-            "edges": counts.edges,
+            "nodes": self.size.0,
+            "edges": self.size.1,
             "tree_nodes": tree_nodes,
             "models": self.models,
             "deterministic": self.deterministic,
-            "decomposable": self.decomposable,
+            "decomposable": true,
             "smooth": self.smooth,
-            "fan_in": counts.fan_in,
+            "fan_in": self.size.2,
         })
     }
 
     fn text(&self) -> String {
-        let counts = &self.counts;
-        let (nodes, edges) = (thousands(counts.nodes as u64), thousands(counts.edges as u64));
-        let yes = |value: bool| if value { "" } else { "not " };
+        let (nodes, edges) = (thousands(self.size.0 as u64), thousands(self.size.1 as u64));
         let determinism = match self.deterministic {
-            Some(value) => format!("{}deterministic", yes(value)),
-            None => "determinism not decided within the limit".into(),
+            Some(true) => "deterministic",
+            _ => "determinism not decided within the limit",
         };
-        let models = match &self.models {
-            Some(models) => format!("true on {models} of {} inputs", UBig::ONE << self.variables),
-            None => "not a sound circuit, so its models are not counted".into(),
-        };
-        let (decomposable, smooth) = (yes(self.decomposable), yes(self.smooth));
+        let models = self.models.as_ref().map_or(String::new(), |models| {
+            let if_so = if self.deterministic.is_none() { ", if it is deterministic" } else { "" };
+            format!("\ntrue on {models} of {} inputs{if_so}", UBig::ONE << self.variables)
+        });
+        let smooth = if self.smooth { "" } else { "not " };
         format!(
             "circuit of {nodes} nodes and {edges} edges, fan-in {}\nas a tree: {} nodes\n\
-             {determinism}, {decomposable}decomposable, {smooth}smooth\n{models}",
-            counts.fan_in, counts.tree_nodes
+             {determinism}, decomposable, {smooth}smooth{models}",
+            self.size.2, self.tree_nodes
         )
     }
 }

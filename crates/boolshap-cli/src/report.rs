@@ -1,7 +1,7 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
+use crate::terminal::{input_path, note, output_path, print, usage, with_row_progress};
 use anyhow::{Context, bail};
 use boolshap::data::WholeFile;
 use boolshap::explain::Index;
@@ -91,6 +91,7 @@ impl Report {
         let row = self.row.unwrap_or(1) as usize;
         let class = self.class.as_deref().map(str::parse::<ClassChoice>).transpose()?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
+        circuit.facts.notes().iter().for_each(|text| note(text));
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let output = output_path(&self.output);
         let out_place = || output.display().to_string();

@@ -21,6 +21,9 @@ pub(crate) struct Answer {
     /// That of all entities; with each class one for each; nothing where it differs between entities.
     base_value: Option<Numbers>,
     explanations: Vec<Explained>,
+    /// Why the numbers may be wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cautions: Vec<String>,
     #[serde(skip)]
     scores: Scores,
     #[serde(skip)]
@@ -77,7 +80,8 @@ pub(crate) fn answer(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>)
         });
     }
     let base_value = base_value.filter(|_| ask.scope != Scope::Predicted);
-    Ok(Answer { players, base_value, explanations, scores, classes })
+    let cautions = site.circuit().facts.cautions();
+    Ok(Answer { players, base_value, explanations, cautions, scores, classes })
 }
 
 /// The features whose switch alone changes the label that is explained.

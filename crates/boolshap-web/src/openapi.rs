@@ -132,7 +132,17 @@ fn model() -> Value {
         ("players", list(text())),
         ("rows", whole()),
         ("facts", list(list(text()))),
+        ("verified", verified()),
+        ("cautions", list(text())),
     ])
+}
+
+/// Whether the circuit was proved equal to its model, and who says so.
+fn verified() -> Value {
+    let words = json!({"type": ["string", "null"]});
+    let standing = json!({"enum": ["no", "proved", "claimed", "claimed without digest", "refuted"]});
+    let more = ["method", "of", "digest", "circuit"].map(|name| (name, words.clone()));
+    object(&[&[("standing", standing), ("words", text())], &more[..]].concat())
 }
 
 fn found() -> Value {

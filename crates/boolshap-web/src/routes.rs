@@ -180,7 +180,7 @@ async fn metrics(State(app): Shared) -> Response {
 
 async fn model(State(app): Shared) -> axum::Json<Value> {
     let site = &app.site;
-    let (nodes, edges, _) = site.circuit().circuit.graph_size();
+    let (nodes, edges, _) = site.circuit().graph_size();
     let subject = &site.subjects[0];
     axum::Json(json!({
         "features": subject.features,
@@ -193,6 +193,8 @@ async fn model(State(app): Shared) -> axum::Json<Value> {
         "players": site.menu.players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
         "rows": site.rows.total(),
         "facts": subject.facts,
+        "verified": site.circuit().facts.verified.json(),
+        "cautions": site.circuit().facts.cautions(),
     }))
 }
 
