@@ -11,6 +11,7 @@ import io
 import json
 import numbers
 import os
+import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -113,6 +114,8 @@ class Explainer:
 
     def _prepare(self, circuit: Circuit, game: _Game, class_: object, threads: int | None, input: Reading) -> None:
         self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
+        for caution in circuit.cautions:
+            warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
             circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_

@@ -77,10 +77,13 @@ class Circuit:
     classes: Final[list[str]]
     nodes: Final[int]
     edges: Final[int]
-    models: Final[int]
+    models: Final[int | list[int]]
     raw_columns: Final[list[str] | None]
     marginals: Final[list[float] | None]
     provenance: Final[str]
+    verified: Final[dict[str, str | None]]
+    cautions: Final[list[str]]
+    def verify(self, model: Model, *, timeout: float | None = None) -> Circuit: ...
     def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[np.uint32]: ...
     def binarise(self, X: object, *, input: Reading = "auto") -> Bits: ...
     def _reads_raw(self, columns: list[str], input: str) -> bool: ...

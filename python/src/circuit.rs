@@ -2,15 +2,17 @@
 
 use crate::arrays::{integer, read, rows_of};
 use crate::errors::Failure;
+use crate::model::Model;
 use crate::work::work;
 use boolshap::data::{Cells, reads_raw};
-use boolshap::workflow::{Predictor, load_circuit};
+use boolshap::workflow::{Predictor, VerifyRequest, load_circuit, read_circuit, verify_watched};
 use boolshap::{Error, NamedCircuit};
 use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::{PyBytes, PyList, PyType};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -52,7 +54,7 @@ impl Circuit {
     /// The circuit in the content of a file.
     #[classmethod]
     fn from_bytes(_cls: &Bound<'_, PyType>, content: &[u8]) -> Result<Self, Failure> {
-        Ok(Circuit(Arc::new(NamedCircuit::read(content)?)))
+        Ok(Circuit(Arc::new(read_circuit(content)?)))
     }
 
     /// Writes a circuit file, whole or not at all.
@@ -79,23 +81,65 @@ impl Circuit {
         self.0.classes.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The number of nodes: each literal and constant once, a decision node as one.
+    /// The number of nodes of all classes: each literal and constant once, a decision node as one.
     #[getter]
     fn nodes(&self) -> usize {
-        self.0.circuit.graph_size().0
+        self.0.graph_size().0
     }
 
-    /// The number of edges.
+    /// The number of edges of all classes.
     #[getter]
     fn edges(&self) -> usize {
-        self.0.circuit.graph_size().1
+        self.0.graph_size().1
     }
 
-    /// How many of all inputs it says 1 to.
+    /// How many of all inputs it says 1 to; for several classes a list of them.
     #[getter]
     fn models<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let count = work(py, None, |_| Ok(self.0.circuit.model_count()))?;
-        integer(py, &count)
+        let counts =
+            work(py, None, |_| Ok(self.0.labels()?.iter().map(|label| label.model_count()).collect::<Vec<_>>()))?;
+        let counts = counts.iter().map(|count| integer(py, count)).collect::<PyResult<Vec<_>>>()?;
+        match (&counts[..], self.0.classes.is_empty()) {
+            ([only], true) => Ok(only.clone()),
+            _ => Ok(PyList::new(py, counts)?.into_any()),
+        }
+    }
+
+    /// Whether it was proved equal to its model, and who says so: `standing` is `no`, `proved` (in this process),
+    /// `claimed` (by the file it was read from), `claimed without digest` or `refuted` (the file claims a proof of another
+    /// content), `words` says it in a sentence; `method`, `of`, `digest` and `circuit` are what was proved, or None.
+    #[getter]
+    fn verified(&self) -> BTreeMap<String, Option<String>> {
+        let said = self.0.facts.verified.json();
+        let text = |value: &serde_json::Value| value.as_str().map(String::from);
+        said.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+    }
+
+    /// Why counts and scores may be wrong: what could not be decided about the circuit. Nearly always empty.
+    #[getter]
+    fn cautions(&self) -> Vec<String> {
+        self.0.facts.cautions()
+    }
+
+    /// The circuit, once it is proved sound and equal to the model, and everything in it that came from the model as it is
+    /// there; an error says what differs.
+    ///
+    /// >>> import boolshap
+    /// >>> model = boolshap.Model.from_json(
+    /// ...     '{"format": "boolshap model", "version": 1, "features": ["rain", "wind"], "hidden": [], '
+    /// ...     '"output": {"step": {"weights": "++", "need": "2"}}, "provenance": {}}'
+    /// ... )
+    /// >>> boolshap.compile(model).verify(model).verified["standing"]
+    /// 'proved'
+    #[pyo3(signature = (model, *, timeout = None))]
+    fn verify(&self, py: Python<'_>, model: &Model, timeout: Option<f64>) -> PyResult<Self> {
+        let mut named = self.0.as_ref().clone();
+        let found = work(py, timeout, |watch| verify_watched(&model.0, &named, &VerifyRequest::default(), watch))?;
+        if let Some(difference) = &found.difference {
+            return Err(Failure::from(Error::input(format!("it is not the network: {}", difference.words))).into());
+        }
+        found.record(&model.0, &mut named);
+        Ok(Circuit(Arc::new(named)))
     }
 
     /// The columns of raw rows, if the circuit knows how they become bits.

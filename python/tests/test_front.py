@@ -38,10 +38,10 @@ def facts(circuit: Circuit) -> dict[str, Any]:
 def test_a_circuit_says_how_it_was_made_and_proved(network: Network, tmp_path: Path) -> None:
     for via in ("truth-table", "partial-sums", "apply", "cnf"):
         plain, proved = (boolshap.compile(network.model(), via=via, verify=verify) for verify in (False, True))
-        assert facts(plain)["route"] == via and "verified" not in facts(plain)
-        assert facts(proved)["verified"] == "exhaustive"
+        assert facts(plain)["route"] == via and plain.verified["standing"] == "no"
+        assert (proved.verified["standing"], proved.verified["method"]) == ("proved", "exhaustive")
     of_function = boolshap.compile(lambda X: X[:, 0] > 0, features=3, verify=True)
-    assert (facts(of_function)["route"], facts(of_function)["verified"]) == ("truth-table", "exhaustive")
+    assert (facts(of_function)["route"], of_function.verified["of"]) == ("truth-table", "table")
     of_function.save(tmp_path / "c.bsc")
     assert facts(boolshap.load(tmp_path / "c.bsc")) == facts(of_function)  # type: ignore[arg-type]
     assert facts(boolshap.compile(network.model(), class_=0))["class"] == 0
@@ -52,7 +52,7 @@ def test_a_proof_by_all_inputs_finds_the_one_that_differs() -> None:
     values = (inputs.sum(axis=1) % 3).astype(np.uint8)
     for class_ in (None, 0, 2):
         circuit = boolshap.compile(lambda X: X.sum(axis=1) % 3, features=3, classes=names, class_=class_)
-        assert facts(_native.verify_table(circuit, values))["verified"] == "exhaustive"
+        assert _native.verify_table(circuit, values).verified["method"] == "exhaustive"
         for place in (0, 6):
             wrong = values.copy()
             wrong[place] = 2 - wrong[place]

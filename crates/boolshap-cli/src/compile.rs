@@ -99,10 +99,14 @@ impl Compile {
             print_json(&compiled.json())?;
         } else {
             compiled.stages.lines().iter().try_for_each(|line| print(line))?;
-            let (nodes, edges, _) = compiled.circuit.circuit.graph_size();
+            let (nodes, edges, _) = compiled.circuit.graph_size();
             let (nodes, edges) = (thousands(nodes as u64), thousands(edges as u64));
             let (route, seconds) = (compiled.route, compiled.seconds);
-            print(&format!("circuit of {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
+            let what = match compiled.circuit.classes.len() {
+                0 => "circuit of".to_string(),
+                classes => format!("circuits of {classes} classes, together"),
+            };
+            print(&format!("{what} {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
         }
         Ok(())
     }

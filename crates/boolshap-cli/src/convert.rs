@@ -1,7 +1,7 @@
 //! `boolshap convert`: a circuit in other programs' formats.
 
 use crate::compile::ShapeOptions;
-use crate::terminal::{output_path, usage, with_progress};
+use crate::terminal::{note, output_path, usage, with_progress};
 use anyhow::Context;
 use boolshap::circuit::{expand_decisions, write_d4, write_dot, write_nnf};
 use boolshap::data::WholeFile;
@@ -32,6 +32,7 @@ impl Convert {
         }
         let output = output_path(&self.output, &[&self.circuit])?;
         let named = load_circuit(&self.circuit)?;
+        named.facts.notes().iter().for_each(|text| note(text));
         let circuit = match (self.class, named.classes.is_empty()) {
             (Some(_), true) => return usage("--class is for files of several classes, and this holds one circuit"),
             (None, false) => return usage("the file holds several classes: choose one with --class"),

@@ -66,7 +66,7 @@ impl Demo {
             thousands(1 << model.features.len()),
             proved.method.name()
         ))?;
-        circuit.facts.verified = Some(proved.method.name().into());
+        proved.record(model, &mut circuit);
         let place = |name: &str| self.out.join(name).display().to_string();
         circuit.save(&self.out.join("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
         for (name, content) in [("timing.svg", experiment.figure()), ("entities.csv", entities_csv(model, &experiment))]

@@ -55,6 +55,7 @@ impl Explain {
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
+        circuit.facts.notes().iter().for_each(|text| note(text));
         let explainer = with_row_progress("preparing", |watch| Explainer::prepare(circuit, &request, &watch.silent()))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;

@@ -1,6 +1,6 @@
 //! `boolshap info`: what a model or circuit file holds.
 
-use crate::terminal::{print, print_json, with_progress};
+use crate::terminal::{note, print, print_json};
 use boolshap::workflow::ModelOrCircuit;
 use clap::Args;
 use std::path::PathBuf;
@@ -17,8 +17,11 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let loaded = ModelOrCircuit::load(&self.file)?;
-        let found = with_progress("checking", |watch| loaded.describe(watch))?;
-        if self.json { print_json(&found.json) } else { print(&found.text) }.map_err(Into::into)
+        let found = ModelOrCircuit::load(&self.file)?.describe()?;
+        if self.json {
+            return Ok(print_json(&found.json)?);
+        }
+        found.notes.iter().for_each(|text| note(text));
+        Ok(print(&found.text)?)
     }
 }

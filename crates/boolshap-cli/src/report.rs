@@ -1,7 +1,7 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, output_path, print, usage, with_row_progress};
+use crate::terminal::{input_path, note, output_path, print, usage, with_row_progress};
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::explain::Index;
@@ -81,6 +81,7 @@ impl Report {
         let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
         let output = output_path(&self.output, &[own, request.files()].concat())?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
+        circuit.facts.notes().iter().for_each(|text| note(text));
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;

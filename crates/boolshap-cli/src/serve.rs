@@ -64,6 +64,7 @@ impl Serve {
         let server = Server::bind(self.address()?, self.access()?)?;
         let place = || self.circuit.display().to_string();
         let circuit = Arc::new(load_circuit(&self.circuit)?);
+        circuit.facts.notes().iter().for_each(|text| note(text));
         let rows = self.read_rows(&circuit, &request)?;
         let limits = ServerLimits {
             rows: self.max_entities,

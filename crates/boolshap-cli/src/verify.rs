@@ -59,13 +59,16 @@ impl Verify {
         if !self.json {
             let proof =
                 self.proof.as_ref().map_or(String::new(), |path| format!("; checked proof: {}", path.display()));
-            let what = match &found.classes[..] {
-                [_] if circuit.classes.is_empty() => "the circuit is".to_string(),
-                [class] => format!("class {class} is"),
-                classes => format!("all {} classes are", classes.len()),
+            let what = match (&found.classes[..], &found.class_names[..]) {
+                ([class], [name]) => match *name == class.to_string() {
+                    true => format!("class {class}: the circuit is"),
+                    false => format!("class {class} ({name}): the circuit is"),
+                },
+                (classes, _) => format!("all {} classes are", classes.len()),
             };
             let (method, seconds) = (found.method.name(), found.seconds);
             print(&format!("{what} sound and equal to the network ({method}, {seconds:.2} s){proof}"))?;
+            print(&format!("as in the model: {}", found.compared.join(", ")))?;
         }
         Ok(())
     }

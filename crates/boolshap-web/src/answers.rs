@@ -21,6 +21,8 @@ pub(crate) struct Answer {
     players: Vec<String>,
     /// How far any number can be from the true one.
     error_bound: f64,
+    /// Why the numbers may be wrong.
+    cautions: Vec<String>,
     scores: Scores,
     scope: Scope,
     flips: Option<Vec<Vec<usize>>>,
@@ -46,7 +48,8 @@ impl Answer {
         let flips = || menu.flips(&question.entities, ask.scope, &scores, watch);
         let flips = question.flips.then(flips).transpose()?;
         let players = ask.index.columns(explainer.players().names());
-        Ok(Answer { players, error_bound: explainer.error_bound(ask)?, scores, scope: ask.scope, flips })
+        let (error_bound, cautions) = (explainer.error_bound(ask)?, site.circuit().facts.cautions());
+        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, flips })
     }
 
     /// About how many bytes it takes in memory.
@@ -70,6 +73,16 @@ impl Answer {
         (bases.into(), scores.into())
     }
 
+    /// The beginning of the JSON object, up to the first explanation.
+    fn head(&self, base_value: Option<Value>) -> String {
+        let mut head = json!({"players": self.players, "base_value": base_value, "error_bound": self.error_bound});
+        if !self.cautions.is_empty() {
+            head["cautions"] = json!(self.cautions);
+        }
+        let head = head.to_string();
+        format!("{},\"explanations\":[", &head[..head.len() - 1])
+    }
+
     /// A JSON object: the players, the base value of all entities where it does not differ, how far numbers can be off,
     /// an object for each entity.
     pub(crate) fn json(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
@@ -79,10 +92,7 @@ impl Answer {
                 let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
                 if row == 0 {
                     let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
-                    let (players, base_value, bound) = (json!(self.players), json!(base_value), self.error_bound);
-                    let head = format!("{{\"players\":{players},\"base_value\":{base_value},\"error_bound\":");
-                    text.extend_from_slice(head.as_bytes());
-                    text.extend_from_slice(format!("{},\"explanations\":[", json!(bound)).as_bytes());
+                    text.extend_from_slice(self.head(base_value).as_bytes());
                 }
                 // One row at least, however long the head was.
                 loop {

@@ -179,7 +179,7 @@ async fn metrics(State(app): Shared) -> Response {
 
 async fn model(State(app): Shared) -> axum::Json<Value> {
     let (report, circuit) = (&app.site.report, app.site.circuit());
-    let (nodes, edges, _) = circuit.circuit.graph_size();
+    let (nodes, edges, _) = circuit.graph_size();
     let subject = &report.subjects()[0];
     axum::Json(json!({
         "features": subject.features,
@@ -192,6 +192,8 @@ async fn model(State(app): Shared) -> axum::Json<Value> {
         "players": report.menu().players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
         "rows": report.rows().total(),
         "facts": subject.facts,
+        "verified": circuit.facts.verified.json(),
+        "cautions": circuit.facts.cautions(),
     }))
 }
 

@@ -1,12 +1,14 @@
 //! Independent checks of a circuit's properties: decomposability, determinism, smoothness, fan-in.
 //!
 //! The checks share no code with the circuit builders and only read nodes, so that they also find mistakes in a
-//! builder. Only reachable nodes are checked, and a violation names the node.
+//! builder. Only reachable nodes are checked, and a violation names the node. [`soundness`] is what a circuit from a file
+//! has to pass.
 
 use super::{Circuit, Node, NodeId};
 use crate::lit::Var;
 
-pub use super::determinism::{Determinism, Effort, determinism};
+pub use super::determinism::{Determinism, Effort, determinism, nodes_below};
+pub use super::soundness::soundness;
 
 /// A violated property.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +55,10 @@ pub enum Violation {
 
 /// Checks that no two children of an and-gate share a variable, and that no branch of a decision mentions its variable.
 pub fn decomposability(circuit: &Circuit) -> Result<(), Violation> {
-    let below = Below::of(circuit);
+    decomposable(circuit, &Below::of(circuit, &[circuit.root()]))
+}
+
+pub(super) fn decomposable(circuit: &Circuit, below: &Below) -> Result<(), Violation> {
     let mut seen = vec![0u64; below.stride];
     for node in below.reached() {
         seen.fill(0);
@@ -83,7 +88,10 @@ pub fn decomposability(circuit: &Circuit) -> Result<(), Violation> {
 /// Checks that all children of an or-gate mention the same variables, and so do both branches of a decision unless one
 /// is the constant false.
 pub fn smoothness(circuit: &Circuit) -> Result<(), Violation> {
-    let below = Below::of(circuit);
+    smooth(circuit, &Below::of(circuit, &[circuit.root()]))
+}
+
+pub(super) fn smooth(circuit: &Circuit, below: &Below) -> Result<(), Violation> {
     for node in below.reached() {
         let pair;
         let children = match circuit.node(node) {
@@ -112,7 +120,7 @@ pub fn smoothness(circuit: &Circuit) -> Result<(), Violation> {
 
 /// Checks that no gate has more than `limit` children.
 pub fn fan_in(circuit: &Circuit, limit: usize) -> Result<(), Violation> {
-    let reached = reached(circuit);
+    let reached = reached(circuit, &[circuit.root()]);
     for node in (0..reached.len()).filter(|&index| reached[index]).map(NodeId::new) {
         let children = match circuit.node(node) {
             Node::And(children) | Node::Or(children) => children.len(),
@@ -126,7 +134,7 @@ pub fn fan_in(circuit: &Circuit, limit: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The reachable nodes and the variables that each mentions.
+/// The nodes that some roots reach, and the variables that each node mentions.
 pub(super) struct Below {
     sets: Vec<u64>,
     stride: usize,
@@ -134,7 +142,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    pub(super) fn of(circuit: &Circuit) -> Self {
+    pub(super) fn of(circuit: &Circuit, roots: &[NodeId]) -> Self {
         let stride = circuit.variables() / 64 + 1;
         let mut sets = vec![0u64; circuit.stored_nodes() * stride];
         for (id, node) in circuit.nodes() {
@@ -158,7 +166,7 @@ impl Below {
             };
             sets[start + own.index() / 64] |= 1 << (own.index() % 64);
         }
-        let reached = reached(circuit);
+        let reached = reached(circuit, roots);
         Below { sets, stride, reached }
     }
 
@@ -169,12 +177,17 @@ impl Below {
     pub(super) fn set(&self, id: NodeId) -> &[u64] {
         &self.sets[id.index() * self.stride..][..self.stride]
     }
+
+    /// The number of variables that a node mentions.
+    pub(super) fn count(&self, id: NodeId) -> usize {
+        self.set(id).iter().map(|word| word.count_ones() as usize).sum()
+    }
 }
 
-/// Which nodes the root reaches.
-fn reached(circuit: &Circuit) -> Vec<bool> {
+/// Which nodes these roots reach.
+pub(super) fn reached(circuit: &Circuit, roots: &[NodeId]) -> Vec<bool> {
     let mut reached = vec![false; circuit.stored_nodes()];
-    reached[circuit.root().index()] = true;
+    roots.iter().for_each(|root| reached[root.index()] = true);
     for (id, node) in circuit.nodes().rev() {
         if reached[id.index()] {
             match node {

@@ -1,12 +1,13 @@
 //! Determinism: no two children of an or-gate are ever true together.
 //!
-//! The problem is coNP-complete in general (two circuits may overlap in one hidden assignment). The check has three
+//! The problem is coNP-complete in general (two circuits may overlap in one hidden assignment). The check has four
 //! steps: a decision node is deterministic by construction; children of an or-gate that imply contradicting literals
-//! exclude each other; the remaining gates are evaluated on all assignments to their own variables, 64 at a time, if
-//! these are few. Everything else is reported as undecided, never guessed. Like all of [`check`](super::check), this
-//! shares no code with the builders.
+//! exclude each other, and so do those whose [structure](super::exclusion) shows it; the remaining gates are evaluated on
+//! all assignments to their own variables, 64 at a time, if these are few. Everything else is reported as undecided, never
+//! guessed. Like all of [`check`](super::check), this shares no code with the builders.
 
 use super::check::{Below, Violation};
+use super::exclusion::Exclusion;
 use super::{Circuit, Node, NodeId};
 use crate::lit::{Stopped, Var, Watch};
 use std::collections::{HashMap, HashSet};
@@ -14,6 +15,10 @@ use std::collections::{HashMap, HashSet};
 /// The most nodes and literals inspected, a few seconds' work: chains of gates, and gates with many children, would
 /// take quadratic time.
 const MAX_LOOKS: u64 = 1 << 26;
+/// The most words looked at for pairs of nodes, a second's work and 100 MB at most.
+fn max_pair_looks() -> u64 {
+    std::env::var("PAIR_LOOKS").ok().and_then(|t| t.parse().ok()).unwrap_or(1 << 27)
+}
 
 /// Limits of a [determinism](determinism) check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,11 @@ impl Default for Effort {
     }
 }
 
+impl Effort {
+    /// For every file that is read: a fraction of a second.
+    pub const READING: Effort = Effort { max_variables: 20, max_steps: 1 << 27 };
+}
+
 /// The outcome of a [determinism] check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Determinism {
@@ -38,13 +48,8 @@ pub enum Determinism {
     Holds,
     /// This or-gate is not deterministic.
     Fails(Violation),
-    /// No violation was found, but this or-gate exceeds the allowed effort.
-    Undecided {
-        /// The first such gate.
-        node: NodeId,
-        /// The number of variables it mentions.
-        variables: usize,
-    },
+    /// No violation was found, but these or-gates exceed the allowed effort; there is at least one.
+    Undecided(Vec<NodeId>),
 }
 
 impl Determinism {
@@ -53,46 +58,43 @@ impl Determinism {
         match self {
             Determinism::Holds => Some(true),
             Determinism::Fails(_) => Some(false),
-            Determinism::Undecided { .. } => None,
+            Determinism::Undecided(_) => None,
         }
     }
 }
 
 /// Checks that no two children of an or-gate are ever true together; undecided if that would exceed `effort`.
 pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Result<Determinism, Stopped> {
-    let below = Below::of(circuit);
+    deterministic(circuit, &Below::of(circuit, &[circuit.root()]), effort, watch)
+}
+
+pub(super) fn deterministic(
+    circuit: &Circuit,
+    below: &Below,
+    effort: Effort,
+    watch: &Watch<'_>,
+) -> Result<Determinism, Stopped> {
     let mut steps_left = effort.max_steps;
-    let mut looks_left = MAX_LOOKS;
-    let mut undecided: Option<(NodeId, usize)> = None;
+    let mut undecided: Vec<NodeId> = Vec::new();
     // Gates over the same variables are evaluated together.
     let mut groups: HashMap<&[u64], Vec<NodeId>> = HashMap::new();
-    for node in below.reached() {
-        let Node::Or(children) = circuit.node(node) else { continue };
-        if children.len() < 2 {
-            continue;
-        }
-        watch.check()?;
-        if exclude_each_other(circuit, children, &mut looks_left, watch)? {
-            continue;
-        }
-        let variables = below.set(node).iter().map(|word| word.count_ones() as usize).sum();
-        if variables <= effort.max_variables {
-            groups.entry(below.set(node)).or_default().push(node);
-        } else if undecided.is_none() {
-            undecided = Some((node, variables));
+    for node in open_gates(circuit, below, watch)? {
+        match below.count(node) <= effort.max_variables {
+            true => groups.entry(below.set(node)).or_default().push(node),
+            false => undecided.push(node),
         }
     }
     let mut groups: Vec<(&[u64], Vec<NodeId>)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, gates)| gates[0]);
     for (set, gates) in groups {
         let variables = members(set);
-        let order = subcircuit(circuit, &gates);
+        let order = nodes_below(circuit, &gates);
         let words = 1u64 << variables.len().saturating_sub(6);
         let steps = order.iter().map(|&id| 1 + circuit.node(id).children().count() as u64).sum::<u64>();
         match steps_left.checked_sub(words.saturating_mul(steps)) {
             Some(left) => steps_left = left,
             None => {
-                undecided.get_or_insert((gates[0], variables.len()));
+                undecided.extend(gates);
                 continue;
             }
         }
@@ -100,10 +102,27 @@ pub fn determinism(circuit: &Circuit, effort: Effort, watch: &Watch<'_>) -> Resu
             return Ok(Determinism::Fails(violation));
         }
     }
-    Ok(match undecided {
-        Some((node, variables)) => Determinism::Undecided { node, variables },
-        None => Determinism::Holds,
-    })
+    undecided.sort_unstable();
+    Ok(if undecided.is_empty() { Determinism::Holds } else { Determinism::Undecided(undecided) })
+}
+
+/// The or-gates that neither literals nor structure show to be deterministic.
+fn open_gates(circuit: &Circuit, below: &Below, watch: &Watch<'_>) -> Result<Vec<NodeId>, Stopped> {
+    let mut looks_left = MAX_LOOKS;
+    let mut pairs = Exclusion::new(circuit, below, max_pair_looks());
+    let mut open = Vec::new();
+    for node in below.reached() {
+        let Node::Or(children) = circuit.node(node) else { continue };
+        if children.len() < 2 {
+            continue;
+        }
+        watch.check()?;
+        if !exclude_each_other(circuit, children, &mut looks_left, watch)? && !pairs.all_exclude(children, watch)? {
+            open.push(node);
+        }
+    }
+    eprintln!("open {} left {} {}", open.len(), looks_left, pairs.looks_left);
+    Ok(open)
 }
 
 /// Whether any two of these nodes imply contradicting literals; false if `looks_left` runs out.
@@ -166,7 +185,7 @@ fn implied_literals(circuit: &Circuit, node: NodeId, looks_left: &mut u64) -> Ha
 }
 
 /// The nodes below and including the gates, children before parents.
-fn subcircuit(circuit: &Circuit, gates: &[NodeId]) -> Vec<NodeId> {
+pub fn nodes_below(circuit: &Circuit, gates: &[NodeId]) -> Vec<NodeId> {
     let (mut stack, mut seen) = (gates.to_vec(), HashSet::new());
     while let Some(id) = stack.pop() {
         if seen.insert(id) {
@@ -254,6 +273,29 @@ mod tests {
         determinism(circuit, effort, &Watch::unlimited()).unwrap()
     }
 
+    /// An or-gate over two circuits, and its children.
+    fn together(variables: usize, parts: [&Circuit; 2]) -> (Circuit, Vec<NodeId>) {
+        let mut builder = CircuitBuilder::new(variables).unwrap();
+        let mut roots = Vec::new();
+        for part in parts {
+            let offset = builder.len();
+            let moved = |id: NodeId| NodeId::new(id.index() + offset);
+            for (_, node) in part.nodes() {
+                let children: Vec<NodeId> = node.children().map(moved).collect();
+                let moved = match node {
+                    Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
+                    Node::And(_) => Node::And(&children),
+                    Node::Or(_) => Node::Or(&children),
+                    leaf => leaf,
+                };
+                builder.push(moved).unwrap();
+            }
+            roots.push(moved(part.root()));
+        }
+        let root = builder.or(&roots).unwrap();
+        (builder.finish(root).unwrap(), roots)
+    }
+
     proptest! {
         #[test]
         fn sound_circuits_pass((circuit, _) in random_circuit(8)) {
@@ -266,24 +308,8 @@ mod tests {
             (one, one_table) in random_circuit(8), (other, other_table) in random_circuit(8)
         ) {
             let variables = one.variables().max(other.variables());
-            let mut builder = CircuitBuilder::new(variables).unwrap();
-            let mut roots = Vec::new();
-            for part in [&one, &other] {
-                let offset = builder.len();
-                let moved = |id: NodeId| NodeId::new(id.index() + offset);
-                for (_, node) in part.nodes() {
-                    let children: Vec<NodeId> = node.children().map(moved).collect();
-                    builder.push(match node {
-                        Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
-                        Node::And(_) => Node::And(&children),
-                        Node::Or(_) => Node::Or(&children),
-                        leaf => leaf,
-                    }).unwrap();
-                }
-                roots.push(moved(part.root()));
-            }
-            let root = builder.or(&roots).unwrap();
-            let circuit = builder.finish(root).unwrap();
+            let (circuit, roots) = together(variables, [&one, &other]);
+            let root = circuit.root();
             let label = |table: &[u64], part: &Circuit, index: usize| {
                 crate::circuit::samples::table_bit(table, index & ((1 << part.variables()) - 1))
             };
@@ -303,24 +329,76 @@ mod tests {
 
     #[test]
     fn too_large_gates_are_undecided() {
-        // (x and y) or (x and not y): literals decide it. (x xor y) or (x and y): only assignments do.
-        let mut builder = CircuitBuilder::new(2).unwrap();
-        let [x, y] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
-        let not_y = builder.literal(Var::new(1).negative()).unwrap();
-        let either = builder.decision(Var::new(0), y, not_y).unwrap();
-        let both = builder.and(&[x, y]).unwrap();
-        let hard = builder.or(&[either, both]).unwrap();
-        let one = builder.and(&[x, not_y]).unwrap();
+        let mut builder = CircuitBuilder::new(4).unwrap();
+        let [x, y, z, w] = [0, 1, 2, 3].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let [not_y, not_z, not_w] = [1, 2, 3].map(|v| builder.literal(Var::new(v).negative()).unwrap());
+        // (x and y) or (x and not y): literals decide it. (x xor y) or (x and y): the structure does.
+        let [both, one] = [[x, y], [x, not_y]].map(|pair| builder.and(&pair).unwrap());
         let easy = builder.or(&[both, one]).unwrap();
+        let differ = builder.decision(Var::new(0), y, not_y).unwrap();
+        let structured = builder.or(&[differ, both]).unwrap();
+        // x, y and z, w differ, or x, z differ and y, w do not: a contradiction that no part of the gates shows alone.
+        let rest = builder.decision(Var::new(2), w, not_w).unwrap();
+        let [across, same] =
+            [(0, z, not_z), (1, not_w, w)].map(|(v, lo, hi)| builder.decision(Var::new(v), lo, hi).unwrap());
+        let [first, second] = [[differ, rest], [across, same]].map(|pair| builder.and(&pair).unwrap());
+        let hard = builder.or(&[first, second]).unwrap();
         let none = Effort { max_variables: 0, max_steps: u64::MAX };
         let no_steps = Effort { max_variables: 20, max_steps: 0 };
         let with = |root| builder.clone().finish(root).unwrap();
         for effort in [none, no_steps] {
             assert_eq!(decide(&with(easy), effort), Determinism::Holds);
-            assert_eq!(decide(&with(hard), effort), Determinism::Undecided { node: hard, variables: 2 });
+            assert_eq!(decide(&with(structured), effort), Determinism::Holds);
+            assert_eq!(decide(&with(hard), effort), Determinism::Undecided(vec![hard]));
             assert_eq!(decide(&with(hard), effort).verdict(), None);
         }
         assert_eq!(decide(&with(hard), Effort::default()), Determinism::Holds);
+    }
+
+    /// Every or-gate of a diagram package is shown by its structure, in all four forms.
+    #[test]
+    fn structure_decides_sentential_diagrams() {
+        use crate::circuit::{Lowering, fan_in_two, lower_sdd, paper_form, smooth};
+        let mut dice = crate::data::Seeded::new(7, 1);
+        let mut gates = 0;
+        for _ in 0..40 {
+            let clause = |dice: &mut crate::data::Seeded| -> Vec<crate::lit::Lit> {
+                (0..3).map(|_| Var::new(dice.below(12)).literal(dice.below(2) == 1)).collect()
+            };
+            let clauses: Vec<Vec<crate::lit::Lit>> = (0..24).map(|_| clause(&mut dice)).collect();
+            let options = crate::diagram::CompileOptions::default();
+            let slices = clauses.iter().map(Vec::as_slice);
+            let compiled = crate::diagram::compile_clauses(12, slices, &options, &Watch::unlimited()).unwrap();
+            for lowering in [Lowering::Gates, Lowering::Decisions] {
+                let plain = lower_sdd(&compiled.manager, compiled.root, lowering).unwrap();
+                for circuit in [fan_in_two(&plain), smooth(&plain), paper_form(&plain), Ok(plain)] {
+                    let none = Effort { max_variables: 0, max_steps: 0 };
+                    let circuit = circuit.unwrap();
+                    assert_eq!(decide(&circuit, none), Determinism::Holds);
+                    gates += circuit.nodes().filter(|(_, node)| matches!(node, Node::Or(_))).count();
+                }
+            }
+        }
+        assert!(gates > 1000, "{gates}");
+    }
+
+    proptest! {
+        /// What the structure shows is so; what it cannot show is left open.
+        #[test]
+        fn structure_never_errs(
+            (one, one_table) in random_circuit(6), (other, other_table) in random_circuit(6)
+        ) {
+            let variables = one.variables().max(other.variables());
+            let (circuit, roots) = together(variables, [&one, &other]);
+            let below = Below::of(&circuit, &roots);
+            let shown = Exclusion::new(&circuit, &below, u64::MAX).all_exclude(&roots, &Watch::unlimited()).unwrap();
+            let label = |table: &[u64], part: &Circuit, index: usize| {
+                crate::circuit::samples::table_bit(table, index & ((1 << part.variables()) - 1))
+            };
+            let overlap = (0..1usize << variables)
+                .any(|index| label(&one_table, &one, index) && label(&other_table, &other, index));
+            prop_assert!(!(shown && overlap));
+        }
     }
 
     #[test]
@@ -351,7 +429,7 @@ mod tests {
         let violation = Violation::Overlap { node: root, children: (first, last), witness: vec![true; 3] };
         assert_eq!(decide(&circuit, Effort::default()), Determinism::Fails(violation));
         let none = Effort { max_variables: 0, max_steps: 0 };
-        assert_eq!(decide(&circuit, none), Determinism::Undecided { node: root, variables: 3 });
+        assert_eq!(decide(&circuit, none), Determinism::Undecided(vec![root]));
         // Takes two nodes and one literal, and one look must be left; uninspected nodes prove nothing.
         for (mut looks, proved) in [(2, false), (3, false), (4, true)] {
             assert_eq!(exclude_each_other(&circuit, &[x, not_x], &mut looks, &Watch::unlimited()), Ok(proved));

@@ -52,6 +52,17 @@ pub enum CircuitError {
     /// A class was asked for, but there is only one label.
     #[error("the circuit has one label and no classes to choose from")]
     OneLabel,
+    /// A name that is there twice.
+    #[error("the {what} '{name}' is there twice")]
+    NameTwice {
+        /// `feature`, `class` or `column`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A circuit that is not what every count and score relies on.
+    #[error("the circuit is not sound: {0}")]
+    Unsound(#[from] super::check::Violation),
     /// The conjunction with a formula could not be built.
     #[error("the circuit cannot be joined with the formula: {0}")]
     Conjoin(#[from] crate::diagram::DiagramError),

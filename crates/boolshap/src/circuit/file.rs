@@ -1,81 +1,48 @@
-//! A circuit with everything that is needed to explain raw rows, and the file that keeps it.
+//! The circuit file.
 //!
-//! The file is a line `boolshap circuit`, a version, a header in JSON (names, binarisation, marginals, origin, the numbers
-//! of variables and nodes), then the nodes in order, and a checksum of all of it. Numbers are little-endian. A node is a
-//! tag byte, then: nothing (0 false, 1 true), a literal code (2), a variable and two children (3), or a count and as many
-//! children (4 and, 5 or); every number takes 4 bytes. A file that is cut or damaged anywhere is refused.
+//! | part | bytes |
+//! | --- | --- |
+//! | `boolshap circuit` and a line feed | 17 |
+//! | the version, 2 | 4 |
+//! | the length of the header | 8 |
+//! | the header, in JSON | as many |
+//! | the nodes, in order, children before parents | 1 to 13, gates more |
+//! | if the header has a `proof`, the SHA-256 of all before | 32 |
+//! | the CRC-32 of all before | 4 |
+//!
+//! Numbers are little-endian, and of 4 bytes where nothing else is said. A node is a tag byte, then: nothing (0 false, 1
+//! true), a literal code (2), a variable and two children (3), or a count and as many children (4 and, 5 or). The code of a
+//! literal is twice its variable, plus 1 if it is negated.
+//!
+//! The header is an object of `features` (names), `schema` (how raw values become bits, or null), `marginals` (`rows` and
+//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`), `nodes`
+//! (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
+//! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
+//! file as this program writes it, or of the table.
+//!
+//! Version 1 has no `proof`, and says `verified` with a method among the free facts: a claim without what backs it.
+//!
+//! A file that is cut or damaged anywhere is refused, and so is one whose parts do not fit together or whose circuit is not
+//! sound. What can be forged with all sums right is what the file says of the world: see [`Facts`](super::Facts).
 
-use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
+use super::facts::ProofText;
+use super::named::once_each;
+use super::{Circuit, CircuitBuilder, CircuitError, Facts, NamedCircuit, Node, NodeId, Verified};
 use crate::data::{Binariser, WholeFile};
-use crate::lit::Var;
-use crate::model::{Marginals, Model};
+use crate::lit::{Digest, Digester, Var};
+use crate::model::Marginals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 const MAGIC: &[u8] = b"boolshap circuit\n";
-const VERSION: u32 = 1;
+/// What is written; version 1 is still read.
+const VERSION: u32 = 2;
 /// A header longer than this is no header.
 const MAX_HEADER: u64 = 1 << 30;
-
-/// A circuit that can be used alone.
-#[derive(Debug, Clone)]
-pub struct NamedCircuit {
-    /// The circuit; its variables are the features, in order.
-    pub circuit: Arc<Circuit>,
-    /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
-    pub classes: Vec<(String, NodeId)>,
-    /// The names of the features.
-    pub features: Vec<String>,
-    /// How raw rows become bits, if that is known.
-    pub binariser: Option<Binariser>,
-    /// How often each feature was 1 in training, if that is known.
-    pub marginals: Option<Marginals>,
-    /// What the compiler says of it.
-    pub facts: Facts,
-    /// Where its model comes from: free facts by name.
-    pub provenance: BTreeMap<String, Value>,
-}
-
-/// What the compiler says of a circuit; a model cannot say it. In a file these facts are among the free ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// How it was made: the route from the network, or the format it was read from.
-    pub route: Option<String>,
-    /// The class it is the label of, where that is not the second of two.
-    pub class: Option<usize>,
-    /// By which method it was proved equal to the network.
-    pub verified: Option<String>,
-    /// Whether it was made smooth.
-    pub smooth: bool,
-}
-
-impl Facts {
-    /// Takes the facts out of the free ones of a file.
-    fn take(provenance: &mut BTreeMap<String, Value>) -> Self {
-        let mut take = |name: &str| provenance.remove(name).unwrap_or_default();
-        Facts {
-            route: take("route").as_str().map(String::from),
-            class: take("class").as_u64().map(|class| class as usize),
-            verified: take("verified").as_str().map(String::from),
-            smooth: take("smooth").as_bool().unwrap_or(false),
-        }
-    }
-
-    fn put(&self, provenance: &mut BTreeMap<String, Value>) {
-        let facts = [
-            ("route", self.route.as_deref().map(Value::from)),
-            ("class", self.class.map(Value::from)),
-            ("verified", self.verified.as_deref().map(Value::from)),
-            ("smooth", self.smooth.then_some(Value::Bool(true))),
-        ];
-        provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
-    }
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,88 +55,65 @@ struct Header {
     root: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     classes: Vec<(String, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<ProofText>,
+}
+
+fn damaged(problem: impl Into<String>) -> CircuitError {
+    CircuitError::Damaged { problem: problem.into() }
+}
+
+impl Header {
+    fn read<R: Read>(input: &mut Summed<R>) -> Result<Self, CircuitError> {
+        if input.take_bytes::<17>().map_err(|_| damaged("this is no circuit file"))? != *MAGIC {
+            return Err(damaged("this is no circuit file"));
+        }
+        let version = input.read_number()?;
+        if !(1..=VERSION).contains(&version) {
+            let known = format!("version {version} of the circuit format is not known (known: 1 to {VERSION})");
+            return Err(damaged(known));
+        }
+        let length = u64::from_le_bytes(input.take_bytes()?);
+        if length > MAX_HEADER {
+            return Err(damaged("the header is longer than any header can be"));
+        }
+        let mut header = Vec::new();
+        input.by_ref().take(length).read_to_end(&mut header)?;
+        if header.len() as u64 != length {
+            return Err(damaged("the file is cut off in its header"));
+        }
+        let header: Header = serde_json::from_slice(&header).map_err(|e| damaged(format!("the header: {e}")))?;
+        match version == 1 && header.proof.is_some() {
+            true => Err(damaged("version 1 of the circuit format has no proofs")),
+            false => Ok(header),
+        }
+    }
+
+    /// Refuses parts that do not fit together.
+    fn check(&self) -> Result<(), CircuitError> {
+        if let Some(schema) = &self.schema {
+            Binariser::new(schema.columns().to_vec()).map_err(damaged)?;
+            once_each("column", schema.columns().iter().map(|column| &column.column))?;
+            if schema.features() != self.features {
+                return Err(damaged("the schema makes other features than the circuit has"));
+            }
+        }
+        let misfit = |m: &Marginals| m.ones.len() != self.features.len() || m.ones.iter().any(|&ones| ones > m.rows);
+        if self.marginals.as_ref().is_some_and(misfit) {
+            return Err(damaged("the marginals do not fit the features"));
+        }
+        once_each("class", self.classes.iter().map(|(name, _)| name))?;
+        if self.classes.iter().any(|&(_, root)| u64::from(root) >= self.nodes) {
+            return Err(damaged("the root of a class is unknown"));
+        }
+        if self.classes.first().is_some_and(|&(_, root)| root != self.root) {
+            return Err(damaged("the root is not that of the first class"));
+        }
+        Ok(())
+    }
 }
 
 impl NamedCircuit {
-    /// A circuit with names only.
-    pub fn new(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
-        let circuit = circuit.into();
-        if features.len() != circuit.variables() {
-            return Err(CircuitError::WrongLength { expected: circuit.variables(), found: features.len() });
-        }
-        let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
-        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, facts, provenance })
-    }
-
-    /// A circuit that computes what a model does, with the model's names, binarisation and marginals.
-    pub fn of_model(circuit: impl Into<Arc<Circuit>>, model: &Model) -> Result<Self, CircuitError> {
-        let mut named = Self::new(circuit, model.features.clone())?;
-        named.binariser = model.binariser.clone();
-        named.marginals = model.marginals.clone();
-        named.provenance = model.provenance.clone();
-        // What a model's file claims about a circuit is not believed.
-        Facts::take(&mut named.provenance);
-        Ok(named)
-    }
-
-    /// The circuits of all classes of a model.
-    pub fn of_classes(circuits: &[Circuit], model: &Model) -> Result<Self, CircuitError> {
-        let name = |class: usize| model.classes.as_ref().and_then(|names| names.get(class).cloned());
-        let names = (0..circuits.len()).map(|class| name(class).unwrap_or_else(|| class.to_string())).collect();
-        let joined = Self::join(circuits, model.features.clone(), names)?;
-        let classes = joined.classes;
-        Ok(NamedCircuit { classes, ..Self::of_model(joined.circuit, model)? })
-    }
-
-    /// A circuit for each class, one after another in one arena.
-    pub fn join(circuits: &[Circuit], features: Vec<String>, names: Vec<String>) -> Result<Self, CircuitError> {
-        let mut builder = CircuitBuilder::new(features.len())?;
-        let mut classes = Vec::with_capacity(circuits.len());
-        for (circuit, name) in circuits.iter().zip(names) {
-            let first = builder.len();
-            let moved = |id: NodeId| NodeId::new(first + id.index());
-            for (_, node) in circuit.nodes() {
-                let children: Vec<NodeId> = node.children().map(moved).collect();
-                builder.push(match node {
-                    Node::Decision { var, lo, hi } => Node::Decision { var, lo: moved(lo), hi: moved(hi) },
-                    Node::And(_) => Node::And(&children),
-                    Node::Or(_) => Node::Or(&children),
-                    leaf => leaf,
-                })?;
-            }
-            classes.push((name, moved(circuit.root())));
-        }
-        let root = classes.first().map_or(NodeId::new(0), |(_, root)| *root);
-        Ok(NamedCircuit { classes, ..Self::new(builder.finish(root)?, features)? })
-    }
-
-    /// The circuit of one class, or of the only label.
-    pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
-        let classes = self.classes.len();
-        let root = match class {
-            None if classes == 0 => return Ok(self.circuit.clone()),
-            None => return Err(CircuitError::SeveralClasses { classes }),
-            Some(_) if classes == 0 => return Err(CircuitError::OneLabel),
-            Some(class) => self.classes.get(class).ok_or(CircuitError::UnknownClass { class, classes })?.1,
-        };
-        Ok(Arc::new(self.circuit.with_root(root)?.compacted()?))
-    }
-
-    /// The circuits of all classes, or of the only label.
-    pub fn labels(&self) -> Result<Vec<Arc<Circuit>>, CircuitError> {
-        match self.classes.len() {
-            0 => Ok(vec![self.label(None)?]),
-            classes => (0..classes).map(|class| self.label(Some(class))).collect(),
-        }
-    }
-
-    /// The free facts together with the compiler's, as a file holds them.
-    pub fn all_facts(&self) -> BTreeMap<String, Value> {
-        let mut facts = self.provenance.clone();
-        self.facts.put(&mut facts);
-        facts
-    }
-
     /// Whether a file begins as a circuit file does.
     pub fn recognises(path: &Path) -> io::Result<bool> {
         let mut start = Vec::new();
@@ -190,7 +134,24 @@ impl NamedCircuit {
 
     /// Writes the content of the file.
     pub fn write(&self, target: impl Write) -> io::Result<()> {
-        let mut out = Summed { inner: target, sum: crc32fast::Hasher::new() };
+        let mut out = Summed::new(target);
+        self.write_content(&mut out)?;
+        if let Some(proof) = self.facts.verified.proof() {
+            // As it was when it was proved: whatever has changed since is found out by the reader.
+            out.write_all(&proof.circuit.0)?;
+        }
+        let sum = out.sum.clone().finalize();
+        out.inner.write_all(&sum.to_le_bytes())
+    }
+
+    /// The digest of all that a file holds before it.
+    pub(super) fn content_digest(&self) -> Digest {
+        let mut out = Summed::new(Digester::default());
+        self.write_content(&mut out).expect("a digest takes everything");
+        out.inner.finish()
+    }
+
+    fn write_content<T: Write>(&self, out: &mut Summed<T>) -> io::Result<()> {
         let header = Header {
             features: self.features.clone(),
             schema: self.binariser.clone(),
@@ -199,6 +160,7 @@ impl NamedCircuit {
             nodes: self.circuit.stored_nodes() as u64,
             root: self.circuit.root().index() as u32,
             classes: self.classes.iter().map(|(name, root)| (name.clone(), root.index() as u32)).collect(),
+            proof: ProofText::of(&self.facts),
         };
         let header = serde_json::to_vec(&header)?;
         out.write_all(MAGIC)?;
@@ -218,8 +180,7 @@ impl NamedCircuit {
                 }
             }
         }
-        let sum = out.sum.clone().finalize();
-        out.inner.write_all(&sum.to_le_bytes())
+        Ok(())
     }
 
     /// Reads a file.
@@ -227,28 +188,18 @@ impl NamedCircuit {
         Self::read(BufReader::with_capacity(1 << 20, File::open(path)?))
     }
 
-    /// Reads the content of a file.
+    /// Reads the content of a file; a circuit that is not sound is refused.
     pub fn read(source: impl Read) -> Result<Self, CircuitError> {
-        let damaged = |problem: &str| CircuitError::Damaged { problem: problem.into() };
-        let mut input = Summed { inner: source, sum: crc32fast::Hasher::new() };
-        if input.take_bytes::<17>().map_err(|_| damaged("this is no circuit file"))? != *MAGIC {
-            return Err(damaged("this is no circuit file"));
+        let mut input = Summed { digest: Some(Digester::default()), ..Summed::new(source) };
+        let header = Header::read(&mut input)?;
+        if header.proof.is_none() {
+            input.digest = None;
         }
-        let version = input.read_number()?;
-        if version != VERSION {
-            return Err(damaged(&format!("version {version} of the circuit format is not known (known: {VERSION})")));
-        }
-        let length = u64::from_le_bytes(input.take_bytes()?);
-        if length > MAX_HEADER {
-            return Err(damaged("the header is longer than any header can be"));
-        }
-        let mut header = Vec::new();
-        input.by_ref().take(length).read_to_end(&mut header)?;
-        if header.len() as u64 != length {
-            return Err(damaged("the file is cut off in its header"));
-        }
-        let header: Header = serde_json::from_slice(&header).map_err(|e| damaged(&format!("the header: {e}")))?;
         let circuit = read_nodes(&mut input, &header)?;
+        let digests = match input.digest.take() {
+            Some(digest) => Some((digest.finish(), Digest(input.take_bytes()?))),
+            None => None,
+        };
         let expected = input.sum.clone().finalize();
         if u32::from_le_bytes(input.take_bytes()?) != expected {
             return Err(damaged("the checksum does not fit: the file has been changed"));
@@ -256,22 +207,23 @@ impl NamedCircuit {
         if input.inner.read(&mut [0])? > 0 {
             return Err(damaged("something follows the end of the circuit"));
         }
-        let mut named = Self::new(circuit, header.features)?;
-        let fits = |ones: usize| ones == named.features.len();
-        if header.schema.as_ref().is_some_and(|schema| schema.features() != named.features)
-            || header.marginals.as_ref().is_some_and(|marginals| !fits(marginals.ones.len()))
-        {
-            return Err(damaged("the schema or the marginals do not fit the features"));
-        }
+        header.check()?;
+        let mut named = Self::unchecked(circuit, header.features)?;
         named.binariser = header.schema;
         named.marginals = header.marginals;
         named.provenance = header.provenance;
-        named.facts = Facts::take(&mut named.provenance);
-        if header.classes.iter().any(|&(_, root)| u64::from(root) >= header.nodes) {
-            return Err(damaged("the root of a class is unknown"));
+        named.facts = Facts::take(&mut named.provenance).map_err(damaged)?;
+        if let (Some(proof), Some((found, stated))) = (header.proof, digests) {
+            if named.facts.verified != Verified::No {
+                return Err(damaged("it is said in two ways how it was verified"));
+            }
+            named.facts.verified = proof.read(found, stated).map_err(damaged)?;
         }
         named.classes = header.classes.into_iter().map(|(name, root)| (name, NodeId::new(root as usize))).collect();
-        Ok(named)
+        if named.facts.class.is_some() && !named.classes.is_empty() {
+            return Err(damaged("it is said to be one class, but holds several"));
+        }
+        named.checked()
     }
 }
 
@@ -280,9 +232,7 @@ fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit
     let mut children = Vec::new();
     let variable = |index: u32| {
         let known = (index as usize) < header.features.len();
-        known
-            .then(|| Var::new(index as usize))
-            .ok_or_else(|| CircuitError::Damaged { problem: "a variable is unknown".into() })
+        known.then(|| Var::new(index as usize)).ok_or_else(|| damaged("a variable is unknown"))
     };
     for _ in 0..header.nodes {
         let [tag] = input.take_bytes::<1>()?;
@@ -300,17 +250,24 @@ fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit
                 }
                 if tag == 4 { Node::And(&children) } else { Node::Or(&children) }
             }
-            _ => return Err(CircuitError::Damaged { problem: format!("{tag} is the tag of no node") }),
+            _ => return Err(damaged(format!("{tag} is the tag of no node"))),
         };
         builder.push(node)?;
     }
     builder.finish(NodeId::new(header.root as usize))
 }
 
-/// A reader or writer that keeps the checksum of what has passed.
+/// A reader or writer that keeps the checksum of what has passed, and a reader that may keep its digest.
 struct Summed<T> {
     inner: T,
     sum: crc32fast::Hasher,
+    digest: Option<Digester>,
+}
+
+impl<T> Summed<T> {
+    fn new(inner: T) -> Self {
+        Summed { inner, sum: crc32fast::Hasher::new(), digest: None }
+    }
 }
 
 impl<T: Write> Summed<T> {
@@ -334,9 +291,7 @@ impl<T: Read> Summed<T> {
         let mut bytes = [0; N];
         match self.read_exact(&mut bytes) {
             Ok(()) => Ok(bytes),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(CircuitError::Damaged { problem: "the circuit is cut off".into() })
-            }
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(damaged("the circuit is cut off")),
             Err(e) => Err(e.into()),
         }
     }
@@ -354,6 +309,9 @@ impl<T: Read> Read for Summed<T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.sum.update(&buffer[..count]);
+        if let Some(digest) = &mut self.digest {
+            digest.write_all(&buffer[..count])?;
+        }
         Ok(count)
     }
 }
@@ -361,7 +319,9 @@ impl<T: Read> Read for Summed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::circuit::ProofOf;
     use crate::lit::Lit;
+    use crate::model::{Gate, Model, Network, Output};
 
     fn sample() -> NamedCircuit {
         let mut builder = CircuitBuilder::new(4).unwrap();
@@ -376,8 +336,14 @@ mod tests {
         let names = ["a", "b", "c", "d"].map(String::from).to_vec();
         let mut named = NamedCircuit::new(builder.finish(root).unwrap(), names).unwrap();
         named.marginals = Some(Marginals { rows: 9, ones: vec![1, 2, 3, 4] });
-        named.provenance.insert("seed".into(), 7.into());
-        named.facts = Facts { class: Some(3), smooth: true, ..Facts::default() };
+        named.provenance.insert("share".into(), 0.1.into());
+        named.facts = Facts { class: Some(3), route: Some("apply".into()), ..Facts::default() };
+        named
+    }
+
+    fn proved() -> NamedCircuit {
+        let mut named = sample();
+        named.set_proved("walk", ProofOf::Model, Digest::of(b"the model"));
         named
     }
 
@@ -387,23 +353,36 @@ mod tests {
         bytes
     }
 
+    /// The same file with another header, and the checksum that fits.
+    fn with_header(content: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
+        let length = u64::from_le_bytes(content[21..29].try_into().unwrap()) as usize;
+        let mut header: Value = serde_json::from_slice(&content[29..29 + length]).unwrap();
+        change(&mut header);
+        let header = header.to_string();
+        let mut changed = content[..21].to_vec();
+        changed.extend((header.len() as u64).to_le_bytes());
+        changed.extend(header.bytes());
+        changed.extend(&content[29 + length..content.len() - 4]);
+        changed.extend(crc32fast::hash(&changed).to_le_bytes());
+        changed
+    }
+
     #[test]
     fn a_file_reads_back_as_the_same_circuit() {
-        let named = sample();
-        let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
-        assert_eq!(bytes(&back), bytes(&named));
-        assert_eq!(back.circuit.truth_table().unwrap(), named.circuit.truth_table().unwrap());
-        assert_eq!((back.features, back.marginals, back.facts), (named.features, named.marginals, named.facts));
+        for named in [sample(), proved()] {
+            let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
+            assert_eq!(bytes(&back), bytes(&named));
+            assert_eq!(back.circuit.truth_table().unwrap(), named.circuit.truth_table().unwrap());
+            assert_eq!((&back.features, &back.marginals), (&named.features, &named.marginals));
+            assert_eq!((&back.facts.class, &back.facts.route), (&named.facts.class, &named.facts.route));
+            assert_eq!(back.facts.verified.proof(), named.facts.verified.proof());
+        }
     }
 
     #[test]
     fn several_classes_keep_a_circuit_each() {
         let circuits = [(*sample().circuit).clone(), super::super::samples::from_table(4, &[0b0110_1001])];
-        let network = crate::model::Network::new(
-            4,
-            vec![],
-            crate::model::Output::Step(crate::model::Gate::new(vec![1, 1, 1, 1], 2).unwrap()),
-        );
+        let network = Network::new(4, vec![], Output::Step(Gate::new(vec![1, 1, 1, 1], 2).unwrap()));
         let model = Model::new(network.unwrap(), ["a", "b", "c", "d"].map(String::from).to_vec()).unwrap();
         let named = NamedCircuit::of_classes(&circuits, &model).unwrap();
         let back = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
@@ -414,19 +393,113 @@ mod tests {
             assert_eq!(kept.counts().nodes, circuit.counts().nodes);
         }
         assert_eq!(back.label(Some(2)).unwrap_err().to_string(), "there is no class 2: the file holds classes 0 to 1");
+        // Together, literals and constants count once: a, b, -a, true; and x0, x1 once more below the second root.
+        let [first, second] = [0, 1].map(|class| back.label(Some(class)).unwrap().graph_size());
+        assert!(back.graph_size().0 < first.0 + second.0 && back.graph_size().0 > first.0.max(second.0));
+        assert_eq!(back.graph_size().1, first.1 + second.1);
     }
 
     #[test]
     fn every_cut_and_every_changed_byte_is_refused() {
-        let good = bytes(&sample());
-        for length in 0..good.len() {
-            assert!(NamedCircuit::read(&good[..length]).is_err(), "cut to {length} bytes");
+        for good in [bytes(&sample()), bytes(&proved())] {
+            for length in 0..good.len() {
+                assert!(NamedCircuit::read(&good[..length]).is_err(), "cut to {length} bytes");
+            }
+            for index in 0..good.len() {
+                let mut bad = good.clone();
+                bad[index] ^= 1;
+                assert!(NamedCircuit::read(bad.as_slice()).is_err(), "byte {index} changed");
+            }
+            assert!(NamedCircuit::read([good.as_slice(), b"x"].concat().as_slice()).is_err());
         }
-        for index in 0..good.len() {
-            let mut bad = good.clone();
-            bad[index] ^= 1;
-            assert!(NamedCircuit::read(bad.as_slice()).is_err(), "byte {index} changed");
+    }
+
+    #[test]
+    fn a_proof_is_of_what_was_proved() {
+        let read = |content: &[u8]| NamedCircuit::read(content).unwrap().facts;
+        let facts = read(&bytes(&proved()));
+        assert_eq!((facts.verified.standing(), facts.notes().len()), ("claimed", 0));
+        // Whatever is changed, by hand or in memory, the claim is about something else.
+        let changed = with_header(&bytes(&proved()), |header| header["marginals"]["ones"][0] = 2.into());
+        assert_eq!((read(&changed).verified.standing(), read(&changed).notes().len()), ("refuted", 1));
+        let mut named = proved();
+        named.features[3] = "e".into();
+        assert_eq!(read(&bytes(&named)).verified, Verified::Refuted("walk".into()));
+        // A claim that was dropped is not written again.
+        let again = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
+        assert_eq!(read(&bytes(&again)).verified, Verified::No);
+        // Only what was proved in this run is called so.
+        assert!(proved().facts.verified.words().starts_with("yes: proved equal to the model "));
+        assert!(facts.verified.words().starts_with("claimed by its file: "));
+    }
+
+    #[test]
+    fn files_of_version_1_are_read_and_their_claims_are_called_claims() {
+        let mut old = with_header(&bytes(&sample()), |header| header["provenance"]["verified"] = "sat".into());
+        old[17] = 1;
+        let end = old.len() - 4;
+        let sum = crc32fast::hash(&old[..end]);
+        old[end..].copy_from_slice(&sum.to_le_bytes());
+        let named = NamedCircuit::read(old.as_slice()).unwrap();
+        assert_eq!(named.facts.verified, Verified::Unbacked("sat".into()));
+        assert!(named.facts.verified.words().starts_with("claimed by its file, without saying of what"));
+        // It stays a claim when it is written in the new version.
+        let again = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
+        assert_eq!(again.facts, named.facts);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let content = bytes(&sample());
+        let with = |key: &'static str, value: Value| with_header(&content, move |header| header[key] = value.clone());
+        let fact = |key: &'static str, value: Value| {
+            with_header(&content, move |header| header["provenance"][key] = value.clone())
+        };
+        let schema =
+            |code: &str| serde_json::from_str::<Value>(&format!(r#"[{{"column":"a","code":{code}}}]"#)).unwrap();
+        let digest = Digest::of(b"").to_string();
+        let cases = [
+            (with("features", serde_json::json!(["a", "b", "c", "a"])), "the feature 'a' is there twice"),
+            (with("marginals", serde_json::json!({"rows": 3, "ones": [0, 1, 2, 4]})), "marginals do not fit"),
+            (with("schema", schema(r#"{"categories":["z","b","c","d"]}"#)), "not in alphabetical order"),
+            (with("schema", schema("\"boolean\"")), "the schema makes other features"),
+            (with("root", 8.into()), "the root is node 8"),
+            (with("classes", serde_json::json!([["n", 7], ["n", 5]])), "the class 'n' is there twice"),
+            (with("classes", serde_json::json!([["n", 5], ["y", 7]])), "the root is not that of the first class"),
+            (with("classes", serde_json::json!([["n", 7], ["y", 8]])), "the root of a class is unknown"),
+            (with("classes", serde_json::json!([["n", 7], ["y", 5]])), "said to be one class, but holds several"),
+            (
+                with("proof", serde_json::json!({"method": "oath", "of": "model", "digest": digest})),
+                "the circuit is cut off",
+            ),
+            (fact("class", (-1).into()), "its fact 'class' cannot be -1"),
+            (fact("class", 5_000_000_000u64.into()), "its fact 'class' cannot be 5000000000"),
+            (fact("smooth", "yes".into()), "its fact 'smooth' cannot be \"yes\""),
+            (fact("smooth", true.into()), "the circuit is not sound: node 4 is not smooth"),
+            (fact("verified", "oath".into()), "verified by 'oath', which is none of exhaustive, walk, sat"),
+        ];
+        for (content, expected) in cases {
+            let said = NamedCircuit::read(content.as_slice()).unwrap_err().to_string();
+            assert!(said.contains(expected), "{said}, not {expected}");
         }
-        assert!(NamedCircuit::read([good.as_slice(), b"x"].concat().as_slice()).is_err());
+        let twice = with_header(&bytes(&proved()), |header| header["provenance"]["verified"] = "sat".into());
+        let said = NamedCircuit::read(twice.as_slice()).unwrap_err().to_string();
+        assert_eq!(said, "it is said in two ways how it was verified");
+    }
+
+    #[test]
+    fn circuits_that_are_not_sound_are_refused_everywhere() {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let [x, y] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
+        let or = builder.or(&[x, y]).unwrap();
+        let names = || ["a", "b"].map(String::from).to_vec();
+        let overlapping = builder.finish(or).unwrap();
+        let expected =
+            "the circuit is not sound: or-gate 2 is not deterministic: its children 0 and 1 are true together";
+        assert_eq!(NamedCircuit::new(&overlapping, names()).unwrap_err().to_string(), expected);
+        let both = [overlapping.clone(), overlapping.clone()];
+        assert!(NamedCircuit::join(&both, names(), names()).unwrap_err().to_string().contains("not deterministic"));
+        let written = bytes(&NamedCircuit::unchecked(overlapping, names()).unwrap());
+        assert_eq!(NamedCircuit::read(written.as_slice()).unwrap_err().to_string(), expected);
     }
 }

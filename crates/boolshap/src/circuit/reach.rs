@@ -18,9 +18,15 @@ impl Circuit {
     /// For each stored node, the number of edges from reachable nodes to it (capped at `u32::MAX`), plus one for the
     /// root. A node is reachable exactly if its number is not 0.
     pub fn uses(&self) -> Vec<u32> {
+        self.uses_from(&[self.root()])
+    }
+
+    /// The same with several roots.
+    pub(super) fn uses_from(&self, roots: &[NodeId]) -> Vec<u32> {
         let mut uses = vec![0u32; self.stored_nodes()];
-        uses[self.root().index()] = 1;
-        for index in (0..=self.root().index()).rev() {
+        roots.iter().for_each(|root| uses[root.index()] += 1);
+        let end = roots.iter().map(|root| root.index() + 1).max().unwrap_or(0);
+        for index in (0..end).rev() {
             if uses[index] > 0 {
                 for child in self.node(NodeId::new(index)).children() {
                     uses[child.index()] = uses[child.index()].saturating_add(1);

@@ -31,7 +31,12 @@ impl Circuit {
 
     /// Nodes, edges and fan-in of the reachable part, without the tree size, which takes longer.
     pub fn graph_size(&self) -> (usize, usize, usize) {
-        let uses = self.uses();
+        self.graph_size_from(&[self.root()])
+    }
+
+    /// The same of all that these roots reach; what several of them reach counts once.
+    pub(super) fn graph_size_from(&self, roots: &[NodeId]) -> (usize, usize, usize) {
+        let uses = self.uses_from(roots);
         let (mut nodes, mut edges, mut fan_in) = (0, 0, 0);
         let mut leaves = HashSet::new();
         for (_, node) in self.nodes().filter(|(id, _)| uses[id.index()] > 0) {

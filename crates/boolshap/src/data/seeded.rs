@@ -30,6 +30,11 @@ impl Seeded {
         }
     }
 
+    /// 64 random bits.
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// A number from 0 up to but not including 1.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64

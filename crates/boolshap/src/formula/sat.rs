@@ -53,16 +53,39 @@ impl Solver {
 
     /// Whether the clauses can be satisfied together with the assumptions.
     pub fn solve(&mut self, assumptions: &[Lit], watch: &Watch<'_>) -> Result<bool, Stopped> {
-        loop {
+        let mut no_limit = u64::MAX;
+        let answer = self.solve_within(assumptions, &mut no_limit, watch)?;
+        Ok(answer.expect("there is no limit"))
+    }
+
+    /// The same within so many conflicts, of which those that were needed are taken away; nothing if they are not enough.
+    pub fn solve_within(
+        &mut self,
+        assumptions: &[Lit],
+        conflicts_left: &mut u64,
+        watch: &Watch<'_>,
+    ) -> Result<Option<bool>, Stopped> {
+        while *conflicts_left > 0 {
             watch.check()?;
+            let slice = SLICE.min(i32::try_from(*conflicts_left).unwrap_or(SLICE));
+            let before = self.inner.get_statistic_value("conflicts");
             assumptions.iter().for_each(|lit| self.inner.assume(lit.to_dimacs()));
-            self.inner.limit("conflicts", SLICE);
-            match self.inner.solve() {
-                Status::SATISFIABLE => return Ok(true),
-                Status::UNSATISFIABLE => return Ok(false),
+            self.inner.limit("conflicts", slice);
+            let status = self.inner.solve();
+            let needed = match status {
+                Status::UNKNOWN => slice as u64,
+                _ => self.inner.get_statistic_value("conflicts").abs_diff(before),
+            };
+            if *conflicts_left != u64::MAX {
+                *conflicts_left = conflicts_left.saturating_sub(needed);
+            }
+            match status {
+                Status::SATISFIABLE => return Ok(Some(true)),
+                Status::UNSATISFIABLE => return Ok(Some(false)),
                 Status::UNKNOWN => {}
             }
         }
+        Ok(None)
     }
 
     /// After [`Solver::solve`] returned true: whether the literal is true in the model found.

@@ -1,11 +1,15 @@
-//! Types that every stage uses: variables, literals, words of 64 assignments, and limits on long computations.
+//! Types that every stage uses: variables, literals, words of 64 assignments, digests, and limits on long
+//! computations.
 
+mod digest;
 mod literal;
 mod remedy;
 mod thousands;
 mod watch;
 mod words;
 
+pub use digest::Digest;
+pub(crate) use digest::Digester;
 pub use literal::{Lit, Var};
 pub use remedy::Remedy;
 pub use thousands::thousands;

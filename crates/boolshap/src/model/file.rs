@@ -6,6 +6,7 @@
 use super::network::{Gate, Network, Output, Score};
 use super::{ModelError, Problem};
 use crate::data::{Binariser, WholeFile};
+use crate::lit::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -69,6 +70,11 @@ impl Model {
     /// Writes the model whole or not at all.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         WholeFile::write(path, self.to_json().as_bytes()).map_err(|source| ModelError::Io { path: path.into(), source })
+    }
+
+    /// The digest of the model's file: by it, what was proved of a model can be told from what was proved of another.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.to_json().as_bytes())
     }
 
     /// The content of a model file.

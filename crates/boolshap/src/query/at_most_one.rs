@@ -1,17 +1,24 @@
-//! Determinism by SAT: for every or-gate, that no child is true together with one before it.
+//! Determinism by SAT: for every or-gate in question, that no child is true together with one before it.
 
 use super::QueryError;
 use super::clauses::Clauses;
-use crate::circuit::{Circuit, Node};
+use super::verify::SolverLimits;
+use crate::circuit::check::nodes_below;
+use crate::circuit::{Circuit, Node, NodeId};
 use crate::formula::Solver;
 use crate::lit::{Lit, Watch};
 
-/// Fails with an entity on which two children of an or-gate are true.
-pub(super) fn check(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Result<(), QueryError> {
-    let mut clauses = Clauses::new(circuit.variables(), max_clauses, watch);
-    let literals = clauses.circuit(circuit)?;
+/// Fails with an entity on which two children of one of these gates are true; returns those that are still undecided.
+pub(super) fn check(
+    circuit: &Circuit,
+    gates: &[NodeId],
+    limits: &SolverLimits,
+    watch: &Watch<'_>,
+) -> Result<Vec<NodeId>, QueryError> {
+    let mut clauses = Clauses::new(circuit.variables(), limits.clauses, watch);
+    let literals = clauses.nodes(circuit, &nodes_below(circuit, gates))?;
     let mut questions = Vec::new();
-    for id in circuit.reachable() {
+    for &id in gates {
         if let Node::Or(children) = circuit.node(id) {
             let mut before: Option<i32> = None;
             for child in children {
@@ -26,13 +33,23 @@ pub(super) fn check(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) ->
     let mut solver = Solver::new();
     let lit = |number: i32| Lit::from_dimacs(number).expect("not zero");
     clauses.list.iter().for_each(|clause| solver.add(clause.iter().map(|&number| lit(number))));
+    let (mut conflicts_left, mut undecided) = (limits.conflicts, Vec::new());
     for (done, (id, own, before)) in questions.iter().enumerate() {
         watch.step(done as u64, questions.len() as u64)?;
-        if solver.solve(&[lit(*own), lit(*before)], &watch.silent())? {
-            let bits = solver.model(circuit.variables());
-            let entity = bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect();
-            return Err(QueryError::NotDeterministic { node: id.index(), entity });
+        if done as u64 >= limits.questions {
+            undecided.push(*id);
+            continue;
+        }
+        match solver.solve_within(&[lit(*own), lit(*before)], &mut conflicts_left, &watch.silent())? {
+            Some(false) => {}
+            None => undecided.push(*id),
+            Some(true) => {
+                let bits = solver.model(circuit.variables());
+                let entity = bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect();
+                return Err(QueryError::NotDeterministic { node: id.index(), entity });
+            }
         }
     }
-    Ok(())
+    undecided.dedup();
+    Ok(undecided)
 }

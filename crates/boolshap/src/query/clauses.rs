@@ -198,8 +198,13 @@ impl<'a> Clauses<'a> {
 
     /// A literal for each node that the root reaches, true when the node is.
     pub(super) fn circuit(&mut self, circuit: &Circuit) -> Result<HashMap<NodeId, i32>, QueryError> {
+        self.nodes(circuit, &circuit.reachable())
+    }
+
+    /// A literal for each of these nodes, children before parents and all of them there.
+    pub(super) fn nodes(&mut self, circuit: &Circuit, ids: &[NodeId]) -> Result<HashMap<NodeId, i32>, QueryError> {
         let mut literals: HashMap<NodeId, i32> = HashMap::new();
-        for id in circuit.reachable() {
+        for &id in ids {
             self.check()?;
             let literal = match circuit.node(id) {
                 Node::Constant(value) => self.constant(value),

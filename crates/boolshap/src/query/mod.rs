@@ -24,4 +24,5 @@ mod tests;
 pub use error::QueryError;
 pub use lrat::check_lrat;
 pub use switches::deciding_switches;
-pub use verify::{Counterexample, Method, Verdict, VerifyOptions, check_determinism, verify};
+pub use verify::{Counterexample, Method, SolverLimits, Verdict, VerifyOptions};
+pub use verify::{check_determinism, decide_gates, verify};

@@ -2,7 +2,7 @@
 
 use super::{QueryError, exhaustive, walk};
 use crate::circuit::check::{self, Determinism, Effort};
-use crate::circuit::{Circuit, Node};
+use crate::circuit::{Circuit, Node, NodeId};
 use crate::lit::{Var, Watch};
 use crate::model::{ModelError, Network};
 use std::cmp::Reverse;
@@ -185,6 +185,22 @@ fn by_solver(_: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     Err(QueryError::NoSolver)
 }
 
+/// How much a solver is asked for one circuit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SolverLimits {
+    /// The most clauses.
+    pub clauses: usize,
+    /// The most conflicts.
+    pub conflicts: u64,
+    /// The most questions.
+    pub questions: u64,
+}
+
+impl SolverLimits {
+    /// For every file that is read: about a second.
+    pub const READING: SolverLimits = SolverLimits { clauses: 1 << 22, conflicts: 20_000, questions: 20_000 };
+}
+
 /// Proves that no two children of an or-gate are ever true together, or fails with an input that shows it.
 pub fn check_determinism(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), QueryError> {
     deterministic(circuit, VerifyOptions::default().max_clauses, watch)
@@ -192,17 +208,30 @@ pub fn check_determinism(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), Que
 
 /// By structure or small tables where that is enough, else by the solver.
 fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Result<(), QueryError> {
-    match check::determinism(circuit, Effort::default(), watch)? {
-        Determinism::Holds => Ok(()),
-        Determinism::Fails(violation) => Err(violation.into()),
-        #[cfg(feature = "sat")]
-        Determinism::Undecided { .. } => super::at_most_one::check(circuit, max_clauses, watch),
-        #[cfg(not(feature = "sat"))]
-        Determinism::Undecided { .. } => {
-            let _ = max_clauses;
-            Err(QueryError::NoSolver)
-        }
-    }
+    let gates = match check::determinism(circuit, Effort::default(), watch)? {
+        Determinism::Holds => return Ok(()),
+        Determinism::Fails(violation) => return Err(violation.into()),
+        Determinism::Undecided(gates) => gates,
+    };
+    let limits = SolverLimits { clauses: max_clauses, conflicts: u64::MAX, questions: u64::MAX };
+    decide_gates(circuit, &gates, &limits, watch).map(drop)
+}
+
+/// Which of these or-gates may still have children that are true together; fails with an input that shows it of one.
+#[cfg(feature = "sat")]
+pub fn decide_gates(
+    circuit: &Circuit,
+    gates: &[NodeId],
+    limits: &SolverLimits,
+    watch: &Watch<'_>,
+) -> Result<Vec<NodeId>, QueryError> {
+    super::at_most_one::check(circuit, gates, limits, watch)
+}
+
+/// Without a solver nothing can be decided.
+#[cfg(not(feature = "sat"))]
+pub fn decide_gates(_: &Circuit, _: &[NodeId], _: &SolverLimits, _: &Watch<'_>) -> Result<Vec<NodeId>, QueryError> {
+    Err(QueryError::NoSolver)
 }
 
 /// The variables in an order that every path asks them in, if there is one; else about as a walk from the root meets them.

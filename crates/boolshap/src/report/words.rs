@@ -88,15 +88,8 @@ impl Subject {
         fact("Inputs", format!("{} binary features from {} columns", named.features.len(), columns(named).len()));
         let inputs = UBig::ONE << named.features.len();
         fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
-        fact(
-            "Verified",
-            match &named.facts.verified {
-                Some(method) => {
-                    format!("yes: proved equal to the network on all inputs when it was compiled ({method})")
-                }
-                None => "no: it has not been proved equal to its network".into(),
-            },
-        );
+        fact("Verified", named.facts.verified.words());
+        named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
         Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })
     }
 
@@ -268,6 +261,10 @@ mod tests {
         named
     }
 
+    fn root_of(named: &NamedCircuit) -> crate::circuit::NodeId {
+        named.circuit.root()
+    }
+
     #[test]
     fn bits_are_told_in_words() {
         let mut named = housing();
@@ -283,9 +280,19 @@ mod tests {
         assert_eq!(subject.columns[1].features, [1, 2]);
         assert!(subject.facts.contains(&("True on".into(), "32 of 64 inputs".into())));
         assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("no")));
-        named.facts.verified = Some("sat".into());
-        let subject = Subject::new(&named, None).unwrap();
-        assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("yes")));
+        // Only what was proved just now is called so; what a file says is a claim.
+        let said = |named: &NamedCircuit| {
+            let facts = Subject::new(named, None).unwrap().facts;
+            facts.into_iter().find(|(name, _)| name == "Verified").unwrap().1
+        };
+        named.set_proved("sat", crate::circuit::ProofOf::Model, crate::lit::Digest::of(b"m"));
+        assert!(said(&named).starts_with("yes: proved equal to the model 62c66a7a5dd7 on all inputs just now (sat)"));
+        let mut file = Vec::new();
+        named.write(&mut file).unwrap();
+        let read = NamedCircuit::read(&file[..]).unwrap();
+        assert!(said(&read).starts_with("claimed by its file: proved equal to the model 62c66a7a5dd7"));
+        named.facts.undecided = vec![root_of(&named)];
+        assert!(Subject::new(&named, None).unwrap().facts.iter().any(|(name, _)| name == "Caution"));
     }
 
     #[test]

@@ -4,15 +4,17 @@
 //! what the result says of itself. Settings that cannot work for a source are refused before work begins.
 
 use super::stages::Stages;
-use super::{ClassChoice, Error, prove, read_source::Loaded};
-use crate::circuit::{Circuit, Lowering, NamedCircuit, fan_in_two, lower_forest, lower_obdd, lower_sdd};
+use super::verify::{method_names, prove};
+use super::{ClassChoice, Error, read_source::Loaded};
+use crate::circuit::{Circuit, Lowering, NamedCircuit, ProofOf, fan_in_two, lower_forest, lower_obdd, lower_sdd};
 use crate::circuit::{paper_form_within, smooth_within};
 use crate::data::Table;
 use crate::diagram::reduce_table;
 use crate::diagram::{CompileOptions, Compiled, Direct, DirectOptions, Route, compile_clauses, compile_direct};
 use crate::formula::Cnf;
-use crate::lit::{Lit, Remedy, Watch};
+use crate::lit::{Digest, Lit, Remedy, Watch};
 use crate::model::{Forest, Label, Model};
+use crate::query::Method;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::str::FromStr;
@@ -187,14 +189,24 @@ impl Compilation {
         self.circuit.save(path.as_ref()).map_err(Error::file(path.as_ref()))
     }
 
-    /// The same as one JSON object.
+    /// The same as one JSON object. Nodes and edges are those of all classes together: literals and constants that several
+    /// classes use count once.
     pub fn json(&self) -> Value {
-        let (nodes, edges, _) = self.circuit.circuit.graph_size();
+        let (nodes, edges, _) = self.circuit.graph_size();
         let mut summary = json!({
             "route": self.route, "nodes": nodes, "edges": edges, "seconds": self.seconds,
-            "stages": self.stages.totals(), "notes": self.notes,
+            "stages": self.stages.totals(), "notes": self.notes, "verified": self.circuit.facts.verified.json(),
         });
-        self.stages.of_classes().into_iter().for_each(|classes| summary["classes"] = classes);
+        if !self.circuit.classes.is_empty() {
+            let stages = self.stages.of_classes(self.circuit.classes.len());
+            let sizes = self.circuit.class_sizes();
+            let classes = self.circuit.classes.iter().zip(sizes).zip(stages).map(|(((name, _), size), mut class)| {
+                let facts = [("name", json!(name)), ("nodes", json!(size.0)), ("edges", json!(size.1))];
+                class.extend(facts.map(|(key, value)| (key.to_string(), value)));
+                class
+            });
+            summary["classes"] = classes.collect();
+        }
         summary
     }
 }
@@ -210,7 +222,8 @@ pub fn compile_watched<'a>(
     request: &CompileRequest,
     watch: &Watch<'_>,
 ) -> Result<Compilation, Error> {
-    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), begin: Instant::now() };
+    let begin = Instant::now();
+    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, begin };
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
@@ -226,6 +239,8 @@ pub(super) struct Work<'w> {
     pub(super) watch: &'w Watch<'w>,
     pub(super) stages: Stages,
     notes: Vec<String>,
+    /// By which methods all classes were proved to be those of a model, and its digest.
+    proved: Option<(String, Digest)>,
     begin: Instant,
 }
 
@@ -233,6 +248,9 @@ impl Work<'_> {
     fn finish(self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
         circuit.facts.route = Some(route.into());
         circuit.facts.smooth = self.request.shape.smooth;
+        if let Some((method, model)) = self.proved {
+            circuit.set_proved(&method, ProofOf::Model, model);
+        }
         let seconds = self.begin.elapsed().as_secs_f64();
         Compilation { circuit, route, stages: self.stages, notes: self.notes, seconds }
     }
@@ -251,7 +269,7 @@ impl Work<'_> {
             None => Model::default_features(variables),
             Some(names) => checked_names(names, variables)?,
         };
-        let mut named = NamedCircuit::new(circuit, features)?;
+        let mut named = NamedCircuit::unchecked(circuit, features)?;
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         named.provenance.insert("source".into(), json!(file));
         Ok((route, named))
@@ -270,29 +288,27 @@ impl Work<'_> {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
         }
         let chosen = self.chosen_class(classes, &model.class_names())?;
+        let digest = request.verify.then(|| model.digest());
         let renamed = self.renamed(model)?;
         let model = renamed.as_ref().unwrap_or(model);
-        match chosen {
-            Some(class) => {
-                let (route, circuit, verified) = self.of_class(model, class)?;
-                let mut named = NamedCircuit::of_model(circuit, model)?;
-                named.facts.class = request.class.is_some().then_some(class);
-                named.facts.verified = verified;
-                Ok((route, named))
-            }
-            None => {
-                let (mut circuits, mut route, mut verified) = (Vec::new(), "", None);
-                for class in 0..classes {
-                    self.stages.class = class;
-                    let circuit;
-                    (route, circuit, verified) = self.of_class(model, class)?;
-                    circuits.push(circuit);
-                }
-                let mut named = NamedCircuit::of_classes(&circuits, model)?;
-                named.facts.verified = verified;
-                Ok((route, named))
-            }
+        let (mut circuits, mut route, mut methods) = (Vec::new(), "", Vec::new());
+        for class in chosen.map_or(0..classes, |class| class..class + 1) {
+            self.stages.class = if chosen.is_none() { class } else { 0 };
+            let (by, circuit, method) = self.of_class(model, class)?;
+            route = by;
+            circuits.push(circuit);
+            methods.extend(method);
         }
+        let mut named = match (chosen, circuits.pop()) {
+            (Some(_), Some(only)) => NamedCircuit::unchecked(only, model.features.clone())?.with_model(model),
+            (_, last) => {
+                circuits.extend(last);
+                NamedCircuit::unchecked_classes(&circuits, model)?
+            }
+        };
+        named.facts.class = chosen.filter(|_| request.class.is_some());
+        self.proved = digest.map(|digest| (method_names(&methods), digest));
+        Ok((route, named))
     }
 
     fn chosen_class(&self, classes: usize, names: &[String]) -> Result<Option<usize>, Error> {
@@ -315,7 +331,7 @@ impl Work<'_> {
     }
 
     /// The circuit of one class, by which route, and by which method it was proved.
-    fn of_class(&mut self, model: &Model, class: usize) -> Result<(&'static str, Circuit, Option<String>), Error> {
+    fn of_class(&mut self, model: &Model, class: usize) -> Result<(&'static str, Circuit, Option<Method>), Error> {
         let (route, circuit) = match self.request.via {
             Via::Cnf => ("cnf", self.by_formula(model, class)?),
             via => self.directly(model, class, via)?,
@@ -324,9 +340,9 @@ impl Work<'_> {
             return Ok((route, circuit, None));
         }
         let begin = Instant::now();
-        let method = prove(model, class, &circuit, self.request.shape.smooth, self.watch)?.name();
-        self.stages.add("verify", begin, json!({"method": method}));
-        Ok((route, circuit, Some(method.into())))
+        let method = prove(model, class, &circuit, self.request.shape.smooth, self.watch)?;
+        self.stages.add("verify", begin, json!({"method": method.name()}));
+        Ok((route, circuit, Some(method)))
     }
 
     #[cfg(feature = "sat")]
@@ -351,9 +367,12 @@ impl Work<'_> {
         options.max_nodes = self.request.max_nodes.unwrap_or(options.max_nodes);
         let Direct { diagram, route, reason, orders, abandoned } = compile_direct(&label, &options, self.watch)?;
         let abandoned: Vec<String> = abandoned.iter().map(|(route, error)| format!("{route}: {error}")).collect();
-        self.notes.extend(abandoned.iter().map(|why| format!("a route was given up: {why}")));
-        if via == Via::Auto {
-            self.notes.push(format!("route {route}: {reason}"));
+        let chosen = (via == Via::Auto).then(|| format!("route {route}: {reason}"));
+        for note in abandoned.iter().map(|why| format!("a route was given up: {why}")).chain(chosen) {
+            // Of several classes the same may have to be said.
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
         }
         let facts = json!({"nodes": diagram.len(), "orders": orders, "reason": reason, "abandoned": abandoned});
         self.stages.add("diagram", begin, facts);
@@ -439,12 +458,12 @@ impl Work<'_> {
     ) -> Result<NamedCircuit, Error> {
         match (chosen, &circuits[..]) {
             (Some(class), [only]) => {
-                let mut named = NamedCircuit::new(only, features.to_vec())?;
+                let mut named = NamedCircuit::unchecked(only, features.to_vec())?;
                 named.provenance.insert("classes".into(), json!(classes));
                 named.facts.class = self.request.class.is_some().then_some(class);
                 Ok(named)
             }
-            _ => Ok(NamedCircuit::join(&circuits, features.to_vec(), classes.to_vec())?),
+            _ => Ok(NamedCircuit::unchecked_join(&circuits, features.to_vec(), classes.to_vec())?),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Error, ModelOrCircuit};
 use crate::circuit::{Circuit, NamedCircuit, check};
-use crate::lit::{Watch, thousands};
+use crate::lit::thousands;
 use crate::model::{Model, Output, count_classes};
 use dashu::integer::UBig;
 use serde_json::{Value, json};
@@ -17,14 +17,16 @@ pub struct Description {
     pub text: String,
     /// One object.
     pub json: Value,
+    /// What a person should know of it.
+    pub notes: Vec<String>,
 }
 
 impl ModelOrCircuit {
-    /// What it holds; a circuit is checked for this.
-    pub fn describe(&self, watch: &Watch<'_>) -> Result<Description, Error> {
+    /// What it holds.
+    pub fn describe(&self) -> Result<Description, Error> {
         match self {
             ModelOrCircuit::Model(model) => Ok(describe_model(model)),
-            ModelOrCircuit::Circuit(named) => describe_circuit(named, watch),
+            ModelOrCircuit::Circuit(named) => describe_circuit(named),
         }
     }
 }
@@ -60,7 +62,7 @@ pub fn describe_model(model: &Model) -> Description {
         "marginals": model.marginals,
         "provenance": model.provenance,
     });
-    Description { text, json }
+    Description { text, json, notes: Vec::new() }
 }
 
 fn has_binary_weights(model: &Model) -> bool {
@@ -72,56 +74,108 @@ fn has_binary_weights(model: &Model) -> bool {
         }
 }
 
-fn describe_circuit(named: &NamedCircuit, watch: &Watch<'_>) -> Result<Description, Error> {
-    let labels = named.labels()?.iter().map(|label| describe_label(label, watch)).collect::<Result<Vec<_>, _>>()?;
-    let (mut text, mut json) = match &labels[..] {
-        [label] if named.classes.is_empty() => (label.text.clone() + "\n", label.json.clone()),
-        _ => (String::new(), json!({"classes": []})),
-    };
-    for (class, ((name, _), mut label)) in named.classes.iter().zip(labels).enumerate() {
-        text += &format!("class {class} ({name}): {}\n", label.text.replace('\n', "\n  "));
-        label.json["name"] = json!(name);
-        json["classes"].as_array_mut().expect("a list").push(label.json);
+fn describe_circuit(named: &NamedCircuit) -> Result<Description, Error> {
+    let each: Vec<LabelFacts> = named.labels()?.iter().map(|label| LabelFacts::of(named, label)).collect();
+    let all = LabelFacts::of_all(named, &each);
+    let mut json = all.json();
+    let mut text = all.text();
+    if !named.classes.is_empty() {
+        let [nodes, edges] = [all.nodes, all.edges].map(|count| thousands(count as u64));
+        text = format!("circuits of {} classes, together {nodes} nodes and {edges} edges", each.len());
+        let mut classes = Vec::new();
+        for (class, ((name, _), facts)) in named.classes.iter().zip(&each).enumerate() {
+            text += &format!("\nclass {class} ({name}): {}", facts.text().replace('\n', "\n  "));
+            let mut of_class = facts.json();
+            of_class["name"] = json!(name);
+            classes.push(of_class);
+        }
+        json["classes"] = classes.into();
     }
-    json["features"] = json!(named.features);
-    json["schema"] = json!(named.binariser);
-    json["marginals"] = json!(named.marginals);
-    json["provenance"] = json!(named.all_facts());
-    Ok(Description { text: text + &features_line(&named.features), json })
+    text += &format!("\nverified: {}\n{}", named.facts.verified.words(), features_line(&named.features));
+    let notes = named.facts.notes();
+    for (key, value) in [
+        ("features", json!(named.features)),
+        ("schema", json!(named.binariser)),
+        ("marginals", json!(named.marginals)),
+        ("provenance", json!(named.all_facts())),
+        ("verified", named.facts.verified.json()),
+        ("notes", json!(notes)),
+    ] {
+        json[key] = value;
+    }
+    Ok(Description { text, json, notes })
 }
 
-fn describe_label(circuit: &Circuit, watch: &Watch<'_>) -> Result<Description, Error> {
-    let counts = circuit.counts();
-    let decomposable = check::decomposability(circuit).is_ok();
-    let smooth = check::smoothness(circuit).is_ok();
-    let deterministic = check::determinism(circuit, check::Effort::default(), watch)?.verdict();
-    // Counting multiplies and adds, which is only right on a sound circuit.
-    let models = (decomposable && deterministic != Some(false)).then(|| circuit.model_count().to_string());
-    let not = |value: bool| if value { "" } else { "not " };
-    let determinism = match deterministic {
-        Some(value) => format!("{}deterministic", not(value)),
-        None => "determinism not decided within the limit".into(),
-    };
-    let counted = match &models {
-        Some(models) => format!("true on {models} of {} inputs", UBig::ONE << circuit.variables()),
-        None => "not a sound circuit, so its models are not counted".into(),
-    };
-    let text = format!(
-        "circuit of {} nodes and {} edges, fan-in {}\nas a tree: {} nodes\n{determinism}, {}decomposable, {}smooth\n{counted}",
-        thousands(counts.nodes as u64),
-        thousands(counts.edges as u64),
-        counts.fan_in,
-        counts.tree_nodes,
-        not(decomposable),
-        not(smooth),
-    );
-    // A tree may have more nodes than any number type of JSON readers.
-    let tree_nodes = u64::try_from(&counts.tree_nodes).map_or(json!(counts.tree_nodes.to_string()), |n| json!(n));
-    let json = json!({
-        "nodes": counts.nodes, "edges": counts.edges, "tree_nodes": tree_nodes, "fan_in": counts.fan_in, "models": models,
-        "deterministic": deterministic, "decomposable": decomposable, "smooth": smooth,
-    });
-    Ok(Description { text, json })
+/// What can be said of a circuit that was read: it is decomposable.
+struct LabelFacts {
+    nodes: usize,
+    edges: usize,
+    fan_in: usize,
+    tree_nodes: UBig,
+    smooth: bool,
+    deterministic: Option<bool>,
+    /// Not of several classes together.
+    models: Option<String>,
+    variables: usize,
+}
+
+impl LabelFacts {
+    fn of(named: &NamedCircuit, circuit: &Circuit) -> Self {
+        let counts = circuit.counts();
+        LabelFacts {
+            nodes: counts.nodes,
+            edges: counts.edges,
+            fan_in: counts.fan_in,
+            tree_nodes: counts.tree_nodes,
+            smooth: check::smoothness(circuit).is_ok(),
+            deterministic: named.facts.undecided.is_empty().then_some(true),
+            models: Some(circuit.model_count().to_string()),
+            variables: circuit.variables(),
+        }
+    }
+
+    /// Of all classes together: literals and constants that they share count once, trees are added up.
+    fn of_all(named: &NamedCircuit, each: &[LabelFacts]) -> Self {
+        let (nodes, edges, fan_in) = named.graph_size();
+        LabelFacts {
+            nodes,
+            edges,
+            fan_in,
+            tree_nodes: each.iter().map(|facts| &facts.tree_nodes).sum(),
+            smooth: each.iter().all(|facts| facts.smooth),
+            deterministic: named.facts.undecided.is_empty().then_some(true),
+            models: each.first().filter(|_| named.classes.is_empty()).and_then(|facts| facts.models.clone()),
+            variables: named.features.len(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        // A tree may have more nodes than any number type of JSON readers.
+        let tree_nodes = u64::try_from(&self.tree_nodes).map_or(json!(self.tree_nodes.to_string()), |n| json!(n));
+        json!({
+            "nodes": self.nodes, "edges": self.edges, "tree_nodes": tree_nodes, "fan_in": self.fan_in, "models": self.models,
+            "deterministic": self.deterministic, "decomposable": true, "smooth": self.smooth,
+        })
+    }
+
+    fn text(&self) -> String {
+        let [nodes, edges] = [self.nodes, self.edges].map(|count| thousands(count as u64));
+        let determinism = match self.deterministic {
+            Some(true) => "deterministic",
+            _ => "determinism not decided within the limit",
+        };
+        let models = self.models.as_ref().map_or(String::new(), |models| {
+            let if_so = if self.deterministic.is_none() { ", if it is deterministic" } else { "" };
+            format!("\ntrue on {models} of {} inputs{if_so}", UBig::ONE << self.variables)
+        });
+        format!(
+            "circuit of {nodes} nodes and {edges} edges, fan-in {}\nas a tree: {} nodes\n\
+             {determinism}, decomposable, {}smooth{models}",
+            self.fan_in,
+            self.tree_nodes,
+            if self.smooth { "" } else { "not " },
+        )
+    }
 }
 
 fn features_line(names: &[String]) -> String {

@@ -317,6 +317,9 @@ impl Explainer {
             about: self.request.about(scope.name().as_deref()),
             ..ScoreColumns::of_scores(&self.ask.index.columns(self.players.names()), self.ask.exact)
         };
+        if let Some(caution) = self.circuit.facts.cautions().first() {
+            columns.about.insert("caution".into(), caution.clone());
+        }
         if scope == Scope::Each {
             let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
             columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();

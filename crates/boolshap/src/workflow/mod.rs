@@ -13,6 +13,7 @@ mod encode;
 mod error;
 mod explainer;
 mod import;
+mod load;
 mod menu;
 mod predict;
 mod read_source;
@@ -35,13 +36,12 @@ pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
+pub use load::{load_circuit, read_circuit};
 pub use menu::{Choice, Menu, Offer};
-pub use predict::{ModelOrCircuit, Predictor, load_circuit};
+pub use predict::{ModelOrCircuit, Predictor};
 pub use read_source::source_files;
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{TrainRequest, Trained, train, train_watched};
 pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
-
-use verify::prove;

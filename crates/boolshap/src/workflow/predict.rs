@@ -1,6 +1,6 @@
 //! The class of every row, by a model or by a circuit.
 
-use super::Error;
+use super::{Error, load_circuit};
 use crate::circuit::{self, Circuit, NamedCircuit};
 use crate::data::{Binariser, Bits};
 use crate::lit::Watch;
@@ -51,11 +51,6 @@ impl ModelOrCircuit {
     }
 }
 
-/// Reads a circuit file.
-pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
-    NamedCircuit::load(path).map_err(|error| Error::from(error).in_file(path))
-}
-
 /// Gives a word for each class, for 64 rows of which each feature has a word.
 type Words<'a> = Box<dyn FnMut(&[u64]) -> Result<Vec<u64>, Error> + 'a>;
 
@@ -95,8 +90,16 @@ impl<'a> Predictor<'a> {
             watch.check()?;
             let answers = words(&rows.block(block))?;
             for lane in 0..(rows.rows() - block * 64).min(64) {
-                let class = answers.iter().position(|word| word >> lane & 1 == 1);
-                found.push(class.ok_or_else(|| Error::input("some row has no class: the circuit is damaged"))? as u32);
+                let mut classes = (0..answers.len()).filter(|&class| answers[class] >> lane & 1 == 1);
+                let row = block * 64 + lane + 1;
+                match (classes.next(), classes.next()) {
+                    (Some(class), None) => found.push(class as u32),
+                    (None, _) => return Err(Error::input(format!("row {row} is of no class: the circuit is wrong"))),
+                    (Some(one), Some(other)) => {
+                        let both = format!("row {row} is of class {one} and of class {other}: the circuit is wrong");
+                        return Err(Error::input(both));
+                    }
+                }
             }
         }
         Ok(found)

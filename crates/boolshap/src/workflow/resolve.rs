@@ -75,9 +75,11 @@ impl Request {
     }
 
     fn probabilities(&self, circuit: &NamedCircuit, players: &Players) -> Result<Probabilities, Error> {
-        let smoothing = u64::from(self.smoothing);
-        let fraction =
-            |ones: u64, rows: u64| RBig::from_parts((ones + smoothing).into(), (rows + 2 * smoothing).into());
+        // A file may claim as many rows as a word can count.
+        let smoothing = u128::from(self.smoothing);
+        let fraction = |ones: u64, rows: u64| {
+            RBig::from_parts((u128::from(ones) + smoothing).into(), (u128::from(rows) + 2 * smoothing).into())
+        };
         let given = match &self.distribution {
             DistributionFrom::Marginals => {
                 let marginals = circuit.marginals.as_ref().filter(|marginals| marginals.rows > 0).ok_or_else(|| {

@@ -94,7 +94,7 @@ fn refusals_come_before_any_work() {
 fn every_scope_agrees_with_the_definition() {
     let each = CompileRequest { class: Some(ClassChoice::Each), verify: true, ..CompileRequest::default() };
     let compiled = compile(&model(), &each).unwrap();
-    assert_eq!(compiled.circuit.facts.verified.as_deref(), Some("exhaustive"));
+    assert_eq!(compiled.circuit.facts.verified.proof().map(|proof| proof.method.as_str()), Some("exhaustive"));
     let (rows, watch) = (rows(), Watch::unlimited());
     let list: Vec<Vec<bool>> = (0..8).map(|row| rows.row(row)).collect();
     let players = Players::columns(&names(), None);

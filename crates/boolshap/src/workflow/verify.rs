@@ -1,9 +1,9 @@
 //! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
 
 use super::{ClassChoice, Error};
-use crate::circuit::{Circuit, NamedCircuit, Node, NodeId};
+use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
 use crate::data::{SpareFolder, WholeFile};
-use crate::lit::{Var, Watch};
+use crate::lit::{Digest, Var, Watch};
 use crate::model::Model;
 use crate::query::{self, Counterexample, Method, Verdict, VerifyOptions};
 use serde_json::{Map, Value, json};
@@ -42,8 +42,14 @@ fn clauses_of(proof: &Path) -> PathBuf {
 pub struct Verification {
     /// The classes that were looked at; the last of them is the one that differs, if one does.
     pub classes: Vec<usize>,
+    /// What the model calls them.
+    pub class_names: Vec<String>,
     /// By which method the last class was decided.
     pub method: Method,
+    /// By which methods all of them were.
+    pub methods: Vec<Method>,
+    /// What of the file came from the model and is as in the model.
+    pub compared: Vec<&'static str>,
     /// An input on which circuit and network differ.
     pub difference: Option<Difference>,
     /// Methods that had no answer within their limits, and why.
@@ -78,9 +84,25 @@ impl Verification {
         });
         json!({
             "equal": self.difference.is_none(), "method": self.method.name(), "counterexample": example,
-            "classes": self.classes, "seconds": self.seconds,
+            "classes": self.classes, "class_names": self.class_names, "compared": self.compared,
+            "notes": self.notes, "seconds": self.seconds,
         })
     }
+
+    /// Lets the circuit say that it was proved, if all of it was.
+    pub fn record(&self, model: &Model, circuit: &mut NamedCircuit) {
+        if self.difference.is_none() && self.classes.len() == circuit.roots().len() {
+            circuit.set_proved(&method_names(&self.methods), ProofOf::Model, model.digest());
+        }
+    }
+}
+
+/// The names of these methods, each once.
+pub(super) fn method_names(methods: &[Method]) -> String {
+    let mut names: Vec<&str> = methods.iter().map(|method| method.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join("+")
 }
 
 /// Proves that a circuit is sound and equal to a model, or finds an input on which they differ.
@@ -96,7 +118,7 @@ pub fn verify_watched(
     watch: &Watch<'_>,
 ) -> Result<Verification, Error> {
     let begin = Instant::now();
-    check_same(circuit, model)?;
+    let compared = check_same(circuit, model)?;
     let classes = classes_of(circuit, model, request)?;
     let kept = kept_proof(request, classes.len())?;
     let options = VerifyOptions {
@@ -107,9 +129,12 @@ pub fn verify_watched(
     };
     let mut found = Verification {
         classes: Vec::new(),
+        class_names: Vec::new(),
         method: Method::Exhaustive,
+        methods: Vec::new(),
+        compared,
         difference: None,
-        notes: Vec::new(),
+        notes: claim_notes(circuit, model, &classes),
         seconds: 0.0,
     };
     for (class, label) in &classes {
@@ -120,7 +145,9 @@ pub fn verify_watched(
         found.notes.extend(passed_over.into_iter().map(note));
         (found.method, found.difference) =
             (method, counterexample.map(|example| difference(model, *class, label, example)));
+        found.methods.push(method);
         found.classes.push(*class);
+        found.class_names.push(model.class_names().swap_remove(*class));
         if found.difference.is_some() {
             break;
         }
@@ -170,29 +197,72 @@ pub fn verify_table(circuit: &mut NamedCircuit, values: &[u8]) -> Result<(), Err
             )));
         }
     }
-    circuit.facts.verified = Some(Method::Exhaustive.name().into());
+    circuit.set_proved(Method::Exhaustive.name(), ProofOf::Table, Digest::of(values));
     Ok(())
 }
 
-/// That the file is about the same things: scores of raw values rest on the binarisation as much as on the circuit.
-fn check_same(named: &NamedCircuit, model: &Model) -> Result<(), Error> {
+/// That the file is about the same things: scores rest on names, binarisation and marginals as much as on the circuit.
+/// Returns what was compared; what the file does not have cannot mislead.
+fn check_same(named: &NamedCircuit, model: &Model) -> Result<Vec<&'static str>, Error> {
     let (own, classes) = (named.classes.len(), model.network.classes());
-    let other_names = model
-        .classes
-        .as_ref()
-        .is_some_and(|names| own > 0 && !names.iter().eq(named.classes.iter().map(|(name, _)| name)));
-    let problem = if named.features != model.features {
-        "the features are not those of the model, or in another order".to_string()
-    } else if named.binariser.is_some() && named.binariser != model.binariser {
-        "raw values become features in another way than the model's".into()
-    } else if own > 0 && own != classes {
-        format!("there are circuits for {own} classes, but the model has {classes}")
-    } else if other_names {
-        "the classes are not those of the model, or in another order".into()
-    } else {
-        return Ok(());
-    };
-    Err(Error::input(problem))
+    if named.features != model.features {
+        return Err(Error::input("the features are not those of the model, or in another order"));
+    }
+    let mut compared = vec!["features"];
+    if named.binariser.is_some() {
+        if named.binariser != model.binariser {
+            return Err(Error::input("raw values become features in another way than the model's"));
+        }
+        compared.push("schema");
+    }
+    if named.marginals.is_some() {
+        if named.marginals != model.marginals {
+            return Err(Error::input("the marginals are not those of the model"));
+        }
+        compared.push("marginals");
+    }
+    if own > 0 {
+        if own != classes {
+            return Err(Error::input(format!("there are circuits for {own} classes, but the model has {classes}")));
+        }
+        if !model.class_names().iter().eq(named.classes.iter().map(|(name, _)| name)) {
+            return Err(Error::input("the classes are not those of the model, or in another order"));
+        }
+    }
+    compared.push("classes");
+    if !is_of_a_file(named) {
+        let of_model = NamedCircuit::provenance_of(model);
+        if let Some((key, value)) = named.provenance.iter().find(|(key, value)| of_model.get(*key) != Some(*value)) {
+            let said = match of_model.get(key) {
+                Some(other) => format!("and the model {other}"),
+                None => "and the model nothing".into(),
+            };
+            return Err(Error::input(format!("of its origin it says '{key}' {value}, {said}")));
+        }
+        compared.push("provenance");
+    }
+    Ok(compared)
+}
+
+/// Whether it was made from another program's file: then it says nothing of a model but the name of that file.
+fn is_of_a_file(named: &NamedCircuit) -> bool {
+    let route = named.facts.route.as_deref();
+    matches!(route, Some("cnf" | "sdd" | "nnf" | "ddnnf")) && named.provenance.keys().eq(["source"])
+}
+
+/// What the file says of itself that is not what is proved now.
+fn claim_notes(named: &NamedCircuit, model: &Model, classes: &[(usize, Arc<Circuit>)]) -> Vec<String> {
+    let mut notes = named.facts.notes();
+    let other = |proof: &&Proof| proof.of == ProofOf::Model && proof.source != model.digest();
+    if let Some(proof) = named.facts.verified.proof().filter(other) {
+        notes.push(format!("the proof that the file claims is of another model, {}", proof.source.short()));
+    }
+    if let (Some(said), [(class, _)]) = (named.facts.class, classes)
+        && said != *class
+    {
+        notes.push(format!("the file says that it is class {said}"));
+    }
+    notes
 }
 
 /// The classes to prove with their circuits.

@@ -1,0 +1,225 @@
+//! What is said of a circuit, and what backs it.
+//!
+//! A circuit file says of itself how it was made and whether it was proved equal to its model. Whoever can write a file can
+//! write that too, and can compute every checksum and digest anew: so what a file says is a claim, and is called one. A
+//! claim names what was proved by two digests, that of the model and that of the content of the file. If the second does not
+//! fit, the claim is about something else and is dropped. Whoever has the model can prove it again.
+
+use super::NodeId;
+use crate::lit::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The names of the methods by which a circuit is proved.
+const METHODS: [&str; 3] = ["exhaustive", "walk", "sat"];
+/// The facts that stand among the free ones in a file.
+const NAMES: [&str; 4] = ["route", "class", "smooth", "verified"];
+
+/// What the compiler says of a circuit; a model cannot say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// How it was made: the route from the network, or the format it was read from.
+    pub route: Option<String>,
+    /// The class it is the label of, where that is not the second of two.
+    pub class: Option<usize>,
+    /// Whether it was made smooth.
+    pub smooth: bool,
+    /// Whether it was proved equal to its source.
+    pub verified: Verified,
+    /// The or-gates of which it is not known that they are deterministic: too large to be decided where the circuit was
+    /// read. Counts and scores are right only if they are. No file says this; it is found out by every reader.
+    pub undecided: Vec<NodeId>,
+}
+
+/// Whether a circuit was proved equal to its source, and who says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Verified {
+    /// Nobody says so.
+    #[default]
+    No,
+    /// It was proved by this program, in this run.
+    Proved(Proof),
+    /// Its file says so, of the content that the file has.
+    Claimed(Proof),
+    /// Its file says by which method, but not of what.
+    Unbacked(String),
+    /// Its file says so of another content.
+    Refuted(String),
+}
+
+/// What was proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// By which method; of several classes by which methods, with `+` in between.
+    pub method: String,
+    /// What the circuit is equal to.
+    pub of: ProofOf,
+    /// The digest of that: of the model as a file, or of the table.
+    pub source: Digest,
+    /// The digest of the circuit file up to there: names, binarisation, marginals, facts, nodes and roots.
+    pub circuit: Digest,
+}
+
+/// What a circuit was proved to be equal to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofOf {
+    /// A model, whose digest is that of its file.
+    Model,
+    /// The class of every input, a byte each.
+    Table,
+}
+
+/// A proof as the header of a file has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProofText {
+    method: String,
+    of: ProofOf,
+    digest: String,
+}
+
+impl ProofText {
+    pub(super) fn of(facts: &Facts) -> Option<Self> {
+        let proof = facts.verified.proof()?;
+        Some(ProofText { method: proof.method.clone(), of: proof.of, digest: proof.source.to_string() })
+    }
+
+    /// What the file claims, given the digest of its content and the one that it states.
+    pub(super) fn read(self, found: Digest, stated: Digest) -> Result<Verified, String> {
+        let (method, source) = (known_method(&self.method)?, self.digest.parse()?);
+        Ok(match found == stated {
+            true => Verified::Claimed(Proof { method, of: self.of, source, circuit: stated }),
+            false => Verified::Refuted(method),
+        })
+    }
+}
+
+/// Classes that were proved in several ways name all of them, with `+` in between.
+fn known_method(method: &str) -> Result<String, String> {
+    match method.split('+').all(|one| METHODS.contains(&one)) {
+        true => Ok(method.into()),
+        false => Err(format!("it is said to be verified by '{method}', which is none of {}", METHODS.join(", "))),
+    }
+}
+
+impl Verified {
+    /// What was proved, now or by what the file claims.
+    pub fn proof(&self) -> Option<&Proof> {
+        match self {
+            Verified::Proved(proof) | Verified::Claimed(proof) => Some(proof),
+            Verified::No | Verified::Unbacked(_) | Verified::Refuted(_) => None,
+        }
+    }
+
+    /// The same in a few words: `no`, `proved`, `claimed`, `claimed without digest` or `refuted`.
+    pub fn standing(&self) -> &'static str {
+        match self {
+            Verified::No => "no",
+            Verified::Proved(_) => "proved",
+            Verified::Claimed(_) => "claimed",
+            Verified::Unbacked(_) => "claimed without digest",
+            Verified::Refuted(_) => "refuted",
+        }
+    }
+
+    /// The same in a sentence. It begins with "yes" only if this run has proved it.
+    pub fn words(&self) -> String {
+        let equal = |proof: &Proof| match proof.of {
+            ProofOf::Model => format!("proved equal to the model {} on all inputs", proof.source.short()),
+            ProofOf::Table => "compared with its source on all inputs".to_string(),
+        };
+        match self {
+            Verified::No => "no: it has not been proved equal to its network".into(),
+            Verified::Proved(proof) => format!("yes: {} just now ({})", equal(proof), proof.method),
+            Verified::Claimed(proof) => {
+                let again = match proof.of {
+                    ProofOf::Model => "; to be sure, verify it with that model",
+                    ProofOf::Table => "",
+                };
+                format!("claimed by its file: {} ({}){again}", equal(proof), proof.method)
+            }
+            Verified::Unbacked(method) => {
+                format!("claimed by its file, without saying of what ({method}); to be sure, verify it with its model")
+            }
+            Verified::Refuted(method) => {
+                format!("no: its file claims a proof ({method}) of another content than it has")
+            }
+        }
+    }
+
+    /// The same as one JSON object.
+    pub fn json(&self) -> Value {
+        let (method, proof) = match self {
+            Verified::No => (None, None),
+            Verified::Proved(proof) | Verified::Claimed(proof) => (Some(&proof.method), Some(proof)),
+            Verified::Unbacked(method) | Verified::Refuted(method) => (Some(method), None),
+        };
+        json!({
+            "standing": self.standing(), "method": method, "of": proof.map(|proof| proof.of),
+            "digest": proof.map(|proof| proof.source.to_string()),
+            "circuit": proof.map(|proof| proof.circuit.to_string()), "words": self.words(),
+        })
+    }
+}
+
+impl Facts {
+    /// Takes the facts out of the free ones of a file; the error says which one is of no use.
+    pub(super) fn take(provenance: &mut BTreeMap<String, Value>) -> Result<Self, String> {
+        let mut facts = Facts::default();
+        for name in NAMES {
+            let Some(value) = provenance.remove(name) else { continue };
+            let wrong = || format!("its fact '{name}' cannot be {value}");
+            match name {
+                "route" => facts.route = Some(value.as_str().ok_or_else(wrong)?.into()),
+                "class" => {
+                    facts.class = Some(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)? as usize)
+                }
+                "smooth" => facts.smooth = value.as_bool().ok_or_else(wrong)?,
+                _ => facts.verified = Verified::Unbacked(known_method(value.as_str().ok_or_else(wrong)?)?),
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Removes from the free facts of a model what only a compiler can say.
+    pub(super) fn disown(provenance: &mut BTreeMap<String, Value>) {
+        NAMES.iter().for_each(|name| drop(provenance.remove(*name)));
+    }
+
+    /// Adds them to the free ones of a file; a proof is kept elsewhere.
+    pub(super) fn put(&self, provenance: &mut BTreeMap<String, Value>) {
+        let verified = match &self.verified {
+            Verified::Unbacked(method) => Some(Value::from(method.as_str())),
+            _ => None,
+        };
+        let facts = [
+            ("route", self.route.as_deref().map(Value::from)),
+            ("class", self.class.map(Value::from)),
+            ("smooth", self.smooth.then_some(Value::Bool(true))),
+            ("verified", verified),
+        ];
+        provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
+    }
+
+    /// What must be known by whoever uses the numbers.
+    pub fn cautions(&self) -> Vec<String> {
+        let (gates, are, they) = match self.undecided.len() {
+            0 => return Vec::new(),
+            1 => ("1 or-gate is".to_string(), "it is", "it"),
+            many => (format!("{many} or-gates are"), "they are", "they"),
+        };
+        vec![format!(
+            "it is not known whether {gates} deterministic, which is too hard to decide while reading: counts and scores are \
+             right only if {are}, and wrong if two children of {they} are ever true together"
+        )]
+    }
+
+    /// All that a person should know: the cautions, and a claim that was dropped.
+    pub fn notes(&self) -> Vec<String> {
+        let dropped =
+            matches!(self.verified, Verified::Refuted(_)).then(|| format!("verified: {}", self.verified.words()));
+        self.cautions().into_iter().chain(dropped).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! A circuit with everything that is needed to explain raw rows.
+//!
+//! Whatever is made from parts that somebody else has built, or read from a file, is checked to be sound here.
+
+use super::check::{Effort, soundness};
+use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Verified};
+use crate::data::Binariser;
+use crate::lit::Digest;
+use crate::model::{Marginals, Model};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// A circuit that can be used alone.
+#[derive(Debug, Clone)]
+pub struct NamedCircuit {
+    /// The circuit; its variables are the features, in order.
+    pub circuit: Arc<Circuit>,
+    /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
+    pub classes: Vec<(String, NodeId)>,
+    /// The names of the features.
+    pub features: Vec<String>,
+    /// How raw rows become bits, if that is known.
+    pub binariser: Option<Binariser>,
+    /// How often each feature was 1 in training, if that is known.
+    pub marginals: Option<Marginals>,
+    /// What is said of it, and what backs it.
+    pub facts: Facts,
+    /// Where its model comes from: free facts by name.
+    pub provenance: BTreeMap<String, Value>,
+}
+
+impl NamedCircuit {
+    /// A circuit with names only; it must be sound.
+    pub fn new(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
+        Self::unchecked(circuit, features)?.checked()
+    }
+
+    /// A circuit that computes what a model does, with the model's names, binarisation and marginals; it must be sound.
+    pub fn of_model(circuit: impl Into<Arc<Circuit>>, model: &Model) -> Result<Self, CircuitError> {
+        Self::unchecked(circuit, model.features.clone())?.with_model(model).checked()
+    }
+
+    /// The circuits of all classes of a model; they must be sound.
+    pub fn of_classes(circuits: &[Circuit], model: &Model) -> Result<Self, CircuitError> {
+        Self::unchecked_classes(circuits, model)?.checked()
+    }
+
+    /// A circuit for each class, one after another in one arena; they must be sound.
+    pub fn join(circuits: &[Circuit], features: Vec<String>, names: Vec<String>) -> Result<Self, CircuitError> {
+        Self::unchecked_join(circuits, features, names)?.checked()
+    }
+
+    /// A circuit that is sound because of how it was made.
+    pub(crate) fn unchecked(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
+        let circuit = circuit.into();
+        if features.len() != circuit.variables() {
+            return Err(CircuitError::WrongLength { expected: circuit.variables(), found: features.len() });
+        }
+        once_each("feature", &features)?;
+        let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
+        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, facts, provenance })
+    }
+
+    /// With a model's binarisation, marginals and origin.
+    pub(crate) fn with_model(mut self, model: &Model) -> Self {
+        self.binariser = model.binariser.clone();
+        self.marginals = model.marginals.clone();
+        self.provenance = Self::provenance_of(model);
+        self
+    }
+
+    /// What a circuit takes over of a model's free facts: not what a model's file claims about a circuit.
+    pub(crate) fn provenance_of(model: &Model) -> BTreeMap<String, Value> {
+        let mut provenance = model.provenance.clone();
+        Facts::disown(&mut provenance);
+        provenance
+    }
+
+    /// The circuits of all classes of a model, sound because of how they were made.
+    pub(crate) fn unchecked_classes(circuits: &[Circuit], model: &Model) -> Result<Self, CircuitError> {
+        let name = |class: usize| model.classes.as_ref().and_then(|names| names.get(class).cloned());
+        let names = (0..circuits.len()).map(|class| name(class).unwrap_or_else(|| class.to_string())).collect();
+        Ok(Self::unchecked_join(circuits, model.features.clone(), names)?.with_model(model))
+    }
+
+    /// A circuit for each class, sound because of how they were made.
+    pub(crate) fn unchecked_join(
+        circuits: &[Circuit],
+        features: Vec<String>,
+        names: Vec<String>,
+    ) -> Result<Self, CircuitError> {
+        once_each("class", &names)?;
+        let mut builder = CircuitBuilder::new(features.len())?;
+        let mut classes = Vec::with_capacity(circuits.len());
+        for (circuit, name) in circuits.iter().zip(names) {
+            let first = builder.len();
+            let moved = |id: NodeId| NodeId::new(first + id.index());
+            for (_, node) in circuit.nodes() {
+                let children: Vec<NodeId> = node.children().map(moved).collect();
+                builder.push(match node {
+                    Node::Decision { var, lo, hi } => Node::Decision { var, lo: moved(lo), hi: moved(hi) },
+                    Node::And(_) => Node::And(&children),
+                    Node::Or(_) => Node::Or(&children),
+                    leaf => leaf,
+                })?;
+            }
+            classes.push((name, moved(circuit.root())));
+        }
+        let root = classes.first().map_or(NodeId::new(0), |(_, root)| *root);
+        Ok(NamedCircuit { classes, ..Self::unchecked(builder.finish(root)?, features)? })
+    }
+
+    /// Refuses what is not sound, and notes what cannot be decided.
+    pub(super) fn checked(mut self) -> Result<Self, CircuitError> {
+        self.facts.undecided = soundness(&self.circuit, &self.roots(), self.facts.smooth, Effort::READING)?;
+        Ok(self)
+    }
+
+    /// The roots of all classes, or of the only label.
+    pub fn roots(&self) -> Vec<NodeId> {
+        match self.classes.is_empty() {
+            true => vec![self.circuit.root()],
+            false => self.classes.iter().map(|(_, root)| *root).collect(),
+        }
+    }
+
+    /// Nodes, edges and fan-in of all classes together, each literal and constant once.
+    pub fn graph_size(&self) -> (usize, usize, usize) {
+        self.circuit.graph_size_from(&self.roots())
+    }
+
+    /// The same of each class.
+    pub fn class_sizes(&self) -> Vec<(usize, usize, usize)> {
+        self.classes.iter().map(|(_, root)| self.circuit.graph_size_from(&[*root])).collect()
+    }
+
+    /// The circuit of one class, or of the only label.
+    pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
+        let classes = self.classes.len();
+        let root = match class {
+            None if classes == 0 => return Ok(self.circuit.clone()),
+            None => return Err(CircuitError::SeveralClasses { classes }),
+            Some(_) if classes == 0 => return Err(CircuitError::OneLabel),
+            Some(class) => self.classes.get(class).ok_or(CircuitError::UnknownClass { class, classes })?.1,
+        };
+        Ok(Arc::new(self.circuit.with_root(root)?.compacted()?))
+    }
+
+    /// The circuits of all classes, or of the only label.
+    pub fn labels(&self) -> Result<Vec<Arc<Circuit>>, CircuitError> {
+        match self.classes.len() {
+            0 => Ok(vec![self.label(None)?]),
+            classes => (0..classes).map(|class| self.label(Some(class))).collect(),
+        }
+    }
+
+    /// The free facts together with the compiler's, as a file holds them; a proof is not among them.
+    pub fn all_facts(&self) -> BTreeMap<String, Value> {
+        let mut facts = self.provenance.clone();
+        self.facts.put(&mut facts);
+        facts
+    }
+
+    /// Notes that it was proved, as it is now: any later change makes the proof one of something else.
+    pub(crate) fn set_proved(&mut self, method: &str, of: ProofOf, source: Digest) {
+        let proof = |circuit| Verified::Proved(Proof { method: method.into(), of, source, circuit });
+        self.facts.verified = proof(Digest::of(&[]));
+        self.facts.verified = proof(self.content_digest());
+    }
+}
+
+/// Refuses a name that is there twice.
+pub(super) fn once_each<'a>(
+    what: &'static str,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Result<(), CircuitError> {
+    let mut seen = HashSet::new();
+    match names.into_iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(CircuitError::NameTwice { what, name: name.clone() }),
+        None => Ok(()),
+    }
+}
