@@ -76,8 +76,11 @@ impl<'l> BruteForce<'l> {
                 });
             }
             let score = |feature: usize| -> f64 {
-                let term = |set: usize| weights[set.count_ones() as usize] * (values[set | 1 << feature] - values[set]);
-                block_sum(sets_without(features, feature).map(term))
+                let term = |number: usize| {
+                    let set = set_without(feature, number);
+                    weights[set.count_ones() as usize] * (values[set | 1 << feature] - values[set])
+                };
+                block_sum(1 << (features - 1), term)
             };
             let explanation = Explanation {
                 base_value: values[0],
@@ -118,7 +121,8 @@ impl<'l> BruteForce<'l> {
                 });
             }
             let score = |feature: usize| {
-                let sum = sets_without(features, feature).fold(IBig::ZERO, |sum, set| {
+                let sets = (0..1usize << (features - 1)).map(|number| set_without(feature, number));
+                let sum = sets.fold(IBig::ZERO, |sum, set| {
                     let size = set.count_ones() as usize;
                     let orders = &factorials[size] * &factorials[features - size - 1];
                     sum + (&values[set | 1 << feature] - &values[set]) * IBig::from(orders)
@@ -170,9 +174,10 @@ fn expect<T>(values: &mut [T], feature: usize, mut change: impl FnMut(&mut T, &m
     }
 }
 
-/// All sets of features without this one, as bits.
-fn sets_without(features: usize, feature: usize) -> impl Iterator<Item = usize> {
-    (0..1usize << features).filter(move |set| set >> feature & 1 == 0)
+/// The set of this number among those without a feature, as bits: a zero is put in the feature's place.
+fn set_without(feature: usize, number: usize) -> usize {
+    let below = number & ((1 << feature) - 1);
+    (number ^ below) << 1 | below
 }
 
 /// |S|! (N-|S|-1)! / N! for every size of S below N.

@@ -65,8 +65,19 @@ impl Definition {
             Distribution::Background(_) | Distribution::Empirical(_) => Vec::new(),
         };
         let definition = Definition { labels, players, population, chances };
+        definition.check_columns()?;
         definition.check_constraint()?;
         Ok(definition)
+    }
+
+    /// Fails if a column can have no value.
+    fn check_columns(&self) -> Result<(), ExplainError> {
+        let can_be = |v: usize| self.chances.get(v).is_none_or(|chances| chances[1] != UBig::ZERO);
+        let is_empty = |&player: &usize| self.players.is_one_hot(player) && !self.players.members(player).any(can_be);
+        match (0..self.players.len()).find(is_empty) {
+            Some(player) => Err(ExplainError::NoValue { player: self.players.names()[player].clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Fails if nothing meets the constraint, or only what cannot occur.

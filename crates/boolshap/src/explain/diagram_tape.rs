@@ -199,11 +199,13 @@ impl<I: SlotId> DiagramTape<I> {
             children = above;
             let weight = weights[2 * group.player as usize];
             let slope = &mut slopes[group.player as usize];
-            for (first, block) in (above.len() + 2..).step_by(BLOCK).zip(these.chunks(BLOCK)) {
+            let mut first = above.len() + 2;
+            for block in these.chunks(BLOCK) {
                 match group.one_hot {
                     false => up_group::<S, I, R, false>(simd, first, block, weight, slots, slope),
                     true => up_group::<S, I, R, true>(simd, first, block, weight, slots, slope),
                 }
+                first += block.len();
             }
         }
     }

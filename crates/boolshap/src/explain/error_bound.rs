@@ -68,6 +68,7 @@
 //! is at most 1. Nothing may get lost below 2^-1022: where the product of the smallest weights of
 //! all variables could, `wide_float` takes the place of `f64`, which rounds as floats do and has no smallest number.
 
+use super::tape::Tape;
 use super::{ExplainError, Index};
 
 /// What one rounding does to a number, relatively.
@@ -104,17 +105,10 @@ pub(super) fn additions(numbers: usize) -> usize {
     numbers.min(BLOCK) + numbers / BLOCK
 }
 
-/// The sum, in blocks.
-pub(super) fn block_sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut block, mut count) = (0.0, 0.0, 0);
-    for number in numbers {
-        block += number;
-        count += 1;
-        if count % BLOCK == 0 {
-            sum += std::mem::take(&mut block);
-        }
-    }
-    sum + block
+/// The sum of so many numbers, in blocks.
+pub(super) fn block_sum(numbers: usize, number: impl Fn(usize) -> f64) -> f64 {
+    let block = |first: usize| (first..numbers.min(first + BLOCK)).map(&number).sum::<f64>();
+    (0..numbers).step_by(BLOCK).map(block).sum()
 }
 
 /// This many units as a number.
@@ -126,21 +120,34 @@ pub(super) fn in_all(units: f64) -> f64 {
     }
 }
 
-/// Scores along paths: what they depend on.
+/// Scores along paths: what their error depends on.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Paths {
     pub(super) sweep: SweepRoundings,
     /// How many variables have an influence.
     pub(super) variables: usize,
-    /// The most bits of a player.
+    /// How many players these belong to.
+    pub(super) players: usize,
+    /// The most of them that belong to one player.
     pub(super) bits: usize,
-    /// How many starts are added up.
-    pub(super) starts: usize,
 }
 
 impl Paths {
-    /// The worst of base value and scores.
-    pub(super) fn error_bound(&self, index: Index, players: usize) -> f64 {
-        let Paths { sweep, variables, bits, starts } = *self;
+    /// On a tape whose variables belong to these of so many players.
+    pub(super) fn new(tape: &Tape, player_of: &[usize], players: usize) -> Self {
+        let mut bits = vec![0; players];
+        player_of.iter().for_each(|&player| bits[player] += 1);
+        Paths {
+            sweep: tape.roundings(),
+            variables: player_of.len(),
+            players: bits.iter().filter(|bits| **bits > 0).count(),
+            bits: bits.into_iter().max().unwrap_or(0),
+        }
+    }
+
+    /// The worst of base value and scores, over this many starts.
+    pub(super) fn error_bound(&self, index: Index, starts: usize) -> f64 {
+        let Paths { sweep, variables, players, bits } = *self;
         let points = match index {
             Index::Banzhaf => 1,
             Index::Shapley | Index::Interaction => players.div_ceil(2),

@@ -18,7 +18,7 @@
 //! Cost: O(|C| n / 2) for all scores of an entity.
 
 use super::distinct_rows::DistinctRows;
-use super::error_bound::{self, SweepRoundings};
+use super::error_bound;
 use super::lanes::LANES;
 use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
@@ -54,7 +54,8 @@ pub struct FastEngine {
     /// For the predictions, which must not come from the tape.
     pub(super) circuit: Arc<Circuit>,
     pub(super) tape: Tape,
-    roundings: SweepRoundings,
+    /// What the error bound depends on, from one start.
+    bound: error_bound::Paths,
     /// Whose score each variable of the tape adds to, and how many scores there are.
     pub(super) player_of: Vec<usize>,
     pub(super) width: usize,
@@ -81,7 +82,7 @@ impl FastEngine {
     pub(super) fn of_players(circuit: &Arc<Circuit>, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
         FastEngine {
             circuit: circuit.clone(),
-            roundings: tape.roundings(),
+            bound: error_bound::Paths::new(&tape, &player_of, width),
             tape,
             player_of,
             width,
@@ -105,8 +106,8 @@ impl FastEngine {
 
     /// As if the sweeps rounded this often.
     #[cfg(test)]
-    pub(super) fn with_roundings(self, roundings: SweepRoundings) -> Self {
-        FastEngine { roundings, ..self }
+    pub(super) fn with_roundings(self, roundings: error_bound::SweepRoundings) -> Self {
+        FastEngine { bound: error_bound::Paths { sweep: roundings, ..self.bound }, ..self }
     }
 
     /// How many nodes a sweep visits: those of the circuit after folding gates into decisions.
@@ -126,11 +127,7 @@ impl FastEngine {
 
     /// The same of an index and this many starts.
     pub(super) fn error_bound_of(&self, index: Index, starts: usize) -> f64 {
-        let mut bits = vec![0; self.width];
-        self.player_of.iter().for_each(|&player| bits[player] += 1);
-        let (sweep, variables) = (self.roundings, self.tape.players.len());
-        let paths = error_bound::Paths { sweep, variables, bits: bits.iter().copied().max().unwrap_or(0), starts };
-        paths.error_bound(index, bits.iter().filter(|bits| **bits > 0).count())
+        self.bound.error_bound(index, starts)
     }
 
     /// The scores of these entities, on all threads of the current pool. Each row has been found to add up to the

@@ -56,7 +56,7 @@ pub struct FloatGame {
 
 enum FloatForm {
     Paths { engine: Box<FastEngine>, starts: Arc<Starts> },
-    Vertices(Vertices),
+    Vertices(Box<Vertices>),
     Empirical,
 }
 
@@ -71,7 +71,7 @@ impl FloatGame {
         let form = match &game.form {
             Form::Paths { circuit, starts } => FloatForm::Paths { engine: engine(circuit), starts: starts.clone() },
             Form::Vertices { above, below, starts } => {
-                FloatForm::Vertices(Vertices::new(above, below.as_ref(), starts, &game.players))
+                FloatForm::Vertices(Box::new(Vertices::new(above, below.as_ref(), starts, &game.players)))
             }
             Form::Empirical { .. } => FloatForm::Empirical,
         };

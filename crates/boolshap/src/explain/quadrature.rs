@@ -173,7 +173,8 @@ mod tests {
             let next = (IBig::from(2 * k - 1) * ((x * &value) >> BITS) - IBig::from(k - 1) * &before) / IBig::from(k);
             (before, value) = (value, next);
         }
-        let slope = (IBig::from(degree) * (((x * &value) >> BITS) - before) << BITS) / (((x * x) >> BITS) - one);
+        let slope = IBig::from(degree) * (((x * &value) >> BITS) - before);
+        let slope = (slope << BITS) / (((x * x) >> BITS) - one);
         (value, slope)
     }
 
