@@ -4,13 +4,15 @@
 //! vtree nodes are processed children first, so that partial results stay within their own part of the vtree as long as
 //! possible. When the live diagrams have grown much since the last search, a better vtree is searched for, and the
 //! remaining clauses are sorted again. At the end vtree search and variable exchange alternate until neither improves
-//! the size. If time runs out during that last phase, the diagram is returned as it is.
+//! the size. If time runs out during that last phase, the diagram is returned as it is. Variables that no clause mentions
+//! take no part in the search.
 //!
 //! Choi & Darwiche, "Dynamic Minimization of Sentential Decision Diagrams", AAAI 2013.
 
 use super::apply::Op;
 use super::error::{DiagramError, Halt};
 use super::manager::{Sdd, SddManager};
+use super::mentioned::Mentioned;
 use super::minimise::MinimiseOptions;
 use super::vtree::{Vtree, VtreeId};
 use crate::lit::{Lit, Watch};
@@ -78,8 +80,8 @@ pub fn compile_clauses<'c>(
     options: &CompileOptions,
     watch: &Watch<'_>,
 ) -> Result<Compiled, DiagramError> {
-    let waiting = normalised(variables, clauses)?;
-    let vtree = match &options.vtree {
+    let mut waiting = normalised(variables, clauses)?;
+    let mut vtree = match &options.vtree {
         StartVtree::Balanced => Vtree::balanced(variables),
         StartVtree::LeftLinear => Vtree::left_linear(variables),
         StartVtree::RightLinear => Vtree::right_linear(variables),
@@ -90,11 +92,23 @@ pub fn compile_clauses<'c>(
             return Err(DiagramError::NotAPermutation { variables, variable });
         }
     };
+    let mentioned = Mentioned::of(variables, &waiting);
+    let is_narrowed = options.minimise && (1..variables).contains(&mentioned.len());
+    if is_narrowed {
+        mentioned.rank(&mut waiting);
+        vtree = mentioned.restrict(&vtree);
+    }
     let mut manager = SddManager::new(vtree);
     manager.set_max_nodes(options.max_nodes);
     let total = waiting.len();
     let mut compiler = Compiler { manager, partial: Vec::new(), waiting, size_when_searched: FIRST_SEARCH };
     match compiler.run(options, total, watch) {
+        Ok(root) if is_narrowed => {
+            let narrow = compiler.manager;
+            let vtree = mentioned.widen(narrow.vtree(), variables);
+            let (manager, root) = narrow.copied(root, vtree, |rank| mentioned.var(rank))?;
+            Ok(Compiled { manager, root })
+        }
         Ok(root) => Ok(Compiled { manager: compiler.manager, root }),
         Err(halt) => {
             let advice = match halt {
@@ -191,7 +205,7 @@ impl Compiler {
         loop {
             self.search(&MinimiseOptions::default(), watch)?;
             let size = self.manager.live_size();
-            if pairs.saturating_mul(size) > work {
+            if size == 0 || pairs.saturating_mul(size) > work {
                 return Ok(());
             }
             match self.manager.exchange_sweep(root, watch) {

@@ -12,6 +12,7 @@ use super::apply::Op;
 use super::error::{DiagramError, Halt};
 use super::manager::{Element, Sdd, SddManager};
 use super::view::SddNode;
+use super::vtree::Vtree;
 use crate::lit::{Lit, Var, Watch};
 
 impl SddManager {
@@ -54,6 +55,17 @@ impl SddManager {
         };
         let mut vtree = self.vtree.clone();
         vtree.exchange_leaves(x, y);
+        self.copied(root, vtree, rename)
+    }
+
+    /// A manager that holds only this SDD over another vtree, with its variables renamed. Where this vtree has a node
+    /// of a decision, the other one must have the same node over the same variables, renamed.
+    pub(super) fn copied(
+        &self,
+        root: Sdd,
+        vtree: Vtree,
+        rename: impl Fn(Var) -> Var,
+    ) -> Result<(SddManager, Sdd), Halt> {
         let mut fresh = SddManager::new(vtree);
         fresh.max_nodes = self.max_nodes;
         let mut new = vec![Sdd::FALSE; self.nodes.len()];

@@ -18,6 +18,7 @@ mod distinct;
 mod error;
 mod exchange;
 mod manager;
+mod mentioned;
 mod minimise;
 mod obdd;
 mod order;
