@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._native import Circuit, Model
+from ._native import Circuit, Model, centres
 from ._sources import compile, unique_names
 from ._types import Bits, Floats
 from .errors import InputError
@@ -256,11 +256,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
             return None
         if self.binarize == "auto":
-            means = X.mean(axis=0, dtype=np.float64)
-            if not np.isfinite(means).all():
-                name = _input_names(self)[int(np.argmin(np.isfinite(means)))]
-                raise InputError(f"column {name!r}: the values are too large for a mean")
-            return cast(Floats, means)
+            return centres(X.astype(np.float64), median=False)
         return np.full(X.shape[1], float(self.binarize))
 
 
@@ -327,10 +323,9 @@ def _rule(name: str, column: Column, categorical: bool, threshold: float | str) 
     values = _numbers(name, column)
     if ((values == 0) | (values == 1)).all():
         return ColumnRule(name, "bit")
-    if threshold == "mean":
-        return ColumnRule(name, "number", float(values.mean()))
-    if threshold == "median":
-        return ColumnRule(name, "number", float(np.median(values)))
+    if threshold in ("mean", "median"):
+        cut = centres(values.reshape(-1, 1), median=threshold == "median")
+        return ColumnRule(name, "number", float(cut[0]))
     return ColumnRule(name, "number", float(threshold))
 
 

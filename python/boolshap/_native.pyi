@@ -11,11 +11,14 @@ import numpy.typing as npt
 from ._sources import Options
 from ._types import Bits, Floats, Layer, PathLike, Reading, Tree
 
-__all__ = ["Circuit", "Explainer", "Model", "__version__", "compile", "load", "verify_table", "write_whole"]
+__all__ = [
+    "Circuit", "Explainer", "Model", "__version__", "centres", "compile", "load", "verify_table", "write_whole",
+]
 __version__: str
 
 def load(path: PathLike) -> Model | Circuit: ...
 def write_whole(path: PathLike, content: bytes) -> None: ...
+def centres(numbers: Floats, median: bool) -> Floats: ...
 def compile(
     source: Model | PathLike | tuple[Bits | list[Tree], list[str], list[str]], options: Options
 ) -> Circuit: ...

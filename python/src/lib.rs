@@ -11,8 +11,10 @@ mod model;
 mod work;
 
 use boolshap::Error;
-use boolshap::data::WholeFile;
+use boolshap::data::{WholeFile, mean, quantile};
 use boolshap::workflow::ModelOrCircuit;
+use numpy::ndarray::ArrayView1;
+use numpy::{PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +47,22 @@ fn write_whole(path: PathBuf, content: &[u8]) -> Result<(), errors::Failure> {
     Ok(WholeFile::write(&path, content).map_err(Error::file(&path))?)
 }
 
+/// The mean of each column of finite numbers, or its median, as the nearest float.
+#[pyfunction]
+fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bool) -> Bound<'py, PyArray1<f64>> {
+    let centre = |column: ArrayView1<'_, f64>| {
+        if !median {
+            return mean(column.iter().copied());
+        }
+        let mut sorted = column.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        quantile(&sorted, 1, 2)
+    };
+    let view = numbers.as_array();
+    let found = view.columns().into_iter().map(|column| centre(column).unwrap_or(f64::NAN));
+    PyArray1::from_iter(py, found)
+}
+
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -56,7 +74,7 @@ mod _native {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::{load, write_whole};
+    use super::{centres, load, write_whole};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

@@ -3,6 +3,7 @@
 import itertools
 import json
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas
@@ -161,6 +162,24 @@ def test_several_classes():
     values = boolshap.Explainer(circuit).shap_values(inputs)
     assert values.shape == (16, 4, 3)
     assert np.abs(values.sum(axis=2)).max() < 1e-12, "the classes' labels add up to 1 whatever is known"
+
+
+def test_cuts_are_the_nearest_floats_in_any_order_of_rows():
+    rng = np.random.default_rng(5)
+    columns = [np.full(49, 0.003), rng.normal(size=49) * 10.0 ** rng.integers(-300, 300, 49), np.full(49, 1.7e308)]
+    columns += [rng.integers(1, 9, 49) * 5e-324, rng.integers(0, 1000, 49) / 1000]
+    X = np.stack(columns, axis=1)
+    means = [float(sum(map(Fraction, column)) / len(column)) for column in X.T]
+    for _ in range(3):
+        rng.shuffle(X)
+        assert [rule.threshold for rule in Binarizer().fit(X).rules_] == means
+        assert [rule.threshold for rule in Binarizer("median").fit(X).rules_] == np.median(X, axis=0).tolist()
+        assert not Binarizer().fit_transform(X)[:, [0, 2]].any()
+        classifier = BnnClassifier(hidden=(1,), epochs=1).fit(X, np.arange(49) % 2)
+        assert classifier.thresholds_.tolist() == means
+    # Of an even number of rows, the mean of the two in the middle, even where their sum is too large.
+    rule = Binarizer("median").fit([[1.7e308], [1.5e308], [0.0], [1.6e308]]).rules_[0]
+    assert rule.threshold == float((Fraction(1.5e308) + Fraction(1.6e308)) / 2)
 
 
 def test_auto_cuts_at_means_and_the_circuit_knows():

@@ -5,8 +5,11 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
+import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -43,6 +46,29 @@ def processor_seconds(pid):
     with open(f"/proc/{pid}/stat") as file:
         user, system = file.read().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_handler(process):
+    """Until then Ctrl-C ends any program, and nothing of ours is tested."""
+    caught = 1 << (signal.SIGINT - 1)
+    end = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < end:
+        with open(f"/proc/{process.pid}/status") as file:
+            if any(int(line.split()[1], 16) & caught for line in file if line.startswith("SigCgt")):
+                return
+        time.sleep(0.002)
+    raise AssertionError("it never was ready for a signal")
+
+
+def written_bytes(pid):
+    """How much a process has written to files that have no name yet; None if there is no such file."""
+    sizes = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            found = os.stat(f"/proc/{pid}/fd/{number}")
+            if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
+                sizes.append(found.st_size)
+    return sum(sizes) if sizes else None
 
 
 class Command:

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import ROOT, processor_seconds
+from conftest import ROOT, processor_seconds, wait_for_handler, written_bytes
 
 pytestmark = pytest.mark.slow
 PROMISE = 1.0
@@ -62,6 +62,12 @@ def write_formula(path, clauses):
         cells[:, place + 1], cells[:, place + 2] = ord("0") + variables // 10, ord("0") + variables % 10
     cells[:, 12], cells[:, 13] = ord("0"), ord("\n")
     path.write_bytes(f"p cnf 99 {clauses}\n".encode() + cells.tobytes())
+
+
+def write_pairs(path, clauses):
+    """Clauses of two variables, no two of which have one in common."""
+    lines = [f"{2 * i + 1} {2 * i + 2} 0" for i in range(clauses)]
+    path.write_text("\n".join([f"p cnf {2 * clauses} {clauses}", *lines, ""]))
 
 
 def random_levels(variables, width):
@@ -184,7 +190,7 @@ def inputs(tmp_path_factory):
         "constraint.cnf": lambda path: path.write_text("p cnf 20 1\n" + " ".join(map(str, range(1, 21))) + " 0\n"),
         "one.cnf": lambda path: path.write_text("p cnf 26 1\n" + " ".join(map(str, range(1, 27))) + " 0\n"),
         "clause.cnf": lambda path: path.write_text("p cnf 1500 1\n" + " ".join(map(str, range(1, 1501))) + " 0\n"),
-        "many.cnf": lambda path: path.write_text("p cnf 300000 1\n1 2 0\n"),
+        "many.cnf": lambda path: write_pairs(path, 20_000),
         "hard.cnf": lambda path: write_formula(path, 300),
         "long.cnf": lambda path: write_formula(path, 3_000_000),
         "large.nnf": lambda path: write_nnf(path, 50, 20_000),
@@ -269,18 +275,6 @@ CASES = {
 }
 
 
-def wait_for_handler(process):
-    """Until then Ctrl-C ends any program, and nothing of ours is tested."""
-    caught = 1 << (signal.SIGINT - 1)
-    end = time.monotonic() + NEVER
-    while process.poll() is None and time.monotonic() < end:
-        with open(f"/proc/{process.pid}/status") as file:
-            if any(int(line.split()[1], 16) & caught for line in file if line.startswith("SigCgt")):
-                return
-        time.sleep(0.002)
-    raise AssertionError("it never was ready for a signal")
-
-
 def ends_in_time(process):
     """Sends Ctrl-C to a running program and waits for its end; returns how it ended, as text."""
     assert process.poll() is None, "it was done before the signal"
@@ -359,7 +353,8 @@ def test_an_interrupt_while_the_result_is_written_leaves_the_old_file_or_the_new
     target.write_bytes(old)
     process = boolshap.start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        while process.poll() is None and not any(path.stat().st_size for path in boolshap.folder.glob(".boolshap-*")):
+        # What is written has no name yet.
+        while process.poll() is None and not written_bytes(process.pid):
             time.sleep(0.01)
         if process.poll() is None:
             ends_in_time(process)

@@ -57,10 +57,11 @@ def test_a_killed_program_leaves_the_old_file_or_the_new_one(boolshap, command):
         left = target.read_bytes()
         assert left in (old, new)
         seen.add(left)
-        # Without a signal handler nobody can clean up; what is left has a name that tells what it is.
+        # What is being written has no name. To replace a file, the complete one has another name for a moment.
         others = {path.name for path in boolshap.folder.iterdir()} - {"m.json", "e.csv", "c.bsc", target.name}
         assert all(name.startswith(".boolshap-") for name in others)
         for name in others:
+            assert (boolshap.folder / name).read_bytes() == new
             (boolshap.folder / name).unlink()
     assert old in seen, "some process was killed before it was done"
 

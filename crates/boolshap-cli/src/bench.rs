@@ -72,7 +72,7 @@ impl Bench {
         let (_, testing) = embedded_rows(model.features.len())?;
         let experiment = with_progress("measuring", |watch| Experiment::run(&model, &testing, watch))?;
         if let Some(path) = &self.figure {
-            let path = output_path(path);
+            let path = output_path(path, &[])?;
             let place = || path.display().to_string();
             WholeFile::write(&path, experiment.figure().as_bytes()).with_context(place)?;
         }

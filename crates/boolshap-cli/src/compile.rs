@@ -1,9 +1,9 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
-use crate::terminal::{note, output_path, print, print_json, seconds, thousands, with_timeout};
+use crate::terminal::{note, output_path, output_paths, print, print_json, seconds, thousands, with_timeout};
 use anyhow::Context;
 use boolshap::data::WholeFile;
-use boolshap::workflow::{CompileRequest, Shape, Via, compile_sdd, compile_watched, names_in_header};
+use boolshap::workflow::{CompileRequest, Shape, Via, compile_sdd, compile_watched, names_in_header, source_files};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -83,11 +83,13 @@ impl Compile {
             max_nodes: self.max_nodes,
             verify: self.verify,
         };
-        let output = output_path(&self.output);
+        let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
+        let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+        let output = output_path(&self.output, &inputs)?;
         let place = || output.display().to_string();
         let file = WholeFile::create(&output).with_context(place)?;
         if self.output.extension().is_some_and(|extension| extension == "sdd") {
-            return self.write_sdd(&request, file, &output);
+            return self.write_sdd(&request, file, &output, &inputs);
         }
         let source = self.source.as_path();
         let compiled = with_timeout("compiling", self.timeout, |watch| compile_watched(source, &request, watch))?;
@@ -106,9 +108,15 @@ impl Compile {
     }
 
     /// An SDD and its vtree in libsdd's formats.
-    fn write_sdd(&self, request: &CompileRequest, mut file: WholeFile, output: &Path) -> anyhow::Result<()> {
+    fn write_sdd(
+        &self,
+        request: &CompileRequest,
+        mut file: WholeFile,
+        output: &Path,
+        inputs: &[&Path],
+    ) -> anyhow::Result<()> {
         let start = Instant::now();
-        let vtree_path = output.with_extension("vtree");
+        let [output, vtree_path] = output_paths([output, &output.with_extension("vtree")], inputs)?;
         let (place, vtree_place) = (|| output.display().to_string(), || vtree_path.display().to_string());
         let mut vtree_file = WholeFile::create(&vtree_path).with_context(vtree_place)?;
         let made = with_timeout("compiling", self.timeout, |watch| compile_sdd(&self.source, request, watch))?;

@@ -30,13 +30,13 @@ impl Convert {
         if !["nnf", "ddnnf", "dot"].contains(&extension) {
             return usage(format!("{}: the ending of the file must be .nnf, .ddnnf or .dot", self.output.display()));
         }
+        let output = output_path(&self.output, &[&self.circuit])?;
         let named = load_circuit(&self.circuit)?;
         let circuit = match (self.class, named.classes.is_empty()) {
             (Some(_), true) => return usage("--class is for files of several classes, and this holds one circuit"),
             (None, false) => return usage("the file holds several classes: choose one with --class"),
             (class, _) => named.label(class).with_context(|| self.circuit.display().to_string())?,
         };
-        let output = output_path(&self.output);
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
         let shape = self.shape.shape();

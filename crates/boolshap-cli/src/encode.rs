@@ -36,7 +36,7 @@ pub(crate) struct Encode {
 
 impl Encode {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let output = output_path(&self.output);
+        let output = output_path(&self.output, &[&self.source])?;
         let place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(place)?;
         let start = Instant::now();

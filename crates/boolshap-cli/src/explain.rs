@@ -52,13 +52,15 @@ impl Explain {
         let exact = self.exact.then_some("true");
         let more = [("engine", self.engine.as_deref()), ("exact", exact), ("class", self.class.as_deref())];
         let request = self.game.request(&more)?;
+        let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
+        let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
         let explainer = with_row_progress("preparing", |watch| Explainer::prepare(circuit, &request, &watch.silent()))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
         explainer.columns(Vec::new()).map_err(|error| error.in_file(&self.circuit))?;
         let columns = explainer.columns(entities.kept()).map_err(|error| error.at("--keep"))?;
-        let mut sink = Sink::open(self.output.as_deref(), &columns)?;
+        let mut sink = Sink::open(output.as_deref(), &columns)?;
         let explained =
             with_row_progress("explaining", |watch| explainer.explain_table(entities, sink.as_dyn(), watch))?;
         match sink {
@@ -116,7 +118,7 @@ enum Sink {
 impl Sink {
     fn open(path: Option<&Path>, columns: &ScoreColumns) -> anyhow::Result<Self> {
         Ok(match path {
-            Some(path) => Sink::File(ScoreFile::create(&output_path(path), columns)?),
+            Some(path) => Sink::File(ScoreFile::create(path, columns)?),
             None => Sink::Terminal(FirstRows::new(columns)?),
         })
     }

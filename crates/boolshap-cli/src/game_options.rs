@@ -2,6 +2,7 @@
 
 use boolshap::{Error, Request};
 use clap::Args;
+use std::ffi::{OsStr, OsString};
 
 #[derive(Args, Clone)]
 pub(crate) struct GameOptions {
@@ -9,16 +10,16 @@ pub(crate) struct GameOptions {
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
     /// the present features are); empirical:FILE (those rows of FILE that agree with the present features)
     #[arg(long, default_value = "uniform")]
-    distribution: String,
+    distribution: OsString,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)
     #[arg(long, value_name = "COUNT", default_value = "0")]
     smoothing: String,
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
-    constraint: Option<String>,
+    constraint: Option<OsString>,
     /// Who plays: features; columns (a one-hot column is one player); or a file with columns feature,player
     #[arg(long, value_name = "features|columns|FILE.csv", default_value = "features")]
-    players: String,
+    players: OsString,
     /// Which value of the game: the SHAP score, the mean contribution over all coalitions, or the Shapley interaction index
     /// of every pair of players
     #[arg(long, value_parser = ["shapley", "banzhaf", "interaction"], default_value = "shapley")]
@@ -36,15 +37,16 @@ impl GameOptions {
     /// The request, with further settings where they are given.
     pub(crate) fn request(&self, more: &[(&str, Option<&str>)]) -> Result<Request, Error> {
         let own = [
-            ("distribution", Some(self.distribution.as_str())),
-            ("smoothing", Some(&self.smoothing)),
+            ("distribution", Some(self.distribution.as_os_str())),
+            ("smoothing", Some(self.smoothing.as_ref())),
             ("constraint", self.constraint.as_deref()),
             ("players", Some(&self.players)),
-            ("index", Some(&self.index)),
-            ("input", Some(&self.input)),
+            ("index", Some(self.index.as_ref())),
+            ("input", Some(self.input.as_ref())),
         ];
+        let more = more.iter().map(|(setting, text)| (*setting, text.map(OsStr::new)));
         let mut request = Request::default();
-        for (setting, text) in own.iter().chain(more) {
+        for (setting, text) in own.into_iter().chain(more) {
             text.map_or(Ok(()), |text| request.set(setting, text))?;
         }
         request.check()?;

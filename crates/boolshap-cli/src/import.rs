@@ -3,7 +3,7 @@
 use crate::info::describe;
 use crate::terminal::{note, output_path, print};
 use boolshap::model::{ImportOptions, Kernels};
-use boolshap::workflow::{ImportedModel, import, names_in_header};
+use boolshap::workflow::{ImportedModel, import, names_in_header, source_files};
 use clap::{Args, ValueEnum};
 use dashu::rational::RBig;
 use std::path::PathBuf;
@@ -63,11 +63,13 @@ impl Import {
             KernelChoice::Sign => Kernels::Sign,
             KernelChoice::Real => Kernels::Real,
         };
+        let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
+        let output = output_path(&self.output, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         let options = ImportOptions { bn_epsilon: self.bn_epsilon.clone(), kernels, zero_weight: self.zero_weight };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
         let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
         notes.iter().for_each(|text| note(text));
-        model.save(&output_path(&self.output))?;
+        model.save(&output)?;
         print(&format!("{kind} from {}", self.source.display()))?;
         print(&describe(&model))?;
         print(&format!("model: {}", self.output.display()))?;

@@ -1,6 +1,7 @@
 //! The command line of boolshap: one file a command, thin wrappers around the library.
 //!
-//! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+//! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 after
+//! Ctrl-C, 128 + N after another signal N.
 
 mod bench;
 mod compile;
@@ -58,8 +59,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(&arguments) {
-        _ if terminal::was_interrupted() => ExitCode::from(130),
+    let outcome = run(&arguments);
+    if let Some(code) = terminal::signal_code() {
+        return ExitCode::from(code);
+    }
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -71,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    terminal::catch_interrupts()?;
+    terminal::catch_signals(matches!(arguments.command, Command::Serve(_)))?;
     memory::watch(arguments.max_memory);
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;

@@ -30,8 +30,8 @@ impl Predict {
             return usage("predictions are written as CSV");
         }
         let reading: Reading = self.input.parse().map_err(anyhow::Error::msg)?;
+        let output = output_path(&self.output, &[&self.model, &self.data])?;
         let model = ModelOrCircuit::load(&self.model)?;
-        let output = output_path(&self.output);
         let place = || output.display().to_string();
         let entities = Entities::open(&self.data, model.features(), model.binariser(), reading)?;
         let predictor = model.predictor()?;

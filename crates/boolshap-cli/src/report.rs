@@ -90,9 +90,11 @@ impl Report {
         let (format, figure) = self.what()?;
         let row = self.row.unwrap_or(1) as usize;
         let class = self.class.as_deref().map(str::parse::<ClassChoice>).transpose()?;
+        let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref()];
+        let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
+        let output = output_path(&self.output, &[own, request.files()].concat())?;
         let circuit = Arc::new(load_circuit(&self.circuit)?);
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
-        let output = output_path(&self.output);
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
         let explainer = Explainer::prepare(circuit, &Request { class, ..request }, &Watch::unlimited())?;

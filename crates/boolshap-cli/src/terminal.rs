@@ -1,18 +1,24 @@
-//! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C.
+//! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C and other
+//! signals.
 
 use crate::memory;
-use boolshap::data::remove_unfinished_files;
+use boolshap::data::{check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
 use boolshap::lit::{Remedy, Watch};
 use boolshap::workflow::{Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// The exit code after the first signal, 128 and its number; 0 before it.
+static SIGNAL_CODE: AtomicI32 = AtomicI32::new(0);
 /// How much of the last long work was done, of how much.
 static DONE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
@@ -20,29 +26,56 @@ static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 /// How long work that was asked to stop may take to do so by itself.
 const GRACE: Duration = Duration::from_millis(400);
 
-/// The first Ctrl-C asks the work to stop and ends the program soon after if it does not, as where a library or a pipe
-/// cannot be asked; the second ends it at once. No file gets its name after the first.
+/// The first signal that ends programs, Ctrl-C or another, asks the work to stop and ends the program soon after if it does
+/// not, as where a library or a pipe cannot be asked; the second ends it at once. No file gets its name after the first.
+/// A server answers SIGTERM itself.
 #[expect(clippy::exit, reason = "the thread that works cannot be asked any more")]
-pub(crate) fn catch_interrupts() -> anyhow::Result<()> {
+pub(crate) fn catch_signals(is_server: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut interrupts = {
+    let mut signals = {
         let _inside = runtime.enter();
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
+        // Writing more than `ulimit -f` allows then is an error with a reason, where it would end the program.
+        drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
+        let xcpu = SignalKind::from_raw(libc::SIGXCPU);
+        let kinds = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit(), SignalKind::terminate(), xcpu];
+        let ours =
+            kinds.into_iter().filter(|kind| !(is_server && *kind == SignalKind::terminate()) && !is_ignored(*kind));
+        ours.map(|kind| Ok((kind.as_raw_value(), signal(kind)?))).collect::<io::Result<Vec<_>>>()?
     };
     std::thread::spawn(move || {
-        while runtime.block_on(interrupts.recv()).is_some() {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
+        loop {
+            let number = runtime.block_on(poll_fn(|context| next_signal(&mut signals, context)));
+            let code = 128 + number;
+            if SIGNAL_CODE.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+                std::process::exit(SIGNAL_CODE.load(Ordering::Relaxed));
             }
+            STOP.store(true, Ordering::Relaxed);
             remove_unfinished_files();
-            // Not here: this thread is to be there for the second Ctrl-C.
-            std::thread::spawn(|| {
+            // Not here: this thread is to be there for the second signal.
+            std::thread::spawn(move || {
                 std::thread::sleep(GRACE);
-                std::process::exit(130);
+                std::process::exit(code);
             });
         }
     });
     Ok(())
+}
+
+fn next_signal(signals: &mut [(i32, Signal)], context: &mut Context<'_>) -> Poll<i32> {
+    // All are asked, so that each can wake this thread.
+    let came: Vec<i32> = signals
+        .iter_mut()
+        .filter_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number))
+        .collect();
+    came.first().map_or(Poll::Pending, |number| Poll::Ready(*number))
+}
+
+/// Whether whoever started the program wants it to go on in spite of a signal, as `nohup` does. Ctrl-C is always answered.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
+    kind != SignalKind::interrupt() && mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 /// Runs work that reports progress, with a bar on a terminal and silently in a pipe.
@@ -115,9 +148,9 @@ pub(crate) fn how_far(error: &anyhow::Error) -> String {
     }
 }
 
-/// Whether a stop was requested: any error after that is its consequence.
-pub(crate) fn was_interrupted() -> bool {
-    STOP.load(Ordering::Relaxed)
+/// The exit code after a signal: any error after that is its consequence.
+pub(crate) fn signal_code() -> Option<u8> {
+    u8::try_from(SIGNAL_CODE.load(Ordering::Relaxed)).ok().filter(|code| *code > 0)
 }
 
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -149,13 +182,21 @@ pub(crate) fn input_path(path: &Path) -> PathBuf {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }.to_path_buf()
 }
 
-/// `-` as the name of an output means standard output, which is then not used for anything else.
-pub(crate) fn output_path(path: &Path) -> PathBuf {
-    let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
-    if path == Path::new("/dev/stdout") {
+/// The paths of outputs, none of which may be an input. `-` means standard output, which is then not used for anything
+/// else, whatever it is called.
+pub(crate) fn output_paths<const N: usize>(outputs: [&Path; N], inputs: &[&Path]) -> anyhow::Result<[PathBuf; N]> {
+    let paths = outputs.map(|path| if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path }.to_path_buf());
+    let inputs: Vec<PathBuf> = inputs.iter().map(|path| input_path(path)).collect();
+    check_outputs(&paths.each_ref().map(PathBuf::as_path), &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    if paths.iter().any(|path| is_standard_output(path)) {
         STDOUT_IS_FILE.store(true, Ordering::Relaxed);
     }
-    path.to_path_buf()
+    Ok(paths)
+}
+
+/// The path of the only output.
+pub(crate) fn output_path(output: &Path, inputs: &[&Path]) -> anyhow::Result<PathBuf> {
+    output_paths([output], inputs).map(|[path]| path)
 }
 
 /// A command line that asks for something that cannot be: exit code 2.

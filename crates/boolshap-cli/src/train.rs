@@ -1,6 +1,6 @@
 //! `boolshap train`: a table in, a network out.
 
-use crate::terminal::{note, output_path, print, print_json, thousands, usage, with_progress};
+use crate::terminal::{note, output_path, output_paths, print, print_json, thousands, usage, with_progress};
 use anyhow::Context;
 use boolshap::data::{FitOn, Kind, Kinds, Tally, WholeFile, quote_csv};
 use boolshap::model::TrainOptions;
@@ -76,11 +76,14 @@ fn positive(text: &str) -> Result<usize, String> {
 impl Train {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
-        let output = output_path(&self.output);
+        let inputs: Vec<&Path> = std::iter::once(&self.data).chain(&self.schema).map(PathBuf::as_path).collect();
+        let (output, tally_path) = match &self.tally {
+            Some(tally) => output_paths([&self.output, tally], &inputs).map(|[model, tally]| (model, Some(tally)))?,
+            None => (output_path(&self.output, &inputs)?, None),
+        };
         let place = |path: &Path| path.display().to_string();
         // An output that cannot be written should not cost a training first.
         let mut model_file = WholeFile::create(&output).with_context(|| place(&output))?;
-        let tally_path = self.tally.as_deref().map(output_path);
         let tally_file =
             tally_path.as_ref().map(|path| WholeFile::create(path).with_context(|| place(path))).transpose()?;
         let request = TrainRequest {

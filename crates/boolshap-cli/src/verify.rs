@@ -1,6 +1,6 @@
 //! `boolshap verify`: a proof that a circuit is a network, or an entity on which they differ.
 
-use crate::terminal::{note, output_path, print, print_json, seconds, with_timeout};
+use crate::terminal::{note, output_paths, print, print_json, seconds, with_timeout};
 use anyhow::bail;
 use boolshap::Model;
 use boolshap::query::Method;
@@ -42,9 +42,11 @@ impl Verify {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let method = self.method.as_deref().map(str::parse::<Method>).transpose().map_err(anyhow::Error::msg)?;
         let request = VerifyRequest { method, class: self.class.clone(), proof: self.proof.clone() };
-        let (model, circuit) = (Model::load(&self.model)?, load_circuit(&self.circuit)?);
         // A proof is a file of its own, never standard output.
-        self.proof.iter().filter(|path| path.as_os_str() != "-").for_each(|path| drop(output_path(path)));
+        if let ([proof, clauses], false) = (&request.outputs()[..], self.proof == Some("-".into())) {
+            output_paths([proof, clauses], &[&self.model, &self.circuit])?;
+        }
+        let (model, circuit) = (Model::load(&self.model)?, load_circuit(&self.circuit)?);
         let found = with_timeout("verifying", self.timeout, |watch| verify_watched(&model, &circuit, &request, watch))
             .map_err(|error| if error.kind() == ErrorKind::Request { error } else { error.in_file(&self.circuit) })?;
         found.notes.iter().for_each(|text| note(text));

@@ -9,6 +9,7 @@ use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table};
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// How to read a file of entities.
@@ -78,8 +79,7 @@ impl Entities {
         binariser: Option<&Binariser>,
         reading: Reading,
     ) -> Result<Self, DataError> {
-        let has = |name: &String| table.columns().contains(name);
-        let binariser = choose(has, features, binariser, reading).map_err(|message| {
+        let binariser = choose(|name| table.has(name), features, binariser, reading).map_err(|message| {
             let path = table.path().into();
             DataError::Format { path, message: message.into() }
         })?;
@@ -151,6 +151,7 @@ pub fn reads_raw(
     binariser: Option<&Binariser>,
     reading: Reading,
 ) -> Result<bool, &'static str> {
+    let columns: HashSet<&String> = columns.iter().collect();
     choose(|name| columns.contains(name), features, binariser, reading).map(|chosen| chosen.is_some())
 }
 
@@ -162,8 +163,11 @@ fn choose<'b>(
     reading: Reading,
 ) -> Result<Option<&'b Binariser>, &'static str> {
     let raw_fits = binariser.is_some_and(|b| b.columns().iter().all(|column| has(&column.column)));
-    let bits_fit = features.iter().all(&has)
-        && binariser.is_none_or(|b| !features.iter().all(|f| b.columns().iter().any(|column| &column.column == f)));
+    let is_raw = |names: &Binariser| {
+        let columns: HashSet<&String> = names.columns().iter().map(|column| &column.column).collect();
+        features.iter().all(|feature| columns.contains(feature))
+    };
+    let bits_fit = features.iter().all(&has) && binariser.is_none_or(|binariser| !is_raw(binariser));
     match reading {
         Reading::Raw if binariser.is_none() => {
             Err("raw values cannot be read: the model does not say how they become bits")
@@ -183,7 +187,9 @@ pub fn bits_of_columns(
     features: &[String],
     binariser: Option<&Binariser>,
 ) -> Result<Bits, DataError> {
-    let find = |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, cells)| cells);
+    // Of two columns with one name, the first.
+    let places: HashMap<&String, &Cells> = columns.iter().rev().map(|(name, cells)| (name, cells)).collect();
+    let find = |name: &String| places.get(name).copied();
     let path = Path::new(source);
     let wanted = |name: &String| {
         find(name).ok_or_else(|| DataError::MissingColumn {

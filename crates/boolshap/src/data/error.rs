@@ -1,7 +1,7 @@
 //! Errors of this stage.
 
 use crate::lit::Stopped;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a table could not be read, profiled or converted to bits. Rows are counted from 1 without the header.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,26 @@ pub enum DataError {
         /// The name.
         column: String,
     },
+    /// An output is one of the inputs.
+    #[error("{}: this is an input{}, and results are not written over what they are made from", path.display(), also(path, input))]
+    OverInput {
+        /// The output.
+        path: PathBuf,
+        /// The same file as it is called among the inputs.
+        input: PathBuf,
+    },
+    /// Two outputs are one file.
+    #[error("{}: two results cannot be written to one file", path.display())]
+    SameOutput {
+        /// The file.
+        path: PathBuf,
+    },
     /// Stopped before it finished.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// The other name of a file, if it has one.
+fn also(path: &Path, input: &Path) -> String {
+    if path == input { String::new() } else { format!(" ({})", input.display()) }
 }

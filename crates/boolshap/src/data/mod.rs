@@ -3,14 +3,18 @@
 mod binarise;
 mod bits;
 mod cells;
+mod csv_text;
 mod dataset;
 mod entities;
 mod error;
+mod exact_mean;
 mod number_text;
+mod outputs;
 mod packed;
 #[cfg(feature = "parquet")]
 mod parquet_pages;
 mod profile;
+mod quotes;
 mod row_index;
 mod schema;
 mod score_file;
@@ -24,7 +28,6 @@ mod table;
 mod tally;
 #[cfg(feature = "parquet")]
 mod thrift;
-mod utf8_text;
 mod whole_file;
 
 pub use binarise::{Binariser, Code, CodedColumn};
@@ -33,7 +36,9 @@ pub use cells::{Cells, Misfit};
 pub use dataset::{Dataset, FitOn, Preparation};
 pub use entities::{Entities, EntityBatch, Reading, bits_of_columns, reads_raw};
 pub use error::DataError;
+pub use exact_mean::{ExactSum, mean, quantile};
 pub use number_text::write_number;
+pub use outputs::{check_outputs, is_standard_output};
 pub use packed::PackedRows;
 pub use profile::MAX_CATEGORIES;
 pub use row_index::RowIndex;

@@ -4,10 +4,11 @@
 //! values are numbers (then any other cell is an error, not a category); otherwise categorical, with at most
 //! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, with a note.
 //!
-//! The mean is the compensated sum (Neumaier 1974) divided by the count, so that a column of equal numbers has exactly
-//! that number as its mean.
+//! Means and quantiles are rounded once ([`ExactSum`]): they do not depend on the order of the rows, and never are all rows
+//! above a column's mean.
 
-use super::{Cells, Code, Cut, DataError, Kind, Kinds, Misfit, Table};
+use super::exact_mean::quantile;
+use super::{Cells, Code, Cut, DataError, ExactSum, Kind, Kinds, Misfit, Table};
 use crate::lit::Watch;
 use std::collections::BTreeSet;
 
@@ -26,8 +27,7 @@ struct Seen {
     present: u64,
     numbers: u64,
     truths: u64,
-    sum: f64,
-    compensation: f64,
+    sum: ExactSum,
     /// All numbers, if quantiles are needed.
     values: Option<Vec<f64>>,
     /// All texts, until there are too many.
@@ -44,11 +44,7 @@ impl Seen {
             Ok(None) => self.present -= 1,
             Ok(Some(value)) => {
                 self.numbers += 1;
-                let sum = self.sum + value;
-                let lost =
-                    if self.sum.abs() >= value.abs() { (self.sum - sum) + value } else { (value - sum) + self.sum };
-                self.compensation += lost;
-                self.sum = sum;
+                self.sum.add(value, 1);
                 if let Some(values) = &mut self.values {
                     values.push(value);
                 }
@@ -63,7 +59,7 @@ impl Seen {
     }
 
     fn mean(&self) -> f64 {
-        (self.sum + self.compensation) / self.numbers as f64
+        self.sum.mean(self.numbers)
     }
 }
 
@@ -153,16 +149,13 @@ impl Profile {
                 return Err(wrong(format!("has more than {MAX_DECLARED_CATEGORIES} categories")));
             }
             Kind::Categorical => Code::Categories(seen.texts.iter().cloned().collect()),
-            Kind::Numeric(Cut::Mean) if !seen.mean().is_finite() => {
-                return Err(wrong("holds numbers too large to have a mean".into()));
-            }
             Kind::Numeric(Cut::Mean) => Code::Above(seen.mean()),
-            Kind::Numeric(Cut::Median) => Code::Above(quantile(&self.sorted(column), 0.5)),
+            Kind::Numeric(Cut::Median) => Code::Above(quantile(&self.sorted(column), 1, 2).unwrap_or(0.0)),
             Kind::Numeric(Cut::At(edges)) if edges.len() == 1 => Code::Above(edges[0]),
             Kind::Numeric(Cut::At(edges)) => Code::Bins(edges.clone()),
             Kind::Numeric(Cut::Bins(count)) => {
                 let values = self.sorted(column);
-                let mut edges: Vec<f64> = (1..*count).map(|i| quantile(&values, i as f64 / *count as f64)).collect();
+                let mut edges: Vec<f64> = (1..*count).filter_map(|part| quantile(&values, part, *count)).collect();
                 edges.dedup();
                 // An edge at the maximum would leave the last bin empty.
                 edges.retain(|edge| Some(edge) < values.last());
@@ -179,12 +172,4 @@ impl Profile {
         values.sort_by(f64::total_cmp);
         values
     }
-}
-
-/// The quantile of sorted values, interpolated linearly between neighbours.
-fn quantile(sorted: &[f64], fraction: f64) -> f64 {
-    let position = fraction * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
-    // Between equal neighbours nothing is interpolated; otherwise no difference is taken that could overflow.
-    if below == above { below } else { below * (1.0 - position.fract()) + above * position.fract() }
 }

@@ -1,9 +1,10 @@
 //! The mean of the absolute scores over all rows that pass, on their way to where they go.
 //!
 //! Rows are written by number, so it is enough to count how often each number was written; the counts become sums when
-//! the learned rows are forgotten, and at the end. Fractions stay fractions.
+//! the learned rows are forgotten, and at the end. Fractions stay fractions, and sums of floats are exact until the mean is
+//! rounded, so that means do not depend on the order of the rows.
 
-use super::{DataError, KeptCells, Numbers, ScoreSink, Scores};
+use super::{DataError, ExactSum, KeptCells, Numbers, ScoreSink, Scores};
 use dashu::base::Abs;
 use dashu::rational::RBig;
 
@@ -13,7 +14,7 @@ pub struct ScoreMeans<'s> {
     exact: bool,
     learned: Scores,
     counts: Vec<u64>,
-    floats: Vec<f64>,
+    floats: Vec<ExactSum>,
     fractions: Vec<RBig>,
     rows: u64,
 }
@@ -22,7 +23,8 @@ impl<'s> ScoreMeans<'s> {
     /// In front of a sink, for rows of this many numbers, exact or not.
     pub fn new(inner: &'s mut dyn ScoreSink, numbers: usize, exact: bool) -> Self {
         let learned = Scores::empty(numbers - 1, exact);
-        let (floats, fractions) = (vec![0.0; numbers], vec![RBig::ZERO; if exact { numbers } else { 0 }]);
+        let (in_floats, in_fractions) = if exact { (0, numbers) } else { (numbers, 0) };
+        let (floats, fractions) = (vec![ExactSum::default(); in_floats], vec![RBig::ZERO; in_fractions]);
         ScoreMeans { inner, exact, learned, counts: Vec::new(), floats, fractions, rows: 0 }
     }
 
@@ -31,7 +33,7 @@ impl<'s> ScoreMeans<'s> {
             let cells = self.learned.cells(row);
             match &self.learned.numbers {
                 Numbers::Floats(numbers) => {
-                    self.floats.iter_mut().zip(&numbers[cells]).for_each(|(sum, x)| *sum += count as f64 * x.abs());
+                    self.floats.iter_mut().zip(&numbers[cells]).for_each(|(sum, x)| sum.add(x.abs(), count));
                 }
                 Numbers::Exact(numbers) => {
                     for (sum, number) in self.fractions.iter_mut().zip(&numbers[cells]) {
@@ -51,7 +53,7 @@ impl<'s> ScoreMeans<'s> {
         }
         Some(match self.exact {
             true => Means::Exact(self.fractions.iter().map(|sum| sum / RBig::from(self.rows)).collect()),
-            false => Means::Floats(self.floats.iter().map(|sum| sum / self.rows as f64).collect()),
+            false => Means::Floats(self.floats.iter().map(|sum| sum.mean(self.rows)).collect()),
         })
     }
 }

@@ -1,17 +1,21 @@
 //! Tables read in chunks: CSV as text, Parquet with its own types.
 //!
-//! A CSV file has a header line and comma-separated cells; a ragged row, a repeated column name and an empty file are
-//! errors. An empty cell is missing. Parquet's nulls are missing; numbers of every width become f64.
+//! A CSV file has a header line and comma-separated cells; a ragged row, a repeated column name, a quote that is not
+//! closed and an empty file are errors. An empty cell is missing. A blank line is no row and is passed over, but an error
+//! where there is one column only: there it could be a missing value, which is written `""`. Parquet's nulls are missing;
+//! numbers of every width become f64.
 //!
 //! A pipe can be read as CSV, once; a regular file any number of times.
 
-use super::utf8_text::Utf8Text;
+use super::csv_text::CsvText;
+use super::quotes::{Quotes, line_ends};
 use super::{Cells, DataError};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -30,6 +34,8 @@ const READ_BYTES: usize = 64 << 10;
 pub struct Table {
     path: PathBuf,
     columns: Vec<String>,
+    /// The index of each column: wide tables are asked for thousands of them.
+    places: Arc<HashMap<String, usize>>,
     source: Source,
 }
 
@@ -96,12 +102,13 @@ impl Table {
             };
             (columns, Source::Csv { schema, input })
         };
-        let mut names: Vec<&String> = columns.iter().collect();
-        names.sort();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(DataError::DuplicateColumn { path: path.into(), column: pair[0].clone() });
+        let mut places = HashMap::with_capacity(columns.len());
+        for (place, name) in columns.iter().enumerate() {
+            if places.insert(name.clone(), place).is_some() {
+                return Err(DataError::DuplicateColumn { path: path.into(), column: name.clone() });
+            }
         }
-        Ok(Table { path: path.into(), columns, source })
+        Ok(Table { path: path.into(), columns, places: Arc::new(places), source })
     }
 
     /// The path of the file.
@@ -114,9 +121,14 @@ impl Table {
         &self.columns
     }
 
+    /// Whether there is such a column.
+    pub fn has(&self, column: &str) -> bool {
+        self.places.contains_key(column)
+    }
+
     /// The index of a column.
     pub fn position(&self, column: &str) -> Result<usize, DataError> {
-        self.columns.iter().position(|name| name == column).ok_or_else(|| DataError::MissingColumn {
+        self.places.get(column).copied().ok_or_else(|| DataError::MissingColumn {
             path: self.path.clone(),
             column: column.into(),
             present: self.columns.clone(),
@@ -148,7 +160,7 @@ impl Table {
             Source::Csv { schema, input } => {
                 let (reader, expected) = self.csv_input(input)?;
                 let builder = ReaderBuilder::new(schema.clone()).with_header(true).with_batch_size(rows);
-                let reader = BufReader::with_capacity(READ_BYTES, Utf8Text::new(reader));
+                let reader = BufReader::with_capacity(READ_BYTES, CsvText::new(reader, self.columns.len()));
                 let batches = builder.with_projection(sorted).build_buffered(reader).map_err(|e| self.wrong(e))?;
                 (Box::new(batches) as Batches, expected)
             }
@@ -266,18 +278,24 @@ pub fn quote_csv(text: &str) -> Cow<'_, str> {
 
 /// Reads until there is a complete header line: a line end outside quotes, after some name.
 fn read_header(file: &mut File, start: &mut Vec<u8>) -> io::Result<()> {
+    let (mut quotes, mut scanned, mut lines, mut named, mut complete) = (Quotes::new(), 0, 0, false, false);
     loop {
-        let (mut quoted, mut named) = (false, false);
-        for &byte in start.iter() {
-            match byte {
-                b'\n' if named && !quoted => return Ok(()),
-                b'\n' | b'\r' => {}
-                b'"' => (quoted, named) = (!quoted, true),
-                _ => named = true,
+        let block = &start[scanned..];
+        let seen = quotes.scan(lines, block, |before, _, piece| {
+            for (&byte, before) in piece.iter().zip(std::iter::once(before).chain(piece.iter().copied())) {
+                let is_end = matches!(byte, b'\n' | b'\r');
+                // Of a name in quotes, only the closing one is in front of what is outside.
+                named |= !is_end || before == b'"';
+                complete |= byte == b'\n' && named;
             }
-        }
-        if file.by_ref().take(READ_BYTES as u64).read_to_end(start)? == 0 {
+        });
+        if complete {
             return Ok(());
+        }
+        seen.map_err(io::Error::other)?;
+        (lines, scanned) = (lines + line_ends(block), start.len());
+        if file.by_ref().take(READ_BYTES as u64).read_to_end(start)? == 0 {
+            return quotes.end().map_err(io::Error::other);
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Files that are written completely or not at all.
 //!
-//! A regular file is written under a temporary name in the same folder and renamed when it is complete and flushed, so
-//! that an error, a full disk or an interruption leaves the old file unchanged. A link keeps pointing to its file,
-//! which is replaced, and a replaced file keeps its permissions. Anything that is not a regular file (a terminal, a
-//! pipe, `/dev/null`) and names of files that are already open (`/dev/stdout`) are written directly.
+//! A regular file has no name while it is written, where the system has such files, so that nothing is left of it however
+//! the program ends; elsewhere it has a temporary name in the same folder. It gets its name when it is complete and flushed,
+//! so that an error, a full disk or an interruption leaves the old file unchanged. A link keeps pointing to its file,
+//! which is replaced; a replaced file keeps its permissions, and one that may not be written is not replaced. Anything
+//! that is not a regular file (a terminal, a pipe, `/dev/null`) is written directly, and so is what is open already:
+//! standard output and standard error under any name, and the names of other open files (`/dev/fd/3`).
 
+use super::outputs::{FileId, open_already};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use tempfile::{NamedTempFile, TempDir};
@@ -18,10 +21,11 @@ pub struct WholeFile {
 }
 
 enum Target {
-    /// The temporary file, and its final name.
+    /// A file without a name, and the name it will get.
+    Unnamed(File, PathBuf),
+    /// A file with a temporary name, and its final name.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
-    StandardOutput(io::Stdout),
 }
 
 /// Temporary files and folders that exist now.
@@ -69,34 +73,18 @@ impl Drop for SpareFolder {
 }
 
 impl WholeFile {
-    /// Starts a file; fails if its folder does not exist or is not writable.
+    /// Starts a file; fails if its folder does not exist or is not writable, or if the file is there and is not writable.
     pub fn create(path: &Path) -> io::Result<Self> {
-        if path == Path::new("/dev/stdout") {
-            return Ok(WholeFile { writer: BufWriter::new(Target::StandardOutput(io::stdout())) });
-        }
-        let is_open_already = ["/dev/stderr", "/dev/fd", "/proc"].iter().any(|name| path.starts_with(name));
-        let target = match std::fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")),
-            Ok(meta) if is_open_already || !meta.is_file() => {
+        let found = std::fs::metadata(path).ok();
+        let open = found.as_ref().and_then(|meta| open_already(FileId::of(meta)));
+        let is_open_file = ["/dev/fd", "/proc"].iter().any(|name| path.starts_with(name));
+        let target = match (&found, open) {
+            (Some(meta), _) if meta.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder")),
+            (_, Some(open)) => Target::Direct(open),
+            (Some(meta), None) if is_open_file || !meta.is_file() => {
                 Target::Direct(OpenOptions::new().append(true).open(path)?)
             }
-            found => {
-                let path = link_target(path);
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                if path.file_name().is_none() || !folder.is_dir() {
-                    let message = format!("the folder {} does not exist", folder.display());
-                    return Err(io::Error::new(io::ErrorKind::NotFound, message));
-                }
-                let mut unfinished = UNFINISHED.lock();
-                let file = new_file(folder)?;
-                if let Ok(meta) = found {
-                    file.as_file().set_permissions(meta.permissions())?;
-                }
-                if let Ok(files) = &mut unfinished {
-                    files.insert(file.path().to_path_buf());
-                }
-                Target::Beside(file, path)
-            }
+            _ => Target::beside(link_target(path), found)?,
         };
         Ok(WholeFile { writer: BufWriter::new(target) })
     }
@@ -108,11 +96,16 @@ impl WholeFile {
         file.finish()
     }
 
-    /// Moves the complete file to its final name.
+    /// Gives the complete file its name.
     pub fn finish(self) -> io::Result<()> {
         match self.writer.into_inner().map_err(|error| error.into_error())? {
             Target::Direct(_) => Ok(()),
-            Target::StandardOutput(mut out) => out.flush(),
+            Target::Unnamed(file, path) => {
+                file.sync_all()?;
+                // Whoever ends the program waits for this, or this for the end of the program.
+                let _unfinished = UNFINISHED.lock();
+                give_name(file, &path)
+            }
             Target::Beside(file, path) => {
                 file.as_file().sync_all()?;
                 let mut unfinished = UNFINISHED.lock();
@@ -123,6 +116,119 @@ impl WholeFile {
             }
         }
     }
+}
+
+impl Target {
+    /// A new file in the folder of `path`, in the place of the old one that was found there.
+    fn beside(path: PathBuf, old: Option<Metadata>) -> io::Result<Self> {
+        let folder = folder_of(&path);
+        if path.file_name().is_none() || !folder.is_dir() {
+            let message = format!("the folder {} does not exist", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        if let Some(old) = &old {
+            check_writable(&path, old)?;
+        }
+        let target = match unnamed_file(folder) {
+            Some(file) => Target::Unnamed(file, path),
+            None => Self::with_temporary_name(path)?,
+        };
+        if let Some(old) = old {
+            target.file().set_permissions(old.permissions())?;
+        }
+        Ok(target)
+    }
+
+    fn with_temporary_name(path: PathBuf) -> io::Result<Self> {
+        let mut unfinished = UNFINISHED.lock();
+        let file = temporary_file(folder_of(&path))?;
+        if let Ok(files) = &mut unfinished {
+            files.insert(file.path().to_path_buf());
+        }
+        Ok(Target::Beside(file, path))
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Target::Unnamed(file, _) | Target::Direct(file) => file,
+            Target::Beside(file, _) => file.as_file(),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Replacing a file takes the right to write to its folder only, but a file that is read-only is meant to be kept.
+fn check_writable(path: &Path, old: &Metadata) -> io::Result<()> {
+    // The bits count even for those who may write anything.
+    let is_read_only = old.permissions().readonly();
+    #[cfg(unix)]
+    let is_read_only = is_read_only || rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
+    #[cfg(not(unix))]
+    let _ = path;
+    match is_read_only {
+        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")),
+        false => Ok(()),
+    }
+}
+
+/// A new file in this folder without a name, where the system has such files and can name them later.
+#[cfg(target_os = "linux")]
+fn unnamed_file(folder: &Path) -> Option<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::TMPFILE.bits() as i32;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(folder).ok()?;
+    let same = FileId::of(&std::fs::metadata(open_name(&file)).ok()?) == FileId::of(&file.metadata().ok()?);
+    same.then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed_file(_: &Path) -> Option<File> {
+    None
+}
+
+/// The name under which the system knows an open file.
+#[cfg(target_os = "linux")]
+fn open_name(file: &File) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// A further name for an open file.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(CWD, open_name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives a file without a name its name, in the place of an old file. The system only gives names that are free, so there
+/// a temporary one comes first, for a moment.
+fn give_name(file: File, path: &Path) -> io::Result<()> {
+    match link(&file, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let named = temporary_name().make_in(folder_of(path), |name| link(&file, name))?;
+            named.persist(path).map_err(|error| error.error)
+        }
+        Err(_) => copy_to(file, path),
+    }
+}
+
+/// The same where the file system has files without names, but cannot name them.
+fn copy_to(mut file: File, path: &Path) -> io::Result<()> {
+    let mut copy = temporary_file(folder_of(path))?;
+    file.rewind()?;
+    io::copy(&mut file, copy.as_file_mut())?;
+    copy.as_file().set_permissions(file.metadata()?.permissions())?;
+    copy.as_file().sync_all()?;
+    copy.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Follows links to the end, even if the file does not exist yet.
@@ -136,10 +242,15 @@ fn link_target(path: &Path) -> PathBuf {
     path
 }
 
-/// A temporary file with the permissions of an ordinary new file.
-fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+fn temporary_name() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".boolshap-");
+    builder
+}
+
+/// A temporary file with the permissions of an ordinary new file.
+fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = temporary_name();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -160,20 +271,12 @@ impl Write for WholeFile {
 
 impl Write for Target {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            // Not the temporary file's own writer: its errors would name the temporary file.
-            Target::Beside(file, _) => file.as_file_mut().write(buffer),
-            Target::Direct(file) => file.write(buffer),
-            Target::StandardOutput(out) => out.write(buffer),
-        }
+        // Not the temporary file's own writer: its errors would name the temporary file.
+        self.file().write(buffer)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Target::Beside(file, _) => file.as_file_mut().flush(),
-            Target::Direct(file) => file.flush(),
-            Target::StandardOutput(out) => out.flush(),
-        }
+        self.file().flush()
     }
 }
 
@@ -215,13 +318,57 @@ mod tests {
         WholeFile::write(Path::new("/dev/null"), b"gone").unwrap();
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
-    fn an_unfinished_file_is_registered_for_removal() {
+    fn a_file_has_no_name_until_it_is_complete() {
         let folder = tempfile::tempdir().unwrap();
-        let file = WholeFile::create(&folder.path().join("a.txt")).unwrap();
+        let count = || std::fs::read_dir(folder.path()).unwrap().count();
+        let path = folder.path().join("a.txt");
+        for content in ["new", "in place of the old one"] {
+            let before = count();
+            let mut file = WholeFile::create(&path).unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            file.flush().unwrap();
+            assert_eq!(count(), before);
+            file.finish().unwrap();
+            assert_eq!((std::fs::read_to_string(&path).unwrap(), count()), (content.into(), 1));
+        }
+    }
+
+    #[test]
+    fn where_files_need_a_name_they_are_registered_for_removal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        for content in ["new", "in place of the old one"] {
+            let target = Target::with_temporary_name(path.clone()).unwrap();
+            let Target::Beside(temporary, _) = &target else { panic!("a file with a name") };
+            assert!(UNFINISHED.lock().unwrap().contains(temporary.path()));
+            let mut file = WholeFile { writer: BufWriter::new(target) };
+            file.write_all(content.as_bytes()).unwrap();
+            file.finish().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"copied").unwrap();
+        copy_to(file, &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"copied");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        let Target::Beside(temporary, _) = file.writer.get_ref() else { panic!("a regular file") };
-        assert!(UNFINISHED.lock().unwrap().contains(temporary.path()));
+    }
+
+    #[test]
+    fn a_read_only_file_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, "old").unwrap();
+        let mut permissions = path.metadata().unwrap().permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        let error = WholeFile::write(&path, b"new").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::PermissionDenied, "the file is read-only")
+        );
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
     }
 
     #[test]

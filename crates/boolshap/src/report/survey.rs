@@ -6,6 +6,7 @@
 //! looked at, as many as a fixed number of operations allows, and [`Survey::interaction_kinds`] tells how many.
 
 use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue};
+use crate::data::ExactSum;
 use crate::explain::{Index, Players};
 use crate::lit::Watch;
 use crate::workflow::{Ask, Error, Explainer, Scope};
@@ -147,11 +148,11 @@ fn weighted_means(numbers: &[f64], width: usize, counts: &[u64]) -> Vec<f64> {
     if total == 0 {
         return Vec::new();
     }
-    let mut sums = vec![0.0; width];
+    let mut sums = vec![ExactSum::default(); width];
     for (row, &count) in numbers.chunks_exact(width.max(1)).zip(counts) {
-        sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number.abs() * count as f64);
+        sums.iter_mut().zip(row).for_each(|(sum, number)| sum.add(number.abs(), count));
     }
-    sums.iter().map(|sum| sum / total as f64).collect()
+    sums.iter().map(|sum| sum.mean(total)).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use super::{ClassChoice, EngineName, Error, MAX_SMOOTH_NODES, Predictor, Request};
 use crate::circuit::{Circuit, NamedCircuit};
-use crate::data::{Bits, Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores};
+use crate::data::{Bits, Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs};
 use crate::explain::explain_stream;
 use crate::explain::{
     Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
@@ -364,6 +364,7 @@ impl Explainer {
 
     /// Explains a file into a file, CSV or Parquet by its ending.
     pub fn explain_file(&self, input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Explained, Error> {
+        check_outputs(&[output.as_ref()], &[&[input.as_ref()], &self.request.files()[..]].concat())?;
         let entities = self.open(input.as_ref())?;
         let mut file = ScoreFile::create(output.as_ref(), &self.columns(Vec::new())?)?;
         let explained = self.explain_table(entities, &mut file, &Watch::unlimited())?;

@@ -35,6 +35,7 @@ pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
 pub use menu::{Choice, Menu, Offer};
 pub use predict::{ModelOrCircuit, Predictor, load_circuit};
+pub use read_source::source_files;
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]

@@ -11,7 +11,7 @@ use crate::query;
 use serde_json::json;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The most variables a file may announce: their names alone would take gigabytes.
@@ -47,6 +47,19 @@ impl Loaded {
             _ => Ok(Loaded::Model(Box::new(Model::load(path)?))),
         }
     }
+}
+
+/// All files that are read for a source: itself, the vtree of an SDD, or the files in the folders of a folder.
+pub fn source_files(path: &Path) -> Vec<PathBuf> {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    if path.is_dir() {
+        return inside(path).iter().flat_map(|layer| inside(layer)).collect();
+    }
+    let vtree = path.extension().filter(|extension| *extension == "sdd").map(|_| path.with_extension("vtree"));
+    std::iter::once(path.to_path_buf()).chain(vtree).collect()
 }
 
 /// Settings that mean nothing for a formula or a finished circuit.

@@ -10,6 +10,7 @@ use crate::formula::Cnf;
 use crate::lit::Remedy;
 use dashu::rational::RBig;
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -138,24 +139,32 @@ impl FromStr for DistributionFrom {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let (kind, file) = text.split_once(':').map_or((text, None), |(kind, file)| (kind, Some(file)));
-        if file == Some("") {
-            return Err(Error::setting("distribution", format!("'{text}' names no file")));
-        }
-        let rows = |file: &str| RowsFrom::File(file.into());
-        match (kind, file) {
-            ("uniform", None) => Ok(DistributionFrom::Uniform),
-            ("product", None) => Ok(DistributionFrom::Marginals),
-            ("product", Some(file)) => Ok(DistributionFrom::ProductFile(file.into())),
-            ("background", Some(file)) => Ok(DistributionFrom::Background(rows(file))),
-            ("empirical", Some(file)) => Ok(DistributionFrom::Empirical(rows(file))),
-            ("background" | "empirical", None) => Err(Error::setting("distribution", format!("'{text}' needs rows"))),
-            _ => Err(Error::setting("distribution", one_of(text, &DISTRIBUTIONS))),
-        }
+        Self::parse(text.as_ref())
     }
 }
 
 impl DistributionFrom {
+    /// From its text, in which a file can have any name that the system allows.
+    fn parse(text: &OsStr) -> Result<Self, Error> {
+        let (kind, file) = split_at_colon(text);
+        let shown = text.to_string_lossy();
+        if file.is_some_and(OsStr::is_empty) {
+            return Err(Error::setting("distribution", format!("'{shown}' names no file")));
+        }
+        let rows = |file: &OsStr| RowsFrom::File(file.into());
+        match (kind.to_str(), file) {
+            (Some("uniform"), None) => Ok(DistributionFrom::Uniform),
+            (Some("product"), None) => Ok(DistributionFrom::Marginals),
+            (Some("product"), Some(file)) => Ok(DistributionFrom::ProductFile(file.into())),
+            (Some("background"), Some(file)) => Ok(DistributionFrom::Background(rows(file))),
+            (Some("empirical"), Some(file)) => Ok(DistributionFrom::Empirical(rows(file))),
+            (Some("background" | "empirical"), None) => {
+                Err(Error::setting("distribution", format!("'{shown}' needs rows")))
+            }
+            _ => Err(Error::setting("distribution", one_of(&shown, &DISTRIBUTIONS))),
+        }
+    }
+
     /// Its name; a file by its name alone, because its folder is private.
     pub fn name(&self) -> String {
         let of_rows = |kind: &str, rows: &RowsFrom| match rows {
@@ -180,16 +189,21 @@ impl FromStr for PlayersFrom {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "features" => Ok(PlayersFrom::Features),
-            "columns" => Ok(PlayersFrom::Columns),
-            "" => Err(Error::setting("players", "names no file")),
-            file => Ok(PlayersFrom::File(file.into())),
-        }
+        Self::parse(text.as_ref())
     }
 }
 
 impl PlayersFrom {
+    /// From its text, in which a file can have any name that the system allows.
+    fn parse(text: &OsStr) -> Result<Self, Error> {
+        match text.to_str() {
+            Some("features") => Ok(PlayersFrom::Features),
+            Some("columns") => Ok(PlayersFrom::Columns),
+            Some("") => Err(Error::setting("players", "names no file")),
+            _ => Ok(PlayersFrom::File(text.into())),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         match self {
@@ -206,16 +220,27 @@ impl Request {
     pub const SETTINGS: [&'static str; 9] =
         ["distribution", "smoothing", "constraint", "players", "class", "index", "engine", "exact", "input"];
 
-    /// Sets one of [`Request::SETTINGS`] from its text.
-    pub fn set(&mut self, setting: &str, text: &str) -> Result<(), Error> {
+    /// Sets one of [`Request::SETTINGS`] from its text. Files may have any name; everything else is UTF-8.
+    pub fn set(&mut self, setting: &str, text: impl AsRef<OsStr>) -> Result<(), Error> {
+        let name = text.as_ref();
         match setting {
-            "distribution" => self.distribution = text.parse()?,
+            "distribution" => self.distribution = DistributionFrom::parse(name)?,
+            "constraint" => self.constraint = Some(ConstraintFrom::File(name.into())),
+            "players" => self.players = PlayersFrom::parse(name)?,
+            _ => match name.to_str() {
+                Some(text) => self.set_text(setting, text)?,
+                None => return Err(Error::input(format!("{setting} '{}' is not UTF-8", name.to_string_lossy()))),
+            },
+        }
+        Ok(())
+    }
+
+    fn set_text(&mut self, setting: &str, text: &str) -> Result<(), Error> {
+        match setting {
             "smoothing" => {
                 let wrong = |_| Error::setting("smoothing", format!("'{text}' is not a whole number from 0 on"));
                 self.smoothing = text.parse().map_err(wrong)?;
             }
-            "constraint" => self.constraint = Some(ConstraintFrom::File(text.into())),
-            "players" => self.players = text.parse()?,
             "class" => self.class = Some(text.parse()?),
             "index" => self.index = text.parse().map_err(|message| Error::setting("index", message))?,
             "engine" => self.engine = Some(text.parse()?),
@@ -230,6 +255,22 @@ impl Request {
             _ => return Err(Error::input(format!("there is no setting '{setting}'"))),
         }
         Ok(())
+    }
+
+    /// The files that it reads, besides the circuit and the rows.
+    pub fn files(&self) -> Vec<&Path> {
+        let distribution = match &self.distribution {
+            DistributionFrom::ProductFile(path)
+            | DistributionFrom::Background(RowsFrom::File(path))
+            | DistributionFrom::Empirical(RowsFrom::File(path)) => Some(path),
+            _ => None,
+        };
+        let constraint = self.constraint.as_ref().and_then(|constraint| match constraint {
+            ConstraintFrom::File(path) => Some(path),
+            ConstraintFrom::Formula(_) => None,
+        });
+        let players = if let PlayersFrom::File(path) = &self.players { Some(path) } else { None };
+        [distribution, constraint, players].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Refuses settings that contradict each other, before anything is read.
@@ -318,4 +359,22 @@ impl Request {
 
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// What is before and behind the first colon.
+fn split_at_colon(text: &OsStr) -> (&OsStr, Option<&OsStr>) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let bytes = text.as_bytes();
+        match bytes.iter().position(|byte| *byte == b':') {
+            Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]))),
+            None => (text, None),
+        }
+    }
+    #[cfg(not(unix))]
+    match text.to_str().and_then(|text| text.split_once(':')) {
+        Some((kind, file)) => (kind.as_ref(), Some(file.as_ref())),
+        None => (text, None),
+    }
 }

@@ -9,7 +9,7 @@ use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
 use dashu::rational::RBig;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 impl Request {
@@ -20,7 +20,8 @@ impl Request {
             PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
             PlayersFrom::File(path) => read_players(path, &circuit.features),
             PlayersFrom::Named(player_of) => {
-                if let Some(unknown) = player_of.keys().find(|name| !circuit.features.contains(name)) {
+                let known: HashSet<&String> = circuit.features.iter().collect();
+                if let Some(unknown) = player_of.keys().find(|name| !known.contains(name)) {
                     return Err(Error::setting("players", format!("names '{unknown}', which is not a feature")));
                 }
                 Ok(Players::named(&circuit.features, player_of)?)
@@ -91,7 +92,7 @@ impl Request {
             }
             DistributionFrom::ProductFile(path) => {
                 let table = Table::open(path)?;
-                if table.position("feature").is_ok() && table.position("probability").is_ok() {
+                if table.has("feature") && table.has("probability") {
                     if self.smoothing > 0 {
                         let holds = format!("is for rows to estimate from: {} holds probabilities", path.display());
                         return Err(Error::setting("smoothing", holds));
@@ -117,7 +118,7 @@ impl Request {
 /// All rows of a file, as bits: where the header fits both ways, as the rows to explain are read.
 pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -> Result<Bits, Error> {
     let table = Table::open(path)?;
-    let has = |name: &String| table.columns().contains(name);
+    let has = |name: &String| table.has(name);
     let reading = match (reading, &circuit.binariser) {
         (Reading::Bits, Some(_)) if circuit.features.iter().all(has) => Reading::Bits,
         (Reading::Raw, Some(raw)) if raw.columns().iter().all(|column| has(&column.column)) => Reading::Raw,
@@ -158,6 +159,7 @@ fn read_pairs<T>(
     features: &[String],
     parse: impl Fn(String) -> Result<T, String>,
 ) -> Result<HashMap<String, T>, Error> {
+    let known: HashSet<&String> = features.iter().collect();
     let mut found = HashMap::new();
     for chunk in table.chunks(&[table.position("feature")?, table.position(what)?])? {
         let chunk = chunk?;
@@ -165,7 +167,7 @@ fn read_pairs<T>(
             let place = format!("{}, row {}", table.path().display(), chunk.first_row + row as u64);
             let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
             let (name, given) = (text(0), text(1));
-            if !features.contains(&name) {
+            if !known.contains(&name) {
                 return Err(Error::input(format!("the circuit has no feature '{name}'")).at(place));
             }
             let value = parse(given.clone())

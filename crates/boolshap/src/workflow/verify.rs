@@ -23,6 +23,20 @@ pub struct VerifyRequest {
     pub proof: Option<PathBuf>,
 }
 
+impl VerifyRequest {
+    /// The files that are written: the proof and its clauses.
+    pub fn outputs(&self) -> Vec<PathBuf> {
+        self.proof.iter().flat_map(|proof| [proof.clone(), clauses_of(proof)]).collect()
+    }
+}
+
+/// Where the clauses of a proof are kept.
+fn clauses_of(proof: &Path) -> PathBuf {
+    let mut clauses = proof.as_os_str().to_owned();
+    clauses.push(".cnf");
+    clauses.into()
+}
+
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Verification {
@@ -295,13 +309,11 @@ struct KeptProof {
 
 impl KeptProof {
     fn begin(proof: &Path) -> Result<Self, Error> {
-        let mut formula = proof.as_os_str().to_owned();
-        formula.push(".cnf");
         let file = |name: &'static str, path: PathBuf| {
             let file = WholeFile::create(&path).map_err(Error::file(&path))?;
             Ok::<_, Error>((name, path, file))
         };
-        let files = [file("proof", proof.into())?, file("proof.cnf", formula.into())?];
+        let files = [file("proof", proof.into())?, file("proof.cnf", clauses_of(proof))?];
         let folder = SpareFolder::new().map_err(Error::file(Path::new("a folder for the solver")))?;
         Ok(KeptProof { folder, files })
     }

@@ -1,0 +1,136 @@
+//! Which files are the same, whatever they are called: outputs that are open already, and outputs that are inputs.
+//!
+//! A path does not tell: `/dev/stdout`, `/dev/fd/1` and the name of the file that standard output was redirected to are one
+//! file, and so are the names that links give it. The system numbers its files, and that number is compared.
+
+use super::DataError;
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The system's number of a file; not known everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileId(Option<(u64, u64)>);
+
+impl FileId {
+    pub(super) fn of(meta: &Metadata) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            FileId(Some((meta.dev(), meta.ino())))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = meta;
+            FileId(None)
+        }
+    }
+}
+
+/// Standard output or standard error, if it is this file. It is written where the last output ended: opening the file once
+/// more would begin at its start.
+pub(super) fn open_already(wanted: FileId) -> Option<File> {
+    // What was printed before comes first.
+    let _ = io::stdout().flush();
+    standard_files().into_iter().flatten().find(|file| is_file(file, wanted))
+}
+
+/// Whether a path leads to standard output, in any spelling.
+pub fn is_standard_output(path: &Path) -> bool {
+    let [output, _] = standard_files();
+    let found = std::fs::metadata(path).ok();
+    found.is_some_and(|meta| output.is_some_and(|file| is_file(&file, FileId::of(&meta))))
+}
+
+fn is_file(file: &File, wanted: FileId) -> bool {
+    wanted.0.is_some() && file.metadata().is_ok_and(|meta| FileId::of(&meta) == wanted)
+}
+
+#[cfg(unix)]
+fn standard_files() -> [Option<File>; 2] {
+    use std::os::fd::AsFd;
+    let (output, errors) = (io::stdout(), io::stderr());
+    [output.as_fd(), errors.as_fd()].map(|open| open.try_clone_to_owned().ok().map(File::from))
+}
+
+#[cfg(not(unix))]
+fn standard_files() -> [Option<File>; 2] {
+    [None, None]
+}
+
+/// Refuses an output that is one of the inputs or another output: what is read must not be replaced, in particular not
+/// while it is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
+pub fn check_outputs(outputs: &[&Path], inputs: &[&Path]) -> Result<(), DataError> {
+    for (index, output) in outputs.iter().enumerate() {
+        let is_same = |other: &&&Path| is_same_file(output, other);
+        // One that is not there is for its reader to tell.
+        if let Some(input) = inputs.iter().filter(|input| input.exists()).find(is_same) {
+            return Err(DataError::OverInput { path: output.into(), input: input.into() });
+        }
+        if outputs[..index].iter().find(is_same).is_some() {
+            return Err(DataError::SameOutput { path: output.into() });
+        }
+    }
+    Ok(())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| std::fs::metadata(path).ok();
+    match (found(one), found(other)) {
+        (Some(a), Some(b)) if FileId::of(&a).0.is_some() => a.is_file() && FileId::of(&a) == FileId::of(&b),
+        // Of two that do not exist yet, the folder is asked.
+        (None, None) | (Some(_), Some(_)) => {
+            let place = |path: &Path| {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                Some((folder.canonicalize().ok()?, path.file_name()?.to_owned()))
+            };
+            place(one).is_some_and(|found| place(other) == Some(found))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn an_output_that_is_an_input_is_refused_under_every_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("rows.csv"), "x").unwrap();
+        std::fs::write(at("other.csv"), "x").unwrap();
+        std::fs::create_dir(at("sub")).unwrap();
+        std::fs::hard_link(at("rows.csv"), at("hard")).unwrap();
+        std::os::unix::fs::symlink("rows.csv", at("soft")).unwrap();
+        std::os::unix::fs::symlink(at("sub"), at("sub-link")).unwrap();
+        let check = |outputs: &[PathBuf], inputs: &[PathBuf]| {
+            check_outputs(
+                &outputs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+                &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+            )
+        };
+        for name in ["rows.csv", "hard", "soft", "sub/../rows.csv", "sub-link/../rows.csv", "./rows.csv"] {
+            let error = check(&[at(name)], &[at("other.csv"), at("rows.csv")]).unwrap_err();
+            assert!(
+                matches!(&error, DataError::OverInput { input, .. } if *input == at("rows.csv")),
+                "{name}: {error}"
+            );
+        }
+        assert!(check(&[at("other.csv")], &[at("rows.csv"), at("missing.csv")]).is_ok());
+        assert!(
+            check(&[at("missing.csv")], &[at("rows.csv"), at("missing.csv")]).is_ok(),
+            "the reader says that it is missing"
+        );
+        // Two results in one file, whether it is there or not.
+        for pair in [["rows.csv", "hard"], ["new", "new"], ["new", "sub/../new"], ["sub/new", "sub-link/new"]] {
+            let error = check(&pair.map(at), &[]).unwrap_err();
+            assert!(matches!(error, DataError::SameOutput { .. }), "{pair:?}: {error}");
+        }
+        assert!(check(&["new", "sub/new"].map(at), &[]).is_ok());
+        // Nothing is lost where nothing is kept.
+        let null = PathBuf::from("/dev/null");
+        assert!(check(&[null.clone(), null.clone()], &[null]).is_ok());
+    }
+}
