@@ -5,6 +5,7 @@ use boolshap::circuit::{Circuit, CircuitBuilder, NamedCircuit};
 use boolshap::lit::Var;
 use boolshap::model::Model;
 use serde_json::json;
+use std::collections::HashSet;
 use std::fs;
 
 /// Three classes of two features, with claims that only a circuit can make.
@@ -29,6 +30,35 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
         }
     }
     assert_eq!(told["stages"]["verify"]["method"], "exhaustive");
+    // The sizes are those of the nodes that each root reaches, and of all that some root reaches: leaves once.
+    let named = NamedCircuit::load(&folder.join("all.bsc")).unwrap();
+    let (mut all, mut edges) = (HashSet::new(), 0);
+    for (class, (name, root)) in named.classes.iter().enumerate() {
+        let (mut stack, mut own, mut own_edges) = (vec![*root], HashSet::new(), 0);
+        while let Some(id) = stack.pop() {
+            let node = named.circuit.node(id);
+            let is_leaf = node.children().next().is_none();
+            if own.insert(if is_leaf { format!("{node:?}") } else { id.to_string() }) {
+                own_edges += node.children().count();
+                stack.extend(node.children());
+            }
+        }
+        assert_eq!(classes[class]["name"], json!(name));
+        assert_eq!(classes[class]["nodes"], json!(own.len()), "{told}");
+        assert_eq!(classes[class]["edges"], json!(own_edges), "{told}");
+        all.extend(own);
+        edges += own_edges;
+    }
+    assert_eq!((&told["nodes"], &told["edges"]), (&json!(all.len()), &json!(edges)), "{told}");
+    let info = done(folder, &["info", "all.bsc", "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    for key in ["nodes", "edges"] {
+        assert_eq!(info[key], told[key]);
+        (0..3).for_each(|class| assert_eq!(info["classes"][class][key], classes[class][key]));
+    }
+    let text = done(folder, &["info", "all.bsc"]);
+    let sizes = format!("circuits of 3 classes, together {} nodes and {edges} edges", all.len());
+    assert!(text.starts_with(&sizes), "{text}");
     let text = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all"]);
     assert!(text.contains("class 0, diagram: ") && text.contains("class 2, circuit: "), "{text}");
     // One class alone needs no list of them.
@@ -43,12 +73,11 @@ fn a_circuit_claims_nothing_that_was_not_done_to_it() {
     fs::write(folder.join("m.json"), CLASSES).unwrap();
     let claims = |arguments: &[&str]| {
         done(folder, &[&["compile", "m.json", "-o", "c.bsc"], arguments].concat());
-        let facts = NamedCircuit::load(&folder.join("c.bsc")).unwrap().all_facts();
-        ["verified", "class", "smooth"].map(|name| facts.get(name).map(ToString::to_string))
+        let facts = NamedCircuit::load(&folder.join("c.bsc")).unwrap().facts;
+        (facts.verified.standing(), facts.class, facts.smooth)
     };
-    let said = |text: &str| Some(text.to_string());
-    assert_eq!(claims(&["--class", "2"]), [None, said("2"), None]);
-    assert_eq!(claims(&["--class", "all", "--smooth", "--verify"]), [said("\"exhaustive\""), None, said("true")]);
+    assert_eq!(claims(&["--class", "2"]), ("no", Some(2), false));
+    assert_eq!(claims(&["--class", "all", "--smooth", "--verify"]), ("claimed", None, true));
     for more in [&["--verify"][..], &["--via", "apply"], &["--class", "all"]] {
         let line = [&["compile", "m.json", "-o", "d.sdd", "--class", "1"], more].concat();
         let line = if more[0] == "--class" { [&line[..4], more].concat() } else { line };
@@ -59,6 +88,49 @@ fn a_circuit_claims_nothing_that_was_not_done_to_it() {
     let told = done(folder, &["compile", "f.cnf", "-o", "d.sdd", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["nodes"], &told["edges"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn everything_that_came_from_the_model_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let model = r#"{"format":"boolshap model","version":1,"features":["a","b"],"hidden":[],
+        "marginals":{"rows":8,"ones":[3,4]},"output":{"step":{"weights":"++","need":"2"}},
+        "provenance":{"seed":7,"test_accuracy":0.5}}"#;
+    fs::write(folder.join("m.json"), model).unwrap();
+    done(folder, &["compile", "m.json", "-o", "c.bsc", "--class", "0"]);
+    let text = done(folder, &["verify", "m.json", "c.bsc"]);
+    assert!(text.starts_with("class 0: the circuit is sound and equal to the network (exhaustive"), "{text}");
+    assert!(text.ends_with("as in the model: features, marginals, classes, provenance\n"), "{text}");
+    let found = done(folder, &["verify", "m.json", "c.bsc", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!((&found["classes"], &found["class_names"]), (&json!([0]), &json!(["0"])));
+    let named = || NamedCircuit::load(&folder.join("c.bsc")).unwrap();
+    let said = |named: NamedCircuit| {
+        named.save(&folder.join("d.bsc")).unwrap();
+        fails(folder, 1, &["verify", "m.json", "d.bsc"])
+    };
+    let mut other = named();
+    other.marginals.as_mut().unwrap().ones[0] = 8;
+    assert!(said(other).contains("the marginals are not those of the model"));
+    let mut other = named();
+    other.provenance.insert("test_accuracy".into(), json!(0.9));
+    assert!(said(other).contains("of its origin it says 'test_accuracy' 0.9, and the model 0.5"));
+    let mut other = named();
+    other.provenance.insert("rows".into(), json!(1000));
+    assert!(said(other).contains("of its origin it says 'rows' 1000, and the model nothing"));
+    let mut other = named();
+    other.facts.class = Some(2);
+    assert!(said(other).contains("there is no class 2"));
+    // The class is that of the second of two where nothing is said.
+    let mut other = named();
+    other.facts.class = None;
+    assert!(said(other).contains("is not the network"));
+    // What a file does not have cannot mislead.
+    let mut other = named();
+    (other.marginals, other.provenance) = (None, Default::default());
+    other.save(&folder.join("d.bsc")).unwrap();
+    assert!(done(folder, &["verify", "m.json", "d.bsc"]).ends_with("as in the model: features, classes, provenance\n"));
 }
 
 #[test]

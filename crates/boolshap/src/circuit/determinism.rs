@@ -16,9 +16,7 @@ use std::collections::{HashMap, HashSet};
 /// take quadratic time.
 const MAX_LOOKS: u64 = 1 << 26;
 /// The most words looked at for pairs of nodes, a second's work and 100 MB at most.
-fn max_pair_looks() -> u64 {
-    std::env::var("PAIR_LOOKS").ok().and_then(|t| t.parse().ok()).unwrap_or(1 << 27)
-}
+const MAX_PAIR_LOOKS: u64 = 1 << 27;
 
 /// Limits of a [determinism](determinism) check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +107,7 @@ pub(super) fn deterministic(
 /// The or-gates that neither literals nor structure show to be deterministic.
 fn open_gates(circuit: &Circuit, below: &Below, watch: &Watch<'_>) -> Result<Vec<NodeId>, Stopped> {
     let mut looks_left = MAX_LOOKS;
-    let mut pairs = Exclusion::new(circuit, below, max_pair_looks());
+    let mut pairs = Exclusion::new(circuit, below, MAX_PAIR_LOOKS);
     let mut open = Vec::new();
     for node in below.reached() {
         let Node::Or(children) = circuit.node(node) else { continue };
@@ -121,7 +119,6 @@ fn open_gates(circuit: &Circuit, below: &Below, watch: &Watch<'_>) -> Result<Vec
             open.push(node);
         }
     }
-    eprintln!("open {} left {} {}", open.len(), looks_left, pairs.looks_left);
     Ok(open)
 }
 

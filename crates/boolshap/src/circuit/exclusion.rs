@@ -30,7 +30,7 @@ pub(super) struct Exclusion<'a> {
     parents: Vec<u8>,
     known: HashMap<u64, bool>,
     /// How many more words are looked at.
-    pub(super) looks_left: u64,
+    looks_left: u64,
 }
 
 /// What the answer for a pair depends on.

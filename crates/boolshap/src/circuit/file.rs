@@ -98,9 +98,9 @@ impl Header {
                 return Err(damaged("the schema makes other features than the circuit has"));
             }
         }
-        let misfit = |m: &Marginals| m.ones.len() != self.features.len() || m.ones.iter().any(|&ones| ones > m.rows);
-        if self.marginals.as_ref().is_some_and(misfit) {
-            return Err(damaged("the marginals do not fit the features"));
+        let flaw = |marginals: &Marginals| marginals.flaw(self.features.len(), self.schema.as_ref());
+        if let Some(flaw) = self.marginals.as_ref().and_then(flaw) {
+            return Err(damaged(flaw));
         }
         once_each("class", self.classes.iter().map(|(name, _)| name))?;
         if self.classes.iter().any(|&(_, root)| u64::from(root) >= self.nodes) {

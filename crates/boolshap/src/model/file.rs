@@ -5,7 +5,7 @@
 
 use super::network::{Gate, Network, Output, Score};
 use super::{ModelError, Problem};
-use crate::data::{Binariser, WholeFile};
+use crate::data::{Binariser, Code, WholeFile};
 use crate::lit::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,26 @@ pub struct Marginals {
     pub rows: u64,
     /// For each feature the number of rows that have it.
     pub ones: Vec<u64>,
+}
+
+impl Marginals {
+    /// Why these cannot be the counts of rows of so many features that this schema has made, if they cannot.
+    pub(crate) fn flaw(&self, features: usize, schema: Option<&Binariser>) -> Option<String> {
+        if self.ones.len() != features || self.ones.iter().any(|&ones| ones > self.rows) {
+            return Some("the marginals do not fit the features".into());
+        }
+        let mut ones = self.ones.iter().map(|&ones| u128::from(ones));
+        schema?.columns().iter().find_map(|column| {
+            let sum: u128 = ones.by_ref().take(column.code.bits()).sum();
+            let fits = match column.code {
+                Code::Above(_) | Code::Boolean => true,
+                // A missing value has no category, but it is in the lowest bin.
+                Code::Categories(_) => sum <= u128::from(self.rows),
+                Code::Bins(_) => sum == u128::from(self.rows),
+            };
+            (!fits).then(|| format!("the marginals of '{}' are not those of one value a row", column.column))
+        })
+    }
 }
 
 impl Model {
@@ -159,11 +179,7 @@ impl Model {
         if self.binariser.as_ref().is_some_and(|binariser| binariser.features() != self.features) {
             return Some("the schema makes other features than the model has".into());
         }
-        let marginals = self.marginals.as_ref();
-        if marginals.is_some_and(|m| m.ones.len() != inputs || m.ones.iter().any(|&ones| ones > m.rows)) {
-            return Some("the marginals do not fit the features".into());
-        }
-        None
+        self.marginals.as_ref().and_then(|marginals| marginals.flaw(inputs, self.binariser.as_ref()))
     }
 }
 
@@ -271,6 +287,21 @@ mod tests {
             let cut = (text.trim_end().len() as f64 * share) as usize;
             prop_assert!(Model::from_json(&text[..cut]).unwrap_err().contains("cut off"));
         }
+    }
+
+    #[test]
+    fn marginals_are_counts_of_rows() {
+        let schema: Binariser = serde_json::from_str(
+            r#"[{"column":"k","code":{"categories":["u","v"]}},{"column":"n","code":{"bins":[1]}}]"#,
+        )
+        .unwrap();
+        let flaw = |ones: [u64; 4]| Marginals { rows: 9, ones: ones.to_vec() }.flaw(4, Some(&schema));
+        assert_eq!(flaw([4, 5, 0, 9]), None);
+        assert_eq!(flaw([4, 4, 3, 6]), None);
+        let wrong = |column: &str| Some(format!("the marginals of '{column}' are not those of one value a row"));
+        assert_eq!(flaw([5, 5, 3, 6]), wrong("k"));
+        assert_eq!(flaw([4, 5, 3, 5]), wrong("n"));
+        assert_eq!(flaw([10, 0, 3, 6]).unwrap(), "the marginals do not fit the features");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn check(
     let (mut conflicts_left, mut undecided) = (limits.conflicts, Vec::new());
     for (done, (id, own, before)) in questions.iter().enumerate() {
         watch.step(done as u64, questions.len() as u64)?;
-        if done as u64 >= limits.questions {
+        if done as u64 * clauses.list.len() as u64 >= limits.visits {
             undecided.push(*id);
             continue;
         }

@@ -340,7 +340,7 @@ fn or_gates_that_overlap_are_found_by_the_solver() {
     let (left, right) = (builder.and(&[x, rest]).unwrap(), builder.and(&[y, fewer]).unwrap());
     let root = builder.or(&[left, right]).unwrap();
     let circuit = builder.finish(root).unwrap();
-    let limits = super::SolverLimits { clauses: usize::MAX, conflicts: u64::MAX, questions: u64::MAX };
+    let limits = super::SolverLimits { clauses: usize::MAX, conflicts: u64::MAX, visits: u64::MAX };
     let gates: Vec<NodeId> =
         circuit.reachable().into_iter().filter(|id| matches!(circuit.node(*id), Node::Or(_))).collect();
     let error = super::at_most_one::check(&circuit, &gates, &limits, &Watch::unlimited()).unwrap_err();

@@ -192,13 +192,13 @@ pub struct SolverLimits {
     pub clauses: usize,
     /// The most conflicts.
     pub conflicts: u64,
-    /// The most questions.
-    pub questions: u64,
+    /// The most questions, times the clauses that each may have to go through.
+    pub visits: u64,
 }
 
 impl SolverLimits {
-    /// For every file that is read: about a second.
-    pub const READING: SolverLimits = SolverLimits { clauses: 1 << 22, conflicts: 20_000, questions: 20_000 };
+    /// For every file that is read: a few seconds.
+    pub const READING: SolverLimits = SolverLimits { clauses: 1 << 22, conflicts: 20_000, visits: 1 << 33 };
 }
 
 /// Proves that no two children of an or-gate are ever true together, or fails with an input that shows it.
@@ -213,7 +213,7 @@ fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Re
         Determinism::Fails(violation) => return Err(violation.into()),
         Determinism::Undecided(gates) => gates,
     };
-    let limits = SolverLimits { clauses: max_clauses, conflicts: u64::MAX, questions: u64::MAX };
+    let limits = SolverLimits { clauses: max_clauses, conflicts: u64::MAX, visits: u64::MAX };
     decide_gates(circuit, &gates, &limits, watch).map(drop)
 }
 
