@@ -116,6 +116,16 @@ def test_numbers_are_the_same(folder, ask, distribution, players, index, class_)
     assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
 
 
+@pytest.mark.parametrize("index", ["shapley", "banzhaf", "interaction"])
+def test_the_bound_of_errors_is_the_same(folder, ask, index):
+    done = command(folder, "explain", "c.bsc", "rows.csv", "-o", "s.csv", "--json", "--index", index, "--class", 1)
+    bound = json.loads(done.stdout)["error_bound"]
+    assert 0 < bound < 1e-12
+    assert ask(index=index, **{"class": 1})[1]["error_bound"] == bound
+    assert ask(index=index, exact=True, **{"class": 1})[1]["error_bound"] == 0
+    assert boolshap.Explainer(boolshap.load(folder / "c.bsc"), class_=1).error_bound(index) == bound
+
+
 REFUSED = [
     ({"class": 7}, "there is no class 7"),
     ({"class": "huge"}, "there is no class 'huge'"),

@@ -157,7 +157,7 @@ def random_features(rng):
     n = int(rng.integers(2, 8))
     names = []
     while len(names) < n:
-        size = int(rng.choice([1, 1, 2, 3]))
+        size = int(rng.choice([1, 1, 1, 2, 3]))
         if size == 1 or len(names) + size > n:
             names.append(f"x{len(names)}")
         else:
@@ -172,10 +172,20 @@ class World:
     def __init__(self, boolshap, rng):
         self.boolshap, self.rng, self.folder = boolshap, rng, boolshap.folder
         self.features = random_features(rng)
-        n = self.n = len(self.features)
-        self.rows = rows_of(n)
-        self.marginals, self.classes, self.all_classes = None, 1, False
+        self.n = len(self.features)
+        self.rows = rows_of(self.n)
         write_table(self.folder / "names.csv", self.features, [])
+        # Few labels may be the same for all rows.
+        for _ in range(int(rng.integers(1, 8))):
+            self.draw_source()
+            if len(set(self.answers.values())) > 1:
+                break
+        source, *options = self.options
+        boolshap("compile", source, "-o", "c.bsc", *options)
+
+    def draw_source(self):
+        rng, n = self.rng, self.n
+        self.marginals, self.classes, self.all_classes = None, 1, False
         options = []
         self.kind = str(rng.choice(["cnf", "nnf", "ddnnf", "network", "network"]))
         if self.kind == "cnf":
@@ -208,7 +218,6 @@ class World:
         options += [option for option in ("--smooth", "--fan-in-2") if rng.integers(5) == 0]
         self.answers = dict(zip(self.rows, answers))
         self.options = [source, *options]
-        boolshap("compile", source, "-o", "c.bsc", *options)
 
     def class_of_network(self, answers):
         self.all_classes = bool(self.rng.integers(3))
@@ -243,6 +252,15 @@ def random_probability(rng):
     if kind < 6:
         return decimal(1 - Fraction(str(rng.choice(RARE))))
     return str(rng.choice(COMMON))
+
+
+def random_probabilities(rng, count):
+    """Each for itself, or all nearly 0 or nearly 1 and of one order, so that every digit of them counts."""
+    if rng.integers(2):
+        return [random_probability(rng) for _ in range(count)]
+    order = Fraction(str(rng.choice(RARE)))
+    near = [order * int(factor) for factor in rng.integers(1, 4, count)]
+    return [decimal(1 - p if rng.integers(2) else p) for p in near]
 
 
 def random_shares(rng, count):
@@ -379,7 +397,7 @@ class Case:
     def draw_players(self):
         features, rng = self.world.features, self.rng
         self.columns = []
-        self.kind_of_players = str(rng.choice(["features", "columns", "file"], p=[0.5, 0.25, 0.25]))
+        self.kind_of_players = str(rng.choice(["features", "columns", "file"], p=[0.4, 0.35, 0.25]))
         if self.kind_of_players == "file":
             of = [f"p{rng.integers(len(features))}" for _ in features]
             groups = {name: [i for i, other in enumerate(of) if other == name] for name in dict.fromkeys(of)}
@@ -419,8 +437,12 @@ class Case:
             self.options += ["--distribution", f"{self.distribution}:r.csv"]
             return
         self.draw_probabilities()
-        if rng.integers(2):
-            self.constraint = Formula(world.n, random_clauses(rng, world.n, 3))
+        if rng.integers(3):
+            clauses = random_clauses(rng, world.n, 3)
+            # Half of them can only be met by rare values.
+            rare = lambda lit: abs(lit) if self.probabilities[abs(lit) - 1] < Fraction(1, 2) else -abs(lit)
+            clauses = [list(map(rare, clause)) if rng.integers(2) else clause for clause in clauses]
+            self.constraint = Formula(world.n, clauses)
             self.options += ["--constraint", self.constraint.write(world.folder / "k.cnf")]
 
     def draw_probabilities(self):
@@ -432,7 +454,7 @@ class Case:
             self.probabilities = [Fraction(1, 2)] * n
             return
         if self.distribution == "probabilities":
-            texts = [random_probability(rng) for _ in features]
+            texts = random_probabilities(rng, n)
             for column in self.columns:
                 for i, text in zip(column, random_shares(rng, len(column))):
                     texts[i] = text

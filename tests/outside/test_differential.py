@@ -14,7 +14,7 @@ import games
 
 SEED = 17
 PARTS = 8
-CASES = int(os.environ.get("BOOLSHAP_CASES", 1600)) // PARTS
+CASES = int(os.environ.get("BOOLSHAP_CASES", 2400)) // PARTS
 
 
 @pytest.mark.parametrize("part", range(PARTS))
