@@ -123,27 +123,8 @@ impl Game {
             }
             Distribution::Constrained(probabilities, formula) => {
                 probabilities.check(features)?;
-                if formula.variables() > features {
-                    return Err(ExplainError::ConstraintVariables { expected: features, found: formula.variables() });
-                }
                 let starts = Starts::product(&probabilities, &players)?;
-                let mentioned = [circuit.mentioned(), formula.mentioned()].concat();
-                let why = "an expectation given a constraint has no shorter way";
-                check_players(playing(&players, &mentioned).len(), why, Remedy::FewerPlayers)?;
-                let groups = players.one_hot_groups(&mentioned);
-                let mut joined = exactly_one(features, &groups);
-                formula.clauses().for_each(|clause| joined.push(clause.clone()));
-                let [above, below] = conjoin(circuit, &joined, &groups, MAX_JOINED_NODES, watch)?;
-                if below.model_count() == 0u8.into() {
-                    return Err(ExplainError::Unsatisfiable);
-                }
-                let one_hot = flags(features, &groups);
-                if !can_be_met(&below, &one_hot, &starts) {
-                    return Err(ExplainError::ImpossibleConstraint);
-                }
-                constraint = Some(formula);
-                let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: one_hot.clone() };
-                Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts: Arc::new(starts) }
+                constrained(circuit, &players, starts, constraint.insert(formula), watch)?
             }
         };
         Ok(Game { labels: circuit.clone(), players, form, constraint })
@@ -219,6 +200,36 @@ fn can_be_met(circuit: &Circuit, one_hot: &[bool], starts: &Starts) -> bool {
         };
     }
     can[circuit.root().index()]
+}
+
+/// v(S) as a quotient of two circuits' values, given a formula.
+fn constrained(
+    circuit: &Circuit,
+    players: &Players,
+    starts: Starts,
+    formula: &Cnf,
+    watch: &Watch<'_>,
+) -> Result<Form, ExplainError> {
+    let features = circuit.variables();
+    if formula.variables() > features {
+        return Err(ExplainError::ConstraintVariables { expected: features, found: formula.variables() });
+    }
+    let mentioned = [circuit.mentioned(), formula.mentioned()].concat();
+    let why = "an expectation given a constraint has no shorter way";
+    check_players(playing(players, &mentioned).len(), why, Remedy::FewerPlayers)?;
+    let groups = players.one_hot_groups(&mentioned);
+    let mut joined = exactly_one(features, &groups);
+    formula.clauses().for_each(|clause| joined.push(clause.clone()));
+    let [above, below] = conjoin(circuit, &joined, &groups, MAX_JOINED_NODES, watch)?;
+    if below.model_count() == 0u8.into() {
+        return Err(ExplainError::Unsatisfiable);
+    }
+    let one_hot = flags(features, &groups);
+    if !can_be_met(&below, &one_hot, &starts) {
+        return Err(ExplainError::ImpossibleConstraint);
+    }
+    let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: one_hot.clone() };
+    Ok(Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts: Arc::new(starts) })
 }
 
 /// The players that have one of these features.

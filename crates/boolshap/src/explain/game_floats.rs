@@ -393,18 +393,23 @@ fn interactions(
             })?;
         }
     }
-    let mut sums = vec![0.0; players];
-    for ((i, j), score) in pairs(players).zip(&scores) {
+    Ok(check_gains(&scores, &gains).map(|()| scores))
+}
+
+/// The interactions of each player add up to what its contribution gains.
+fn check_gains(scores: &[f64], gains: &[f64]) -> Result<(), EntityProblem> {
+    let mut sums = vec![0.0; gains.len()];
+    for ((i, j), score) in pairs(gains.len()).zip(scores) {
         sums[i] += score;
         sums[j] += score;
     }
-    for (player, (sum, gain)) in sums.iter().zip(&gains).enumerate() {
+    for (player, (sum, gain)) in sums.iter().zip(gains).enumerate() {
         let difference: f64 = sum - gain;
         // So that a NaN fails as well.
         if difference.abs() > Explanation::TOLERANCE || difference.is_nan() {
             let (sum, gain) = (sum.to_string(), gain.to_string());
-            return Ok(Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain }));
+            return Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain });
         }
     }
-    Ok(Ok(scores))
+    Ok(())
 }
