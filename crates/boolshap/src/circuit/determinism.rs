@@ -85,6 +85,10 @@ pub(super) fn deterministic(
     let mut groups: Vec<(&[u64], Vec<NodeId>)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, gates)| gates[0]);
     for (set, gates) in groups {
+        if steps_left == 0 {
+            undecided.extend(gates);
+            continue;
+        }
         let variables = members(set);
         let order = nodes_below(circuit, &gates);
         let words = 1u64 << variables.len().saturating_sub(6);
@@ -92,6 +96,8 @@ pub(super) fn deterministic(
         match steps_left.checked_sub(words.saturating_mul(steps)) {
             Some(left) => steps_left = left,
             None => {
+                // Looking has its price as well.
+                steps_left = steps_left.saturating_sub(order.len() as u64);
                 undecided.extend(gates);
                 continue;
             }
@@ -263,34 +269,11 @@ fn members(set: &[u64]) -> Vec<Var> {
 mod tests {
     use super::*;
     use crate::circuit::CircuitBuilder;
-    use crate::circuit::samples::random_circuit;
+    use crate::circuit::samples::{random_circuit, together};
     use proptest::prelude::*;
 
     fn decide(circuit: &Circuit, effort: Effort) -> Determinism {
         determinism(circuit, effort, &Watch::unlimited()).unwrap()
-    }
-
-    /// An or-gate over two circuits, and its children.
-    fn together(variables: usize, parts: [&Circuit; 2]) -> (Circuit, Vec<NodeId>) {
-        let mut builder = CircuitBuilder::new(variables).unwrap();
-        let mut roots = Vec::new();
-        for part in parts {
-            let offset = builder.len();
-            let moved = |id: NodeId| NodeId::new(id.index() + offset);
-            for (_, node) in part.nodes() {
-                let children: Vec<NodeId> = node.children().map(moved).collect();
-                let moved = match node {
-                    Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
-                    Node::And(_) => Node::And(&children),
-                    Node::Or(_) => Node::Or(&children),
-                    leaf => leaf,
-                };
-                builder.push(moved).unwrap();
-            }
-            roots.push(moved(part.root()));
-        }
-        let root = builder.or(&roots).unwrap();
-        (builder.finish(root).unwrap(), roots)
     }
 
     proptest! {
@@ -350,52 +333,6 @@ mod tests {
             assert_eq!(decide(&with(hard), effort).verdict(), None);
         }
         assert_eq!(decide(&with(hard), Effort::default()), Determinism::Holds);
-    }
-
-    /// Every or-gate of a diagram package is shown by its structure, in all four forms.
-    #[test]
-    fn structure_decides_sentential_diagrams() {
-        use crate::circuit::{Lowering, fan_in_two, lower_sdd, paper_form, smooth};
-        let mut dice = crate::data::Seeded::new(7, 1);
-        let mut gates = 0;
-        for _ in 0..40 {
-            let clause = |dice: &mut crate::data::Seeded| -> Vec<crate::lit::Lit> {
-                (0..3).map(|_| Var::new(dice.below(12)).literal(dice.below(2) == 1)).collect()
-            };
-            let clauses: Vec<Vec<crate::lit::Lit>> = (0..24).map(|_| clause(&mut dice)).collect();
-            let options = crate::diagram::CompileOptions::default();
-            let slices = clauses.iter().map(Vec::as_slice);
-            let compiled = crate::diagram::compile_clauses(12, slices, &options, &Watch::unlimited()).unwrap();
-            for lowering in [Lowering::Gates, Lowering::Decisions] {
-                let plain = lower_sdd(&compiled.manager, compiled.root, lowering).unwrap();
-                for circuit in [fan_in_two(&plain), smooth(&plain), paper_form(&plain), Ok(plain)] {
-                    let none = Effort { max_variables: 0, max_steps: 0 };
-                    let circuit = circuit.unwrap();
-                    assert_eq!(decide(&circuit, none), Determinism::Holds);
-                    gates += circuit.nodes().filter(|(_, node)| matches!(node, Node::Or(_))).count();
-                }
-            }
-        }
-        assert!(gates > 1000, "{gates}");
-    }
-
-    proptest! {
-        /// What the structure shows is so; what it cannot show is left open.
-        #[test]
-        fn structure_never_errs(
-            (one, one_table) in random_circuit(6), (other, other_table) in random_circuit(6)
-        ) {
-            let variables = one.variables().max(other.variables());
-            let (circuit, roots) = together(variables, [&one, &other]);
-            let below = Below::of(&circuit, &roots);
-            let shown = Exclusion::new(&circuit, &below, u64::MAX).all_exclude(&roots, &Watch::unlimited()).unwrap();
-            let label = |table: &[u64], part: &Circuit, index: usize| {
-                crate::circuit::samples::table_bit(table, index & ((1 << part.variables()) - 1))
-            };
-            let overlap = (0..1usize << variables)
-                .any(|index| label(&one_table, &one, index) && label(&other_table, &other, index));
-            prop_assert!(!(shown && overlap));
-        }
     }
 
     #[test]

@@ -226,3 +226,65 @@ fn sampled(circuit: &Circuit, words: usize) -> Vec<u64> {
 fn key((one, other): (NodeId, NodeId)) -> u64 {
     (one.min(other).index() as u64) << 32 | one.max(other).index() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::check::{Determinism, Effort, determinism};
+    use crate::circuit::samples::{random_circuit, table_bit, together};
+    use crate::circuit::{Lowering, fan_in_two, lower_sdd, paper_form, smooth};
+    use crate::diagram::{CompileOptions, compile_clauses};
+    use crate::lit::Var;
+    use proptest::prelude::*;
+
+    /// Every or-gate of a diagram package is shown by its structure, in all four forms.
+    #[test]
+    fn structure_decides_sentential_diagrams() {
+        let mut dice = Seeded::new(7, 1);
+        let mut gates = 0;
+        for _ in 0..40 {
+            let clause = |dice: &mut Seeded| -> Vec<Lit> {
+                (0..3).map(|_| Var::new(dice.below(12)).literal(dice.below(2) == 1)).collect()
+            };
+            let clauses: Vec<Vec<Lit>> = (0..24).map(|_| clause(&mut dice)).collect();
+            let options = CompileOptions::default();
+            let slices = clauses.iter().map(Vec::as_slice);
+            let compiled = compile_clauses(12, slices, &options, &Watch::unlimited()).unwrap();
+            for lowering in [Lowering::Gates, Lowering::Decisions] {
+                let plain = lower_sdd(&compiled.manager, compiled.root, lowering).unwrap();
+                for circuit in [fan_in_two(&plain), smooth(&plain), paper_form(&plain), Ok(plain)] {
+                    let none = Effort { max_variables: 0, max_steps: 0 };
+                    let circuit = circuit.unwrap();
+                    assert_eq!(determinism(&circuit, none, &Watch::unlimited()), Ok(Determinism::Holds));
+                    gates += circuit.nodes().filter(|(_, node)| matches!(node, Node::Or(_))).count();
+                }
+            }
+        }
+        assert!(gates > 1000, "{gates}");
+    }
+
+    proptest! {
+        /// What the structure shows is so; what it cannot show is left open.
+        #[test]
+        fn structure_never_errs(
+            (one, one_table) in random_circuit(6), (other, other_table) in random_circuit(6)
+        ) {
+            let variables = one.variables().max(other.variables());
+            let (circuit, roots) = together(variables, [&one, &other]);
+            let below = Below::of(&circuit, &roots);
+            let mut pairs = Exclusion::new(&circuit, &below, u64::MAX);
+            let sampled = pairs.all_exclude(&roots, &Watch::unlimited()).unwrap();
+            // Samples see every overlap of so few variables: without them the structure is on its own.
+            pairs = Exclusion::new(&circuit, &below, u64::MAX);
+            pairs.samples.fill(0);
+            let shown = pairs.all_exclude(&roots, &Watch::unlimited()).unwrap();
+            prop_assert_eq!(sampled, shown);
+            let label = |table: &[u64], part: &Circuit, index: usize| {
+                table_bit(table, index & ((1 << part.variables()) - 1))
+            };
+            let overlap = (0..1usize << variables)
+                .any(|index| label(&one_table, &one, index) && label(&other_table, &other, index));
+            prop_assert!(!(shown && overlap));
+        }
+    }
+}

@@ -38,6 +38,8 @@ mod smooth;
 mod soundness;
 
 #[cfg(test)]
+mod file_tests;
+#[cfg(test)]
 pub(crate) mod samples;
 
 pub use arena::{Circuit, Node, NodeId};

@@ -40,6 +40,29 @@ pub(crate) fn widened(circuit: &Circuit, variables: usize) -> Circuit {
     builder.finish(circuit.root()).unwrap()
 }
 
+/// An or-gate over two circuits, and its children.
+pub(crate) fn together(variables: usize, parts: [&Circuit; 2]) -> (Circuit, Vec<NodeId>) {
+    let mut builder = CircuitBuilder::new(variables).unwrap();
+    let mut roots = Vec::new();
+    for part in parts {
+        let offset = builder.len();
+        let moved = |id: NodeId| NodeId::new(id.index() + offset);
+        for (_, node) in part.nodes() {
+            let children: Vec<NodeId> = node.children().map(moved).collect();
+            let moved = match node {
+                Node::Decision { var, .. } => Node::Decision { var, lo: children[0], hi: children[1] },
+                Node::And(_) => Node::And(&children),
+                Node::Or(_) => Node::Or(&children),
+                leaf => leaf,
+            };
+            builder.push(moved).unwrap();
+        }
+        roots.push(moved(part.root()));
+    }
+    let root = builder.or(&roots).unwrap();
+    (builder.finish(root).unwrap(), roots)
+}
+
 /// A random function of at most `max_variables` variables as a random circuit, with its truth table.
 pub(crate) fn random_circuit(max_variables: usize) -> impl Strategy<Value = (Circuit, Vec<u64>)> {
     (0..=max_variables, any::<u64>(), 0..4u32).prop_map(|(variables, seed, density)| random(variables, seed, density))

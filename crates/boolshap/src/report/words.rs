@@ -80,7 +80,9 @@ impl Subject {
         let mut facts = Vec::new();
         let mut fact = |name: &str, text: String| facts.push((name.to_string(), text));
         if let Some(words) = origin(named) {
-            fact("Model", words);
+            // Only a proof with the model at hand has compared this as well.
+            let says = if named.facts.verified.standing() == "proved" { "" } else { "as the file says: " };
+            fact("Model", format!("{says}{words}"));
         }
         let (nodes, edges, _) = circuit.graph_size();
         let route = named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));

@@ -61,7 +61,9 @@ pub fn describe_model(model: &Model) -> Description {
         "schema": model.binariser,
         "marginals": model.marginals,
         "provenance": model.provenance,
+        "digest": model.digest().to_string(),
     });
+    text += &format!("\ndigest: {}", model.digest());
     Description { text, json, notes: Vec::new() }
 }
 

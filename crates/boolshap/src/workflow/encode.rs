@@ -1,9 +1,9 @@
 //! Steps (a) and (b) of the paper alone: a network as a formula, and a formula as an SDD.
 
-use super::compile::{CompileRequest, MAX_CLAUSES, Via, chosen_class, compile_cnf};
+use super::compile::{MAX_CLAUSES, chosen_class, compile_cnf};
 use super::read_source::read_formula;
 use super::stages::Stages;
-use super::{ClassChoice, Error};
+use super::{ClassChoice, CompileRequest, Error, Via};
 use crate::circuit::NamedCircuit;
 use crate::diagram::Compiled;
 use crate::formula::{Cnf, encode_network, simplify, tree_width_bound};

@@ -7,6 +7,7 @@
 
 mod class_choice;
 mod compile;
+mod compile_request;
 mod describe;
 #[cfg(feature = "sat")]
 mod encode;
@@ -28,8 +29,8 @@ mod verify;
 mod tests;
 
 pub use class_choice::ClassChoice;
-pub use compile::{Compilation, CompileRequest, MAX_CLAUSES, MAX_SMOOTH_NODES, Shape, Source, Via};
-pub use compile::{compile, compile_watched, names_in_header};
+pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
+pub use compile_request::{CompileRequest, Shape, Source, Via};
 pub use describe::{Description, describe_model};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};

@@ -1,7 +1,7 @@
 //! Files that circuits are made from, read by their ending, and what is proved of a circuit that another program made.
 
-use super::Error;
-use super::compile::{Via, Work};
+use super::compile::Work;
+use super::{Error, Via};
 use crate::circuit::{Circuit, NamedCircuit, check, lower_sdd_file, read_d4, read_nnf};
 use crate::diagram::{SddFile, SddManager, Vtree};
 use crate::formula::{Cnf, read_dimacs};

@@ -1,10 +1,11 @@
 //! The front door: requests from text, refusals before any work, and scores that agree with the definition.
 
 use super::{ClassChoice, CompileRequest, Error, ErrorKind, Explainer, PlayersFrom, Request, RowsFrom, Scope, Source};
-use super::{DistributionFrom, Menu, VerifyRequest, Via, compile, verify};
+use super::{DistributionFrom, Menu, VerifyRequest, Via, compile, read_circuit, verify};
+use crate::circuit::{Circuit, CircuitBuilder, NamedCircuit, NodeId};
 use crate::data::Bits;
 use crate::explain::{Definition, Distribution, Index, Labels, Players, Probabilities};
-use crate::lit::{Remedy, Watch};
+use crate::lit::{Digest, Remedy, Var, Watch};
 use crate::model::{Gate, Model, Network, Output, Score};
 use std::path::Path;
 use std::sync::Arc;
@@ -208,4 +209,72 @@ fn probabilities_of_a_column_add_up_to_one() {
     assert!(explainer([0.3, 0.9, 0.5, 0.5], PlayersFrom::Features).is_ok());
     let marginals = Explainer::new(&circuit, &request(&[("distribution", "product")]).unwrap()).err().unwrap();
     assert_eq!(marginals.remedy(), Some(Remedy::Probabilities));
+}
+
+/// AND(x1..x13) OR AND(x14..x26): too many variables for a table, and true together where all are 1.
+fn wide_overlap() -> Circuit {
+    let mut builder = CircuitBuilder::new(26).unwrap();
+    let gates = [0..13, 13..26].map(|variables| {
+        let literals: Vec<NodeId> = variables.map(|v| builder.literal(Var::new(v).positive()).unwrap()).collect();
+        builder.and(&literals).unwrap()
+    });
+    let root = builder.or(&gates).unwrap();
+    builder.finish(root).unwrap()
+}
+
+#[test]
+fn what_is_not_decided_is_announced_with_every_result() {
+    // Without a solver, as in a library built without it.
+    let circuit = NamedCircuit::new(wide_overlap(), Model::default_features(26)).unwrap();
+    assert_eq!(circuit.facts.undecided, [circuit.circuit.root()]);
+    let explainer = Explainer::new(&circuit, &Request::default()).unwrap();
+    let about = explainer.columns(Vec::new()).unwrap().about;
+    assert!(about["caution"].starts_with("it is not known whether 1 or-gate is deterministic"), "{about:?}");
+    let mut file = Vec::new();
+    circuit.write(&mut file).unwrap();
+    assert_eq!(NamedCircuit::read(&file[..]).unwrap().facts.undecided, circuit.facts.undecided);
+}
+
+#[cfg(feature = "sat")]
+#[test]
+fn reading_a_circuit_decides_with_the_solver() {
+    let circuit = NamedCircuit::new(wide_overlap(), Model::default_features(26)).unwrap();
+    let mut file = Vec::new();
+    circuit.write(&mut file).unwrap();
+    let said = read_circuit(&file[..]).unwrap_err().to_string();
+    let ones = "1".repeat(26);
+    assert!(said.contains(&format!("or-gate 28 has two children that are true together on {ones}")), "{said}");
+}
+
+#[test]
+fn what_was_proved_is_kept_with_its_digests() {
+    let model = Model::from_json(
+        r#"{"format": "boolshap model", "version": 1, "features": ["a", "b"], "hidden": [],
+            "output": {"step": {"weights": "++", "need": "2"}}, "provenance": {}}"#,
+    )
+    .unwrap();
+    let request = CompileRequest { verify: true, ..CompileRequest::default() };
+    let compiled = compile(&model, &request).unwrap().circuit;
+    let proof = compiled.facts.verified.proof().unwrap().clone();
+    assert_eq!((proof.method.as_str(), proof.source), ("exhaustive", Digest::of(model.to_json().as_bytes())));
+    let mut file = Vec::new();
+    compiled.write(&mut file).unwrap();
+    // The digest is that of all before it, and stands before the checksum.
+    let (content, end) = file.split_at(file.len() - 36);
+    assert_eq!(Digest::of(content).0, end[..32]);
+    // Read again, it is a claim, until it is proved again.
+    let mut read = read_circuit(&file[..]).unwrap();
+    assert_eq!((read.facts.verified.standing(), read.facts.verified.proof()), ("claimed", Some(&proof)));
+    let found = verify(&model, &read, &VerifyRequest::default()).unwrap();
+    assert_eq!((found.classes.as_slice(), found.class_names.as_slice()), (&[1][..], &["1".to_string()][..]));
+    found.record(&model, &mut read);
+    assert_eq!(read.facts.verified, compiled.facts.verified);
+    // Another model with the same answers is another model.
+    let mut other = model.clone();
+    other.provenance.insert("seed".into(), 7.into());
+    let found = verify(&other, &read, &VerifyRequest::default()).unwrap();
+    assert_eq!(
+        found.notes,
+        [format!("the proof that the file claims is of another model, {}", model.digest().short())]
+    );
 }
