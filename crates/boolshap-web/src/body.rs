@@ -46,7 +46,7 @@ pub(crate) async fn read_body(app: &App, mut body: Body) -> Result<(Bytes, Share
         if refused.is_some() {
             continue;
         }
-        if length == data.len() && body.is_end_stream() {
+        if length == data.len() && length <= limit && body.is_end_stream() {
             share.resize(length)?;
             return Ok((data, share));
         }
