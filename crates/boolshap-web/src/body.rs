@@ -11,46 +11,78 @@ use axum::http::StatusCode;
 use hyper::body::Frame;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Answers up to this size have a length in front and are written at once.
 const WHOLE: usize = 256 << 10;
 /// Pieces that are written before others have their turn.
 const IN_A_ROW: usize = 4;
 
+/// Bytes of a request that are kept together until it is complete: of one size, so that memory is used again.
+const BLOCK: usize = 64 << 10;
+/// What is refused is read on while the client sends, and no longer than this.
+const REFUSED: Duration = Duration::from_secs(2);
+
 /// Reads the body of a request, with the memory that it takes.
 pub(crate) async fn read_body(app: &App, mut body: Body) -> Result<(Bytes, Share), ApiError> {
     let limit = app.site.limits.body_bytes;
     let (mut share, mut patience) = (Share::new(&app.memory), Patience::default());
-    let (mut first, mut whole, mut length, mut refused) = (Bytes::new(), Vec::new(), 0, None);
-    // What is refused is read on for a while, so that the client reads the answer and not that the connection broke.
+    let (mut blocks, mut length, mut refused) = (Vec::new(), 0, None);
+    // After a refusal the rest is passed over, so that the client reads the answer and not that the connection broke.
     while length <= 2 * limit {
         let begin = Instant::now();
         let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
-        let late = |_| ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive");
-        let Some(frame) = tokio::time::timeout(patience.left(), next).await.map_err(late)? else { break };
-        let frame = frame.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+        let frame = match tokio::time::timeout(patience.left(), next).await {
+            Ok(Some(frame)) => frame.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.to_string()))?,
+            Ok(None) => break,
+            Err(_) => {
+                let late = || ApiError::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive");
+                return Err(refused.unwrap_or_else(late));
+            }
+        };
         let Ok(data) = frame.into_data() else { continue };
         patience.moved(begin.elapsed(), data.len());
         length += data.len();
-        if length > limit {
-            let message = format!("the body is larger than {limit} bytes");
-            refused.get_or_insert(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message));
-        } else if refused.is_none() {
-            refused = share.resize(length + length / 4).err();
+        if refused.is_some() {
+            continue;
         }
+        if length == data.len() && body.is_end_stream() {
+            share.resize(length)?;
+            return Ok((data, share));
+        }
+        refused = match length <= limit {
+            true => share.resize(length + BLOCK).err(),
+            false => {
+                let message = format!("the body is larger than {limit} bytes");
+                Some(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message))
+            }
+        };
         match refused {
-            Some(_) => (first, whole) = (Bytes::new(), Vec::new()),
-            None if length == data.len() => first = data,
-            None => {
-                whole.extend_from_slice(&std::mem::take(&mut first));
-                whole.extend_from_slice(&data);
+            None => add(&mut blocks, &data),
+            Some(_) => {
+                blocks = Vec::new();
+                share = Share::new(&app.memory);
+                patience = Patience::of(REFUSED);
             }
         }
     }
-    match refused {
-        Some(error) => Err(error),
-        None => Ok((if whole.is_empty() { first } else { whole.into() }, share)),
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    share.resize(2 * length)?;
+    let mut whole = Vec::with_capacity(length);
+    blocks.into_iter().for_each(|block: Vec<u8>| whole.extend_from_slice(&block));
+    Ok((whole.into(), share))
+}
+
+fn add(blocks: &mut Vec<Vec<u8>>, data: &[u8]) {
+    let room = blocks.last().map_or(0, |block| BLOCK - block.len());
+    let (here, rest) = data.split_at(room.min(data.len()));
+    blocks.iter_mut().last().into_iter().for_each(|block| block.extend_from_slice(here));
+    for part in rest.chunks(BLOCK) {
+        let mut block = Vec::with_capacity(BLOCK);
+        block.extend_from_slice(part);
+        blocks.push(block);
     }
 }
 

@@ -13,25 +13,33 @@ const STILL: Duration = Duration::from_secs(10);
 /// Bytes that are worth a second more: a peer that is slower than this is given up after a while.
 const BYTES_A_SECOND: usize = 16 << 10;
 
-/// What is left of the time that a peer has.
-pub(crate) struct Patience(Duration);
+/// What is left of the time that a peer has, and the most that it may have.
+pub(crate) struct Patience {
+    left: Duration,
+    most: Duration,
+}
 
 impl Default for Patience {
     fn default() -> Self {
-        Patience(STILL)
+        Patience::of(STILL)
     }
 }
 
 impl Patience {
+    /// With another time than usual.
+    pub(crate) fn of(most: Duration) -> Self {
+        Patience { left: most, most }
+    }
+
     /// How long it may stand still from now on.
     pub(crate) fn left(&self) -> Duration {
-        self.0
+        self.left
     }
 
     /// After this time, this many bytes moved.
     pub(crate) fn moved(&mut self, after: Duration, bytes: usize) {
         let earned = Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND as f64);
-        self.0 = (self.0.saturating_sub(after) + earned).min(STILL);
+        self.left = (self.left.saturating_sub(after) + earned).min(self.most);
     }
 }
 

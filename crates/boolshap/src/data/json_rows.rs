@@ -63,30 +63,30 @@ struct JsonRows<'a> {
     binariser: Option<&'a Binariser>,
     number: usize,
     bits: Bits,
-    /// If the first entity was an object, its fields that count, in columns.
-    objects: Option<Objects>,
+    /// If the first entity was an object.
+    objects: Option<Objects<'a>>,
 }
 
-struct Objects {
-    names: Vec<String>,
-    place_of: HashMap<String, usize>,
-    cells: Vec<StringBuilder>,
+/// Objects in columns: those features and raw columns that the first of them has.
+struct Objects<'a> {
+    place_of: HashMap<&'a str, usize>,
+    columns: Vec<(String, Option<StringBuilder>)>,
     /// Whether they are raw values: then true means what its column makes of the word, and 1 otherwise.
     are_raw: bool,
 }
 
-impl JsonRows<'_> {
+impl<'a> JsonRows<'a> {
     fn add(&mut self, entity: &str) -> Result<(), DataError> {
         let place = format!("entities[{}]", self.number);
         let is_first = self.number == 0;
         self.number += 1;
         match (entity.as_bytes().first(), &mut self.objects) {
             (Some(b'['), None) => self.add_list(&place, entity),
-            (Some(b'{'), None) if is_first => {
-                let objects = Objects::new(self.features, self.binariser, &place, entity)?;
-                self.objects.insert(objects).add(&place, entity)
+            (Some(b'{'), None) if is_first => self.add_first_object(&place, entity),
+            (Some(b'{'), Some(objects)) => {
+                let values = objects.values(&place, entity)?;
+                objects.add(&place, &values)
             }
-            (Some(b'{'), Some(objects)) => objects.add(&place, entity),
             _ if is_first => Err(wrong(place, format!("{} is neither a list nor an object", short_text(entity)))),
             (_, None) => Err(wrong(place, format!("{} is not a list, as the first entity is", short_text(entity)))),
             (_, Some(_)) => {
@@ -110,53 +110,55 @@ impl JsonRows<'_> {
         Ok(())
     }
 
+    fn add_first_object(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
+        let raw = self.binariser.map_or(&[][..], |binariser| binariser.columns());
+        let mut objects = Objects { place_of: HashMap::new(), columns: Vec::new(), are_raw: false };
+        for name in self.features.iter().chain(raw.iter().map(|column| &column.column)) {
+            // A feature may be a raw column of its own name.
+            let place = objects.columns.len();
+            if *objects.place_of.entry(name).or_insert(place) == place {
+                objects.columns.push((name.clone(), None));
+            }
+        }
+        let values = objects.values(place, entity)?;
+        let mut names = Vec::new();
+        for ((name, cells), _) in objects.columns.iter_mut().zip(&values).filter(|(_, value)| value.is_some()) {
+            *cells = Some(StringBuilder::with_capacity(1, 16));
+            names.push(name.clone());
+        }
+        objects.are_raw = reads_raw(&names, self.features, self.binariser, Reading::Auto).unwrap_or(false);
+        objects.add(place, &values)?;
+        self.objects = Some(objects);
+        Ok(())
+    }
+
     fn finish(self) -> Result<Bits, DataError> {
-        let Some(Objects { names, cells, .. }) = self.objects else { return Ok(self.bits) };
-        let cells = cells.into_iter().map(|mut cells| Cells::Text(cells.finish()));
-        let columns: Vec<(String, Cells)> = names.into_iter().zip(cells).collect();
+        let Some(Objects { columns, .. }) = self.objects else { return Ok(self.bits) };
+        let column = |(name, cells): (String, Option<StringBuilder>)| Some((name, Cells::Text(cells?.finish())));
+        let columns: Vec<(String, Cells)> = columns.into_iter().filter_map(column).collect();
         bits_of_columns("entities", self.number, &columns, self.features, self.binariser)
             .map_err(|error| error.in_entity(0))
     }
 }
 
-impl Objects {
-    /// Without rows yet; the columns are those fields of an object that are features or raw columns.
-    fn new(features: &[String], binariser: Option<&Binariser>, place: &str, first: &str) -> Result<Self, DataError> {
-        let raw = binariser.map_or(&[][..], |binariser| binariser.columns());
-        let known: Vec<&String> = features.iter().chain(raw.iter().map(|column| &column.column)).collect();
-        let mut is_there: HashMap<&str, bool> = known.iter().map(|name| (name.as_str(), false)).collect();
-        let note = |name: Option<Cow<'_, str>>, _| {
-            if let Some(there) = name.and_then(|name| is_there.get_mut(name.as_ref())) {
-                *there = true;
-            }
-            Ok(())
-        };
-        each_in_json(first, |error| wrong(place, error), note)?;
-        let mut names: Vec<String> = Vec::new();
-        let mut place_of = HashMap::new();
-        for name in known.into_iter().filter(|name| is_there[name.as_str()]) {
-            // A feature may be a raw column of its own name.
-            if !place_of.contains_key(name) {
-                place_of.insert(name.clone(), names.len());
-                names.push(name.clone());
-            }
-        }
-        let are_raw = reads_raw(&names, features, binariser, Reading::Auto).unwrap_or(false);
-        let cells = names.iter().map(|_| StringBuilder::new()).collect();
-        Ok(Objects { names, place_of, cells, are_raw })
-    }
-
-    fn add(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
-        let mut values: Vec<Option<&str>> = vec![None; self.names.len()];
+impl Objects<'_> {
+    /// The texts of an object's values, in the order of the columns.
+    fn values<'t>(&self, place: &str, entity: &'t str) -> Result<Vec<Option<&'t str>>, DataError> {
+        let mut values = vec![None; self.columns.len()];
         let take = |name: Option<Cow<'_, str>>, value| {
             let column = name.and_then(|name| self.place_of.get(name.as_ref())).copied();
-            match column.and_then(|column| values[column].replace(value).map(|_| &self.names[column])) {
-                Some(name) => Err(wrong(format!("{place}.{name}"), "is there twice")),
+            match column.filter(|&column| values[column].replace(value).is_some()) {
+                Some(column) => Err(wrong(format!("{place}.{}", self.columns[column].0), "is there twice")),
                 None => Ok(()),
             }
         };
         each_in_json(entity, |error| wrong(place, error), take)?;
-        for ((name, value), cells) in self.names.iter().zip(values).zip(&mut self.cells) {
+        Ok(values)
+    }
+
+    fn add(&mut self, place: &str, values: &[Option<&str>]) -> Result<(), DataError> {
+        for ((name, cells), value) in self.columns.iter_mut().zip(values) {
+            let Some(cells) = cells else { continue };
             let place = || format!("{place}.{name}");
             let value = value.ok_or_else(|| wrong(place(), "is missing, but the first entity has it"))?;
             let text: Option<Cow<'_, str>> = match value.as_bytes().first() {
