@@ -306,3 +306,23 @@ def test_many_variables_without_clauses_take_linear_time(boolshap):
             # Python refuses to print numbers of this size unless it is asked to.
             assert info["models"][-9:] == str(models % 10**9).zfill(9) and len(info["models"]) > 30_000
     assert spent() - begin < 60
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGXCPU"])
+def test_a_signal_removes_folders_for_temporary_files(boolshap, name):
+    """The measurement reads and writes its tables in a folder of its own, by name."""
+    spare = boolshap.folder / "spare"
+    spare.mkdir()
+    process = boolshap.start(
+        "bench", "stream", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(spare)}, preexec_fn=default_signals,
+    )
+    try:
+        while process.poll() is None and not os.listdir(spare):
+            time.sleep(0.01)
+        process.send_signal(getattr(signal, name))
+        assert process.wait(timeout=120) == 128 + getattr(signal, name)
+        assert os.listdir(spare) == []
+    finally:
+        process.kill()
+        process.wait()

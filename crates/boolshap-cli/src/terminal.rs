@@ -38,8 +38,8 @@ pub(crate) fn catch_signals(is_server: bool) -> anyhow::Result<()> {
         drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
         let xcpu = SignalKind::from_raw(libc::SIGXCPU);
         let kinds = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit(), SignalKind::terminate(), xcpu];
-        let ours =
-            kinds.into_iter().filter(|kind| !(is_server && *kind == SignalKind::terminate()) && !is_ignored(*kind));
+        let is_anothers = |kind: SignalKind| is_ignored(kind) || is_server && kind == SignalKind::terminate();
+        let ours = kinds.into_iter().filter(|kind| !is_anothers(*kind));
         ours.map(|kind| Ok((kind.as_raw_value(), signal(kind)?))).collect::<io::Result<Vec<_>>>()?
     };
     std::thread::spawn(move || {

@@ -141,4 +141,29 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_blank_line_could_be_a_row_of_one_column_only() {
+        for (text, blank) in [
+            ("x\n1\n", None),
+            ("x\n1\n\n2\n", Some(3)),
+            ("x\r\n1\r\n\r\n2", Some(3)),
+            ("\"x\"\n\n1\n", Some(2)),
+            ("x\n1\n\n", Some(3)),
+            ("\n\r\nx\n1", None),
+            ("x\n\"1\n\n2\"\n", None),
+            ("x\n\"1\n2\"\n\n", Some(4)),
+            ("x\n\"\"\n \n2\n", None),
+        ] {
+            for step in 1..9 {
+                let mut read = String::new();
+                let found = CsvText::new(Slowly(text.as_bytes(), step), 1).read_to_string(&mut read);
+                let expected = blank.map(|line| {
+                    format!("line {line} is blank: in a table of one column a missing value is written \"\"")
+                });
+                assert_eq!(found.err().map(|error| error.to_string()), expected, "{text:?} by {step}");
+                assert!(CsvText::new(Slowly(text.as_bytes(), step), 2).read_to_string(&mut read).is_ok());
+            }
+        }
+    }
 }
