@@ -158,6 +158,7 @@ impl Rows {
     }
 
     /// The bits of a kind, as a text of 0 and 1.
+    #[cfg(feature = "report")]
     pub(super) fn bits_text(&self, kind: usize) -> String {
         self.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect()
     }
