@@ -510,11 +510,22 @@ class Case:
             return None
         return v
 
+    def can_occur(self):
+        """Whether the constraint has a probability above 0."""
+        given = self.probabilities
+        inside = {i for column in self.columns for i in column}
+        can_be = lambda i, bit: given[i] > 0 if bit else i in inside or given[i] < 1
+        possible = lambda row: self.is_row(row) and all(can_be(i, bit) for i, bit in enumerate(row))
+        return any(self.constraint(row) and possible(row) for row in self.world.rows)
+
     def expected(self):
         """For each row the prediction and a list of numbers for each class that is shown, base value first."""
         world = self.world
         if self.constraint and not any(self.constraint(row) and self.is_row(row) for row in world.rows):
             self.refusals.add("unsatisfiable")
+        elif self.constraint and self.rows is None and not self.can_occur():
+            # Whatever is wrong with the rows, this is as good a reason.
+            self.refusals.add("impossible")
         table = []
         for entity in self.entities:
             if not self.is_row(entity):
