@@ -1,6 +1,7 @@
 //! The open connections, at most a fixed number. When there is no room for a new one, the one that has kept the server
 //! waiting longest is closed, of the peer that has most: slow heads, slow bodies, unread answers and idle connections
-//! cannot lock anybody out. Requests that compute are never closed.
+//! cannot lock anybody out. Requests that compute are never closed, and nobody is closed in the first moments: while all are
+//! that new, those who come wait to be accepted.
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use std::collections::HashMap;
@@ -14,6 +15,8 @@ use tokio::task::AbortHandle;
 
 /// Connections that were closed, but whose tasks have not ended yet.
 const ENDING: usize = 64;
+/// Microseconds that every peer has, or a crowd that is quick to ask would push out those who have only just connected.
+const GRACE: u64 = 250_000;
 /// In place of a time: nothing is waited for.
 const WORKING: u64 = u64::MAX;
 
@@ -53,19 +56,24 @@ impl Connections {
         Arc::new(Connections { most: most.max(1), start: Instant::now(), since, places: Mutex::new(places) })
     }
 
-    /// A place for a peer, for which another one may be closed; nothing while too many of those have not ended yet.
+    /// A place for a peer, for which another one may be closed; nothing while none can be, or too many of those have not
+    /// ended yet.
     pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+        self.enter_at(peer, self.now())
+    }
+
+    fn enter_at(self: &Arc<Self>, peer: IpAddr, now: u64) -> Option<Place> {
         let peer = network(peer);
         let mut places = self.places();
         if places.open.len() - places.free.len() >= self.most {
-            self.close_one(&mut places);
+            self.close_one(&mut places, now.saturating_sub(GRACE));
         }
         let number = places.free.pop()?;
         places.open[number] = Some(Open { peer, task: None });
         *places.of_peer.entry(peer).or_default() += 1;
         drop(places);
         let place = Place { connections: self.clone(), number };
-        place.waits(place.now());
+        place.waits(now);
         Some(place)
     }
 
@@ -78,14 +86,15 @@ impl Connections {
 
     /// Closes one connection that is waited for, because the system has no room for more.
     pub(crate) fn make_room(&self) {
-        self.close_one(&mut self.places());
+        self.close_one(&mut self.places(), self.now().saturating_sub(GRACE));
     }
 
-    fn close_one(&self, places: &mut Places) {
+    /// Closes one that is waited for since that time or longer.
+    fn close_one(&self, places: &mut Places, until: u64) {
         let Some((&most, _)) = places.of_peer.iter().max_by_key(|(_, count)| **count) else { return };
         let since = |number: usize| self.since[number].load(Relaxed);
         let waiting = places.open.iter().enumerate().filter_map(|(number, open)| {
-            let open = open.as_ref().filter(|open| open.task.is_some() && since(number) != WORKING)?;
+            let open = open.as_ref().filter(|open| open.task.is_some() && since(number) <= until)?;
             Some((open.peer != most, since(number), number))
         });
         if let Some((_, _, number)) = waiting.min()
@@ -94,6 +103,10 @@ impl Connections {
             self.since[number].store(WORKING, Relaxed);
             task.abort();
         }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(WORKING - 1)
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -108,7 +121,7 @@ impl Place {
     }
 
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.connections.start.elapsed().as_micros()).unwrap_or(WORKING - 1)
+        self.connections.now()
     }
 
     /// The peer is waited for since then: to send a head or a body, or to read an answer.
@@ -199,11 +212,12 @@ mod tests {
     }
 
     impl Crowd {
-        fn enter(&mut self, from: IpAddr, since: u64) {
-            let place = self.connections.enter(from).unwrap();
+        /// Enters after the grace of all that entered before, in seconds.
+        fn enter(&mut self, from: IpAddr, second: u64) {
+            let since = second * 1_000_000;
+            let place = self.connections.enter_at(from, since).unwrap();
             let task = tokio::spawn(std::future::pending());
             self.connections.served_by(place.number(), task.abort_handle());
-            place.waits(since);
             self.open.push((place, task));
         }
 
@@ -219,8 +233,8 @@ mod tests {
     #[tokio::test]
     async fn who_is_waited_for_longest_makes_room() {
         let mut crowd = Crowd { connections: Connections::new(4), open: Vec::new() };
-        for (from, since) in [(1, 50), (2, 10), (1, 30), (1, 20)] {
-            crowd.enter(peer(from), since);
+        for (from, second) in [(1, 50), (2, 10), (1, 30), (1, 20)] {
+            crowd.enter(peer(from), second);
         }
         assert!(crowd.closed().await.is_empty());
         // Peer 1 has most, and its oldest is the last; that of peer 2 is older, but it has only one.
@@ -235,6 +249,24 @@ mod tests {
         crowd.open.iter().for_each(|(place, _)| place.works());
         crowd.enter(peer(4), 90);
         assert!(crowd.closed().await.is_empty(), "requests that compute are not closed");
+    }
+
+    #[tokio::test]
+    async fn nobody_is_closed_in_the_first_moments() {
+        let mut crowd = Crowd { connections: Connections::new(2), open: Vec::new() };
+        crowd.enter(peer(1), 10);
+        crowd.enter(peer(2), 10);
+        // The only one that is waited for has just come; the other one computes.
+        crowd.open[0].0.works();
+        let just_after = 10_000_000 + GRACE - 1;
+        let third = crowd.connections.enter_at(peer(3), just_after);
+        assert!(third.is_some() && crowd.closed().await.is_empty());
+        let more: Vec<Place> = (1..ENDING).map_while(|_| crowd.connections.enter_at(peer(3), just_after)).collect();
+        assert_eq!(more.len(), ENDING - 1);
+        assert!(crowd.connections.enter_at(peer(3), just_after).is_none(), "who comes now waits to be accepted");
+        drop(more);
+        assert!(crowd.connections.enter_at(peer(3), just_after + 1).is_some());
+        assert_eq!(crowd.closed().await, [1]);
     }
 
     #[tokio::test]
