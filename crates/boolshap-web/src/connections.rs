@@ -1,7 +1,7 @@
 //! The open connections, at most a fixed number. When there is no room for a new one, the one that has kept the server
 //! waiting longest is closed, of the peer that has most: slow heads, slow bodies, unread answers and idle connections
-//! cannot lock anybody out. Requests that compute are never closed, and nobody is closed in the first moments: while all are
-//! that new, those who come wait to be accepted.
+//! cannot lock anybody out. Requests that compute are never closed, and nobody is closed before the server has looked at what
+//! came, or in the first moments after that.
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use std::collections::HashMap;
@@ -10,15 +10,19 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// Connections that were closed, but whose tasks have not ended yet.
 const ENDING: usize = 64;
-/// Microseconds that every peer has, or a crowd that is quick to ask would push out those who have only just connected.
-const GRACE: u64 = 250_000;
+/// Microseconds that every peer has: a crowd whose requests compute would push out those who have only just connected. Not
+/// longer, because those who come then wait to be accepted.
+const GRACE: u64 = 20_000;
 /// In place of a time: nothing is waited for.
 const WORKING: u64 = u64::MAX;
+/// In place of a time: nobody has looked yet whether something came.
+const NEW: u64 = u64::MAX - 1;
 
 /// All connections.
 pub(crate) struct Connections {
@@ -27,6 +31,8 @@ pub(crate) struct Connections {
     /// For each place since when its peer is waited for, in microseconds.
     since: Box<[AtomicU64]>,
     places: Mutex<Places>,
+    /// Wakes who waits for a place.
+    freed: Notify,
 }
 
 struct Places {
@@ -53,13 +59,19 @@ impl Connections {
         let places =
             Places { open: (0..all).map(|_| None).collect(), free: (0..all).collect(), of_peer: HashMap::new() };
         let since = (0..all).map(|_| AtomicU64::new(WORKING)).collect();
-        Arc::new(Connections { most: most.max(1), start: Instant::now(), since, places: Mutex::new(places) })
+        let (places, freed) = (Mutex::new(places), Notify::new());
+        Arc::new(Connections { most: most.max(1), start: Instant::now(), since, places, freed })
     }
 
     /// A place for a peer, for which another one may be closed; nothing while none can be, or too many of those have not
     /// ended yet.
     pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         self.enter_at(peer, self.now())
+    }
+
+    /// Waits until a place is given back, or at most this long.
+    pub(crate) async fn freed(&self, at_most: Duration) {
+        let _ = tokio::time::timeout(at_most, self.freed.notified()).await;
     }
 
     fn enter_at(self: &Arc<Self>, peer: IpAddr, now: u64) -> Option<Place> {
@@ -73,7 +85,7 @@ impl Connections {
         *places.of_peer.entry(peer).or_default() += 1;
         drop(places);
         let place = Place { connections: self.clone(), number };
-        place.waits(now);
+        self.since[number].store(NEW, Relaxed);
         Some(place)
     }
 
@@ -106,7 +118,7 @@ impl Connections {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(WORKING - 1)
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(NEW - 1)
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -129,6 +141,11 @@ impl Place {
         self.connections.since[self.number].store(since, Relaxed);
     }
 
+    /// Nothing more has come; a new peer is waited for from now on.
+    pub(crate) fn nothing_came(&self) {
+        let _ = self.connections.since[self.number].compare_exchange(NEW, self.now(), Relaxed, Relaxed);
+    }
+
     /// From now on the peer waits for the server.
     pub(crate) fn works(&self) {
         self.connections.since[self.number].store(WORKING, Relaxed);
@@ -140,6 +157,7 @@ impl Drop for Place {
         let mut places = self.connections.places();
         let Some(open) = places.open[self.number].take() else { return };
         places.free.push(self.number);
+        self.connections.freed.notify_one();
         if let Some(count) = places.of_peer.get_mut(&open.peer) {
             *count -= 1;
             if *count == 0 {
@@ -218,6 +236,7 @@ mod tests {
             let place = self.connections.enter_at(from, since).unwrap();
             let task = tokio::spawn(std::future::pending());
             self.connections.served_by(place.number(), task.abort_handle());
+            place.waits(since);
             self.open.push((place, task));
         }
 

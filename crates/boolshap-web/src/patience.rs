@@ -1,7 +1,9 @@
 //! How long a peer may keep the server waiting: a while, and longer with every byte that moves.
 
+use crate::connections::Place;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -47,13 +49,14 @@ impl Patience {
 pub(crate) struct PatientStream {
     stream: TcpStream,
     patience: Patience,
+    place: Arc<Place>,
     /// Since when the peer has not read, and until when it may.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl PatientStream {
-    pub(crate) fn new(stream: TcpStream) -> Self {
-        PatientStream { stream, patience: Patience::default(), blocked: None }
+    pub(crate) fn new(stream: TcpStream, place: Arc<Place>) -> Self {
+        PatientStream { stream, patience: Patience::default(), place, blocked: None }
     }
 
     fn write(
@@ -88,7 +91,11 @@ impl Drop for PatientStream {
 
 impl AsyncRead for PatientStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if read.is_pending() {
+            self.place.nothing_came();
+        }
+        read
     }
 }
 

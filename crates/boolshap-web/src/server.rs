@@ -121,8 +121,8 @@ impl Server {
             let place = loop {
                 match connections.enter(peer.ip()) {
                     Some(place) => break place,
-                    // Those that were closed have to end first.
-                    None => tokio::time::sleep(PAUSE).await,
+                    // Those that were closed have to end first, and those that are new have a moment.
+                    None => connections.freed(PAUSE).await,
                 }
             };
             let (number, app) = (place.number(), app.clone());
@@ -148,6 +148,7 @@ fn connection(
     // Answers are small, and a client waits for each.
     let _ = stream.set_nodelay(true);
     let place = Arc::new(place);
+    let stream = PatientStream::new(stream, place.clone());
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let place = place.clone();
         place.works();
@@ -160,5 +161,5 @@ fn connection(
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(BUFFER);
-    builder.serve_connection(TokioIo::new(PatientStream::new(stream)), service)
+    builder.serve_connection(TokioIo::new(stream), service)
 }
