@@ -212,7 +212,7 @@ fn remedy_text(remedy: &Remedy) -> String {
 
 /// The circuit of a file, or of a model that is compiled in passing, with notes about it.
 pub(crate) fn ready(path: &Path) -> anyhow::Result<Arc<NamedCircuit>> {
-    let ready = with_progress("compiling", |watch| ready_circuit(path, watch))?;
+    let ready = with_progress("reading", |watch| ready_circuit(path, watch))?;
     ready.notes.iter().for_each(|text| note(text));
     Ok(Arc::new(ready.circuit))
 }

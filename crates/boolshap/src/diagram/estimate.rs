@@ -113,6 +113,13 @@ pub fn estimate(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Re
             Ok(Estimate { size, seconds, sample: Some(diagram), ..blank })
         }
         Err(error) if error.stopped().is_some() => Err(error),
+        // A route that does not take the network at all: the next one, or none if this one was asked for.
+        Err(
+            error @ (DiagramError::TooManyInputs { .. } | DiagramError::TooHeavy { .. } | DiagramError::TooWide { .. }),
+        ) => match options.route {
+            Some(_) => Err(error),
+            None => estimate(label, &DirectOptions { route: Some(Route::Apply), ..*options }, watch),
+        },
         // The diagram is the same by any route, up to its order.
         Err(_) if (EXACT_INPUTS + 1..=MAX_TABLE_INPUTS).contains(&inputs) => {
             Ok(Estimate { seconds: None, ..by_sample(label, blank, watch)? })
@@ -353,6 +360,11 @@ mod tests {
             let label = Label::of_class(&network(&mut chance, inputs, hidden, 1), 1).unwrap();
             assert_eq!(estimated(&label, route), Size::Exact(real(&label, route) as u64), "{route}");
         }
+        // A route that cannot take a network is not estimated.
+        let label = Label::of_class(&network(&mut chance, 40, 3, 1), 1).unwrap();
+        let forced = DirectOptions { route: Some(Route::TruthTable), ..DirectOptions::default() };
+        let error = estimate(&label, &forced, &Watch::unlimited()).unwrap_err();
+        assert!(matches!(error, DiagramError::TooManyInputs { .. }), "{error}");
         // What apply would take is not known.
         let label = Label::of_class(&network(&mut chance, 40, 16, 3), 1).unwrap();
         assert_eq!(estimated(&label, Route::Apply), Size::MoreThan(TRIAL_NODES as u64));

@@ -62,20 +62,20 @@ impl Outlook {
         };
         let mut text = format!("{} bits, {neurons}, by {}: {}", self.inputs, self.route, size_words(self.size));
         if let Some(seconds) = self.compile_seconds.filter(|_| self.size.nodes().is_some()) {
-            text += &format!(" in about {}", duration(seconds));
+            text += &format!(" in {}", about(seconds));
         }
         match (self.explain_seconds(), self.rows) {
             (Some(seconds), Some(rows)) => {
-                text += &format!(", {} rows in about {}", thousands(rows), duration(seconds));
+                text += &format!(", {} rows in {}", thousands(rows), about(seconds));
             }
             _ => {
                 if let Some(seconds) = self.row_seconds {
-                    text += &format!(", about {} a row", duration(seconds));
+                    text += &format!(", {} a row", about(seconds));
                 }
             }
         }
         if let Some((neurons, seconds)) = self.smaller {
-            text += &format!("; {neurons} neurons would take about {}", duration(seconds));
+            text += &format!("; {neurons} neurons would take {}", about(seconds));
         }
         text
     }
@@ -99,6 +99,10 @@ impl Outlook {
     pub fn remedy(&self) -> Remedy {
         Remedy::SmallerNetwork { neurons: self.smaller.map(|(neurons, _)| neurons) }
     }
+}
+
+fn about(seconds: f64) -> String {
+    if seconds < 0.1 { "less than 0.1 s".into() } else { format!("about {}", duration(seconds)) }
 }
 
 fn size_words(size: Size) -> String {
