@@ -51,7 +51,8 @@ class _Game:
 class Explainer:
     """Gives exact scores for rows.
 
-    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. The scores explain its decision, 0 or 1; for
+    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes; a network that would take long to compile is
+    refused here, and has to be compiled first. The scores explain its decision, 0 or 1; for
     a circuit of several classes, "it is this class".
 
     `distribution` says what fills in absent players:
@@ -99,9 +100,9 @@ class Explainer:
         input: Reading = "auto",
     ) -> None:
         if not isinstance(circuit, Circuit):
-            from ._sources import compile
+            from ._sources import compile_in_passing
 
-            circuit = compile(circuit)
+            circuit = compile_in_passing(circuit)
         features = circuit.features
         game = _Game(
             distribution=distribution,

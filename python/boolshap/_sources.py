@@ -41,6 +41,7 @@ class Options:
     verify: bool
     progress: Progress
     inputs: str | None
+    in_passing: bool = False
 
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
@@ -124,6 +125,11 @@ def compile(
     return _circuit(
         source, Options(names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs)
     )
+
+
+def compile_in_passing(source: object) -> Circuit:
+    """The same with no options, where nobody asked to compile: a network that would take long is refused."""
+    return _circuit(source, Options(None, None, None, "auto", None, None, False, None, None, in_passing=True))
 
 
 def _circuit(source: object, options: Options) -> Circuit:

@@ -22,6 +22,7 @@ pub(crate) struct Options<'py> {
     max_nodes: Option<usize>,
     timeout: Option<f64>,
     verify: bool,
+    in_passing: bool,
 }
 
 #[derive(FromPyObject)]
@@ -50,6 +51,7 @@ impl Options<'_> {
             class: self.class_.as_ref().map(class_choice),
             // An array has room for all classes.
             each_of_several: true,
+            in_passing: self.in_passing,
             max_nodes: self.max_nodes,
             verify: self.verify,
             ..CompileRequest::default()

@@ -67,6 +67,9 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
             "take players=\"columns\", a dict of fewer players, or distribution=\"background\""
         }
         Remedy::Probabilities => "give probabilities=",
+        Remedy::SmallerNetwork { .. } => "train with fewer neurons (hidden=) or fewer columns",
+        Remedy::CompileFirst => "call boolshap.compile and give its circuit, or train with fewer neurons (hidden=)",
+        Remedy::SmallerBackground => "give fewer background rows, or take players=\"columns\"",
         _ => return None,
     })
 }

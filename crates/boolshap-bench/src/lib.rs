@@ -9,7 +9,7 @@ mod mode_times;
 mod shap_times;
 mod stream_times;
 
-pub use embedded::{embedded_model, embedded_rows};
+pub use embedded::{embedded_model, embedded_rows, embedded_table};
 pub use experiment::{Experiment, in_units};
 
 use boolshap::lit::Watch;

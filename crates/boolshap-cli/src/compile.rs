@@ -1,11 +1,16 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
-use crate::terminal::{note, output_path, output_paths, print, print_json, seconds, thousands, with_timeout};
+use crate::terminal::{
+    note, outlook_text, output_path, output_paths, print, print_json, seconds, thousands, usage, with_progress,
+    with_timeout,
+};
 use anyhow::Context;
 use boolshap::data::WholeFile;
-use boolshap::workflow::{CompileRequest, Shape, Via, compile_sdd, compile_watched, names_in_header, source_files};
+use boolshap::workflow::{
+    CompileRequest, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long, source_files,
+};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,8 +23,11 @@ pub(crate) struct Compile {
     /// A model, a DIMACS .cnf, a .sdd with its .vtree beside it, a c2d .nnf or a d4 .ddnnf
     source: PathBuf,
     /// Where to write the circuit
-    #[arg(short, long, value_name = "CIRCUIT")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "CIRCUIT", required_unless_present = "estimate")]
+    output: Option<PathBuf>,
+    /// Only say about how many nodes a network will have, and how long it will take to compile and explain
+    #[arg(long, conflicts_with = "output")]
+    estimate: bool,
     /// How to get from a network to a circuit: auto takes the direct route that fits its shape; cnf is the paper's path;
     /// truth-table evaluates and reduces all inputs (up to about 30); partial-sums follows the states of the first layer's
     /// sums; apply combines diagrams of the gates one by one
@@ -76,6 +84,7 @@ impl Compile {
             via: self.via.parse()?,
             class: self.class.as_deref().map(str::parse).transpose()?,
             each_of_several: false,
+            in_passing: false,
             features: self.features.as_deref().map(names_in_header).transpose()?,
             variables: self.variables,
             shape: self.shape.shape(),
@@ -83,20 +92,26 @@ impl Compile {
             max_nodes: self.max_nodes,
             verify: self.verify,
         };
+        let Some(output) = &self.output else { return self.estimate(&request) };
         let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-        let output = output_path(&self.output, &inputs)?;
+        let is_sdd = output.extension().is_some_and(|extension| extension == "sdd");
+        let output = output_path(output, &inputs)?;
         let place = || output.display().to_string();
         let file = WholeFile::create(&output).with_context(place)?;
-        if self.output.extension().is_some_and(|extension| extension == "sdd") {
+        if is_sdd {
             return self.write_sdd(&request, file, &output, &inputs);
         }
         let source = self.source.as_path();
+        let outlook = with_progress("estimating", |watch| outlook_if_long(source, &request, watch))?;
+        outlook.iter().for_each(|outlook| note(&outlook_text(outlook)));
         let compiled = with_timeout("compiling", self.timeout, |watch| compile_watched(source, &request, watch))?;
         compiled.notes.iter().for_each(|text| note(text));
         compiled.circuit.write_whole(file).with_context(place)?;
         if self.json {
-            print_json(&compiled.json())?;
+            let mut summary = compiled.json();
+            summary["estimate"] = outlook.map_or(Value::Null, |outlook| outlook.json());
+            print_json(&summary)?;
         } else {
             compiled.stages.lines().iter().try_for_each(|line| print(line))?;
             let (nodes, edges, _) = compiled.circuit.graph_size();
@@ -107,6 +122,21 @@ impl Compile {
                 classes => format!("circuits of {classes} classes, together"),
             };
             print(&format!("{what} {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
+        }
+        Ok(())
+    }
+
+    /// What it will take, without doing it.
+    fn estimate(&self, request: &CompileRequest) -> anyhow::Result<()> {
+        let source = self.source.as_path();
+        let outlook = with_timeout("estimating", self.timeout, |watch| outlook(source, request, watch))?;
+        let Some(outlook) = outlook else {
+            return usage(format!("--estimate is for networks, and {} is none", source.display()));
+        };
+        if self.json {
+            print_json(&outlook.json())?;
+        } else {
+            print(&outlook_text(&outlook))?;
         }
         Ok(())
     }

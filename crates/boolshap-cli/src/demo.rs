@@ -9,7 +9,7 @@ use boolshap::lit::Watch;
 use boolshap::model::{TrainOptions, train};
 use boolshap::report::{Page, Rows, Subject, Survey};
 use boolshap::workflow::{Explainer, Predictor, Request, Scope, Trained, VerifyRequest, verify_watched};
-use boolshap_bench::{Experiment, embedded_model, embedded_rows};
+use boolshap_bench::{Experiment, embedded_model, embedded_rows, embedded_table};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -69,22 +69,29 @@ impl Demo {
         proved.record(model, &mut circuit);
         let place = |name: &str| self.out.join(name).display().to_string();
         circuit.save(&self.out.join("circuit.bsc")).with_context(|| place("circuit.bsc"))?;
-        for (name, content) in [("timing.svg", experiment.figure()), ("entities.csv", entities_csv(model, &experiment))]
-        {
+        let blocks = training.merged(testing);
+        let contents = [
+            ("timing.svg", experiment.figure()),
+            ("entities.csv", entities_csv(model, &experiment)),
+            ("housing.csv", embedded_table(model, &blocks)?),
+        ];
+        for (name, content) in contents {
             WholeFile::write(&self.out.join(name), content.as_bytes()).with_context(|| place(name))?;
         }
         let explainer = Explainer::new(&circuit, &Request { input: Reading::Bits, ..Request::default() })?;
         explainer.explain_file(self.out.join("entities.csv"), self.out.join("scores.csv"))?;
-        self.report(&explainer, &training.merged(testing), &experiment)?;
+        self.report(&explainer, &blocks, &experiment)?;
         print(&format!(
-            "\nmodel.json, circuit.bsc, entities.csv, scores.csv and timing.svg are in {}.\n\
+            "\nmodel.json, circuit.bsc, housing.csv, entities.csv, scores.csv and timing.svg are in {}.\n\
              Open the report in a browser:  {}\n\
-             Play with the switches:        {} serve {} {}",
+             Play with the switches:        {program} serve {} {}\n\
+             Train a network of your own:   {program} train {} --target median_house_value -o model.json",
             self.out.display(),
             place("report.html"),
-            this_program(),
             place("circuit.bsc"),
             place("entities.csv"),
+            place("housing.csv"),
+            program = this_program(),
         ))?;
         Ok(())
     }

@@ -2,14 +2,15 @@
 
 use crate::first_rows::FirstRows;
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, output_path, print, print_json, thousands, with_row_progress};
+use crate::terminal::{
+    input_path, note, output_path, print, print_json, ready, thousands, usage, wait_text, with_progress,
+};
 use boolshap::Explainer;
 use boolshap::data::{Means, ScoreColumns, ScoreFile, ScoreSink};
-use boolshap::workflow::{Explained, load_circuit};
+use boolshap::workflow::{Explained, Wait};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Give the exact SHAP scores of every row
@@ -19,7 +20,8 @@ use std::time::Instant;
 /// 4 million (128 MiB of them); beyond, that number is not known (null).
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// The circuit
+    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
     data: PathBuf,
@@ -41,6 +43,9 @@ pub(crate) struct Explain {
     /// Copy these columns of the input to the output, in front
     #[arg(long, value_name = "COLUMN,...")]
     keep: Vec<String>,
+    /// Only say about how long the rows will take
+    #[arg(long, conflicts_with = "output")]
+    estimate: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -54,16 +59,19 @@ impl Explain {
         let request = self.game.request(&more)?;
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
-        let circuit = Arc::new(load_circuit(&self.circuit)?);
-        circuit.facts.notes().iter().for_each(|text| note(text));
-        let explainer = with_row_progress("preparing", |watch| Explainer::prepare(circuit, &request, &watch.silent()))?;
+        let circuit = ready(&self.circuit)?;
+        let explainer = with_progress("preparing", |watch| Explainer::prepare(circuit, &request, watch))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
         explainer.columns(Vec::new()).map_err(|error| error.in_file(&self.circuit))?;
         let columns = explainer.columns(entities.kept()).map_err(|error| error.at("--keep"))?;
+        let wait = self.wait(&explainer)?;
+        if self.estimate {
+            return self.print_wait(wait);
+        }
+        wait.iter().filter(|wait| wait.is_long()).for_each(|wait| note(&wait_text(wait)));
         let mut sink = Sink::open(output.as_deref(), &columns)?;
-        let explained =
-            with_row_progress("explaining", |watch| explainer.explain_table(entities, sink.as_dyn(), watch))?;
+        let explained = with_progress("explaining", |watch| explainer.explain_table(entities, sink.as_dyn(), watch))?;
         match sink {
             Sink::File(file) => file.finish()?,
             // With --json there is only the summary to show.
@@ -73,7 +81,24 @@ impl Explain {
         if explained.distinct_rows.is_none() {
             note("there are too many distinct rows to count them");
         }
-        self.summary(&explainer, &columns, explained, start.elapsed().as_secs_f64())
+        self.summary(&explainer, &columns, explained, wait.as_ref(), start.elapsed().as_secs_f64())
+    }
+
+    /// How long the rows will take; nothing where that would have to be waited for, or the rows come from a pipe.
+    fn wait(&self, explainer: &Explainer) -> anyhow::Result<Option<Wait>> {
+        if self.data.as_os_str() == "-" || !self.data.is_file() {
+            return Ok(None);
+        }
+        Ok(with_progress("estimating", |watch| explainer.wait(&self.data, self.estimate, watch))?)
+    }
+
+    fn print_wait(&self, wait: Option<Wait>) -> anyhow::Result<()> {
+        let Some(wait) = wait else { return usage("--estimate is for files of rows, in floats") };
+        match self.json {
+            true => print_json(&wait.json())?,
+            false => print(&wait_text(&wait))?,
+        }
+        Ok(())
     }
 
     fn summary(
@@ -81,6 +106,7 @@ impl Explain {
         explainer: &Explainer,
         columns: &ScoreColumns,
         explained: Explained,
+        wait: Option<&Wait>,
         seconds: f64,
     ) -> anyhow::Result<()> {
         let Explained { rows, distinct_rows, means } = explained;
@@ -91,7 +117,7 @@ impl Explain {
                 columns.numbers.iter().cloned().zip(mean_values(means)).filter(is_score).collect();
             let mut summary = json!({
                 "rows": rows, "distinct_rows": distinct_rows, "seconds": seconds, "mean_absolute": means,
-                "error_bound": explainer.error_bound(explainer.ask())?,
+                "error_bound": explainer.error_bound(explainer.ask())?, "estimate": wait.map(Wait::json),
             });
             about.iter().for_each(|(key, text)| summary[key] = text.as_str().into());
             print_json(&summary)?;

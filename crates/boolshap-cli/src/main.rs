@@ -15,14 +15,16 @@ mod import;
 mod info;
 mod memory;
 mod predict;
+mod progress;
 mod report;
 mod serve;
+mod shell;
 mod terminal;
 mod train;
 mod verify;
 mod waterfall;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -36,6 +38,9 @@ struct Arguments {
     /// Stop with an error when the program holds more memory than this, in GiB (seven eighths of the machine's by default)
     #[arg(long, global = true, value_name = "GIB", value_parser = memory::gibibytes)]
     max_memory: Option<u64>,
+    /// Show no progress and no notes, only results and errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -55,6 +60,8 @@ enum Command {
     Report(report::Report),
     Serve(serve::Serve),
     Bench(bench::Bench),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +82,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.quiet {
+        terminal::be_quiet();
+    }
     terminal::catch_signals(matches!(arguments.command, Command::Serve(_)))?;
     memory::watch(arguments.max_memory);
     if let Some(threads) = arguments.threads {
@@ -91,6 +101,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Report(command) => command.run(),
         Command::Serve(command) => command.run(memory::limit(arguments.max_memory)),
         Command::Bench(command) => command.run(),
+        Command::Completions(command) => command.run(Arguments::command()),
+        Command::Man(command) => command.run(Arguments::command()),
         Command::Predict(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Info(command) => command.run(),

@@ -1,19 +1,18 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, output_path, print, usage, with_row_progress};
+use crate::terminal::{input_path, note, output_path, print, ready, usage, wait_text, with_progress};
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
 use boolshap::report::{Figure, Page, Rows, Subject, Survey, png};
-use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope, load_circuit};
+use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope};
 use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Write a self-contained page of plots, or one figure as SVG or PNG
 ///
@@ -21,7 +20,8 @@ use std::sync::Arc;
 /// any row that is chosen, and which features act together. The same input gives the same bytes.
 #[derive(Args)]
 pub(crate) struct Report {
-    /// The circuit
+    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
     data: PathBuf,
@@ -80,12 +80,12 @@ impl Report {
         let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref()];
         let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
         let output = output_path(&self.output, &[own, request.files()].concat())?;
-        let circuit = Arc::new(load_circuit(&self.circuit)?);
-        circuit.facts.notes().iter().for_each(|text| note(text));
+        let circuit = ready(&self.circuit)?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
-        let explainer = Explainer::prepare(circuit, &Request { class, ..request }, &Watch::unlimited())?;
+        let explainer =
+            with_progress("preparing", |watch| Explainer::prepare(circuit, &Request { class, ..request }, watch))?;
         // A report is about one label: the first class unless one was chosen.
         let class = match explainer.ask().scope {
             Scope::Label => None,
@@ -94,11 +94,15 @@ impl Report {
             Scope::Each | Scope::Predicted => return usage("a report is about one class: choose one with --class"),
         };
         let subject = Subject::new(explainer.circuit(), class)?;
-        let (rows, survey) = with_row_progress("reading and explaining", |watch| {
+        if self.data.is_file() {
+            let wait = with_progress("estimating", |watch| explainer.wait(&self.data, false, watch))?;
+            wait.iter().filter(|wait| wait.is_long()).for_each(|wait| note(&wait_text(wait)));
+        }
+        let (rows, survey) = with_progress("reading and explaining", |watch| {
             let entities = explainer.open(&input_path(&self.data))?;
             let rows = Rows::read(entities, &subject, &self.keep, self.rows.max(row), watch)?;
             let interactions = format == Format::Html || figure == Figure::Interactions;
-            let survey = self.survey(&explainer, class, &rows, interactions, &watch.silent())?;
+            let survey = self.survey(&explainer, class, &rows, interactions, watch)?;
             anyhow::Ok((rows, survey))
         })?;
         let page = Page {

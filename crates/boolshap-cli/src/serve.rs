@@ -1,19 +1,17 @@
 //! `boolshap serve`: the live page and the HTTP API of a circuit.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, print, seconds, usage, with_row_progress};
+use crate::terminal::{input_path, note, print, ready, seconds, usage, with_progress};
 use anyhow::{Context, bail};
 use boolshap::data::Entities;
 use boolshap::explain::Index;
 use boolshap::lit::thousands;
 use boolshap::report::{Rows, Subject};
-use boolshap::workflow::load_circuit;
 use boolshap::{NamedCircuit, Request};
 use boolshap_web::{Access, Server, ServerLimits, Site};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve a live page and an HTTP API
@@ -23,7 +21,8 @@ use std::time::Duration;
 /// in good order: what was accepted is answered.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The circuit
+    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name
     data: Option<PathBuf>,
@@ -63,8 +62,7 @@ impl Serve {
         }
         let server = Server::bind(self.address()?, self.access()?)?;
         let place = || self.circuit.display().to_string();
-        let circuit = Arc::new(load_circuit(&self.circuit)?);
-        circuit.facts.notes().iter().for_each(|text| note(text));
+        let circuit = ready(&self.circuit)?;
         let rows = self.read_rows(&circuit, &request)?;
         let limits = ServerLimits {
             rows: self.max_entities,
@@ -75,7 +73,7 @@ impl Serve {
             ..ServerLimits::default()
         };
         let total = rows.total();
-        let site = with_row_progress("preparing", |watch| Site::new(circuit, rows, &request, limits, &watch.silent()))?;
+        let site = with_progress("preparing", |watch| Site::new(circuit, rows, &request, limits, watch))?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
         print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;
@@ -119,6 +117,6 @@ impl Serve {
         let subject = Subject::new(circuit, (!circuit.classes.is_empty()).then_some(0))?;
         let data = input_path(data);
         let entities = Entities::open(&data, &circuit.features, circuit.binariser.as_ref(), request.input)?;
-        Ok(with_row_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, self.rows, watch))?)
+        Ok(with_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, self.rows, watch))?)
     }
 }

@@ -1,26 +1,27 @@
-//! What a person sees and does while a command runs: progress bars, notes, tables of results, Ctrl-C and other
-//! signals.
+//! What a person sees and does while a command runs: notes, errors, results, Ctrl-C and other signals.
 
-use crate::memory;
+pub(crate) use crate::progress::{with_progress, with_timeout};
+use boolshap::NamedCircuit;
 use boolshap::data::{check_outputs, is_standard_output, remove_unfinished_files};
+use boolshap::lit::Remedy;
 pub(crate) use boolshap::lit::thousands;
-use boolshap::lit::{Remedy, Watch};
-use boolshap::workflow::{Error, ErrorKind};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use boolshap::workflow::{Error, ErrorKind, Outlook, Wait, ready_circuit};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether the work was asked to stop.
+pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 /// The exit code after the first signal, 128 and its number; 0 before it.
 static SIGNAL_CODE: AtomicI32 = AtomicI32::new(0);
-/// How much of the last long work was done, of how much.
-static DONE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Whether neither progress nor notes are wanted.
+static QUIET: AtomicBool = AtomicBool::new(false);
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 
 /// How long work that was asked to stop may take to do so by itself.
@@ -78,74 +79,12 @@ fn is_ignored(kind: SignalKind) -> bool {
     kind != SignalKind::interrupt() && mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-/// Runs work that reports progress, with a bar on a terminal and silently in a pipe.
-pub(crate) fn with_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
-    with_timeout(what, None, work)
-}
-
-/// The same for work on rows: the bar tells the rate and the time left, or what is done where the end is not known.
-pub(crate) fn with_row_progress<T>(what: &'static str, work: impl FnOnce(&Watch<'_>) -> T) -> T {
-    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
-        // A hidden bar needs no text.
-        let _ = write!(text, "{} rows/s", thousands(state.per_sec() as u64));
-    };
-    let style =
-        |template| ProgressStyle::with_template(template).expect("the template is well formed").with_key("rate", rate);
-    let bar = ProgressBar::no_length();
-    bar.set_style(style("{msg} {spinner} {human_pos} rows, {rate}"));
-    bar.set_message(what);
-    let is_known = AtomicBool::new(false);
-    remember(0, 0);
-    let report = |done: u64, total: u64| {
-        remember(done, total);
-        if total > 0 {
-            if !is_known.swap(true, Ordering::Relaxed) {
-                bar.set_style(style("{msg} {wide_bar} {percent}% {human_pos} rows, {rate}, {eta} left"));
-            }
-            bar.set_length(total.max(done));
-        }
-        bar.set_position(done);
-    };
-    let result = work(&Watch::unlimited().stop_flag(&STOP).memory_flag(&memory::IS_FULL).progress(&report));
-    bar.finish_and_clear();
-    result
-}
-
-/// Runs work that reports progress, with a time limit.
-pub(crate) fn with_timeout<T>(what: &'static str, limit: Option<Duration>, work: impl FnOnce(&Watch<'_>) -> T) -> T {
-    let bar = ProgressBar::no_length();
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta}").expect("the template is well formed");
-    bar.set_style(style);
-    bar.set_message(what);
-    remember(0, 0);
-    let report = |done, total| {
-        remember(done, total);
-        bar.set_length(total);
-        bar.set_position(done);
-    };
-    let watch = Watch::unlimited().stop_flag(&STOP).memory_flag(&memory::IS_FULL).progress(&report);
-    let result = work(&limit.map_or(watch, |limit| watch.timeout(limit)));
-    bar.finish_and_clear();
-    result
-}
-
-fn remember(done: u64, total: u64) {
-    DONE[0].store(done, Ordering::Relaxed);
-    DONE[1].store(total, Ordering::Relaxed);
-}
-
 /// How far work got that met its limit of time or memory, if it reported progress; other limits say it themselves.
 pub(crate) fn how_far(error: &anyhow::Error) -> String {
     let limits = ["the time limit of", "the memory limit is reached"];
     let is_limit = error.chain().any(|cause| limits.iter().any(|limit| cause.to_string().contains(limit)));
-    match DONE.each_ref().map(|number| number.load(Ordering::Relaxed)) {
-        [done, total] if is_limit && total > 0 => {
-            format!(" (after {:.1} % of the work)", 100.0 * done.min(total) as f64 / total as f64)
-        }
-        // A search, or the reader of a pipe, does not know its end.
-        [done, 0] if is_limit && done > 0 => format!(" (after {} steps)", thousands(done)),
-        _ => String::new(),
-    }
+    let far = is_limit.then(crate::progress::how_far).flatten();
+    far.map_or(String::new(), |far| format!(" ({far})"))
 }
 
 /// The exit code after a signal: any error after that is its consequence.
@@ -158,8 +97,20 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// No progress and no notes from now on.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// Tells something that is no result.
 pub(crate) fn note(text: &str) {
+    if is_quiet() {
+        return;
+    }
     // Nobody may be there to read it, which is no reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
 }
@@ -244,8 +195,41 @@ fn remedy_text(remedy: &Remedy) -> String {
         }
         Remedy::Probabilities => "use --distribution product:FILE".into(),
         Remedy::ColumnKind { column } => format!("say --column '{column}=ignored' or '{column}=categorical'"),
+        Remedy::SmallerNetwork { neurons } => {
+            let hidden = neurons.map_or("--hidden".into(), |neurons| format!("--hidden {neurons}"));
+            format!("train with fewer neurons ({hidden}) or fewer columns (--ignore)")
+        }
+        Remedy::CompileFirst => {
+            "compile it with `boolshap compile MODEL -o CIRCUIT` and give the circuit, or train with fewer neurons \
+             (--hidden) or fewer columns (--ignore)"
+                .into()
+        }
+        Remedy::SmallerBackground => "use fewer background rows, or --players columns".into(),
         Remedy::ExactEngine => "leave --engine out, or use paper or brute-force".into(),
         _ => String::new(),
+    }
+}
+
+/// The circuit of a file, or of a model that is compiled in passing, with notes about it.
+pub(crate) fn ready(path: &Path) -> anyhow::Result<Arc<NamedCircuit>> {
+    let ready = with_progress("reading", |watch| ready_circuit(path, watch))?;
+    ready.notes.iter().for_each(|text| note(text));
+    Ok(Arc::new(ready.circuit))
+}
+
+/// How long rows will take, with what can be done about it.
+pub(crate) fn wait_text(wait: &Wait) -> String {
+    match wait.is_long() {
+        true => format!("{}: {}", wait.words(), remedy_text(&wait.remedy())),
+        false => wait.words(),
+    }
+}
+
+/// What work will take, with what can be done about it if that is long.
+pub(crate) fn outlook_text(outlook: &Outlook) -> String {
+    match outlook.is_long() {
+        true => format!("{}: {}", outlook.words(), remedy_text(&outlook.remedy())),
+        false => outlook.words(),
     }
 }
 

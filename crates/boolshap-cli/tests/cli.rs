@@ -289,7 +289,7 @@ fn the_demo_needs_no_other_file() {
     assert_eq!(listing(folder), ["boolshap-demo"]);
     assert_eq!(
         listing(&folder.join("boolshap-demo")),
-        ["circuit.bsc", "entities.csv", "model.json", "report.html", "scores.csv", "timing.svg"]
+        ["circuit.bsc", "entities.csv", "housing.csv", "model.json", "report.html", "scores.csv", "timing.svg"]
     );
     assert!(text.contains("boolshap serve boolshap-demo/circuit.bsc boolshap-demo/entities.csv"), "{text}");
     let report = fs::read_to_string(folder.join("boolshap-demo/report.html")).unwrap();

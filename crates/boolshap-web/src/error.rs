@@ -54,6 +54,8 @@ impl From<Error> for ApiError {
         let remedy = match error.remedy() {
             Some(Remedy::FewerPlayers) => ": choose the players columns",
             Some(Remedy::FewerPlayersOrBackground) => ": choose the players columns, or the distribution background",
+            Some(Remedy::SmallerBackground) => ": choose another distribution, or the players columns",
+            Some(Remedy::SmallerNetwork { .. }) => ": a network with fewer neurons would do",
             _ => "",
         };
         match &error {

@@ -8,6 +8,7 @@ mod formula;
 mod networks;
 #[cfg(all(feature = "hdf5", feature = "parquet"))]
 mod parsers;
+mod progress;
 mod running_example;
 mod shared_data;
 mod stages;

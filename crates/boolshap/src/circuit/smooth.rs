@@ -94,7 +94,7 @@ pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> 
             return Err(CircuitError::NodeLimit { doing: "smoothing", limit, done, total });
         }
         if id.index().is_multiple_of(WATCHED) {
-            watch.step(id.index() as u64, circuit.stored_nodes() as u64)?;
+            watch.stage("smoothing").step(id.index() as u64, circuit.stored_nodes() as u64)?;
         }
     }
     filler.builder.finish(smoothed[circuit.root().index()])?.compacted()

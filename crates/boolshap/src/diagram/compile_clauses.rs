@@ -169,7 +169,7 @@ impl Compiler {
         }
         self.put_in_order();
         while let Some(clause) = self.waiting.pop() {
-            let outcome = watch.step((total - self.waiting.len()) as u64, total as u64).map_err(Halt::from);
+            let outcome = watch.count((total - self.waiting.len()) as u64, "clauses").map_err(Halt::from);
             if let Err(halt) = outcome.and_then(|()| self.with_room(|this| this.conjoin_clause(&clause, watch))) {
                 self.waiting.push(clause);
                 return Err(halt);

@@ -8,7 +8,7 @@
 use super::compile_apply::{ApplyOptions, compile_apply};
 use super::order::candidate_orders;
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
-use crate::lit::{Stopped, Var, Watch};
+use crate::lit::{Pieces, Var, Watch};
 use crate::model::Label;
 use std::fmt;
 
@@ -105,7 +105,7 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
             }
             // Running out of time or memory depends on the machine, so it ends the search and never selects another
             // route.
-            Err(error) if stopped(&error).is_some() => return Err(error),
+            Err(error) if error.stopped().is_some() => return Err(error),
             Err(error) => abandoned.push((*route, error)),
         }
     }
@@ -115,17 +115,8 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
     }
 }
 
-/// The cause, if the route was stopped by the watch.
-fn stopped(error: &DiagramError) -> Option<Stopped> {
-    match error {
-        DiagramError::Stopped(stopped) => Some(*stopped),
-        DiagramError::Sums { cause, .. } | DiagramError::CompileGates { cause, .. } => stopped(cause),
-        _ => None,
-    }
-}
-
 /// The routes, best first, each with the reason for its rank.
-fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
+pub(super) fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     let first = label.layers()[0].len();
     let states = log_states(label, used);
     let table = (Route::TruthTable, format!("{used} inputs: a table of 2^{used} labels is cheap"));
@@ -167,18 +158,20 @@ fn along(
             if label.used_inputs().len() > CHEAP_INPUTS {
                 orders.truncate(1);
             }
-            smallest(&orders, |order| compile_table(label, order, options.max_nodes, watch))
+            let pieces = Pieces::new(watch, orders.len());
+            smallest(&orders, |order| pieces.next(|watch| compile_table(label, order, options.max_nodes, watch)))
         }
         Route::PartialSums => sums(label, options, watch),
         Route::Apply => {
             let mut apply = ApplyOptions::default();
             apply.max_nodes = apply.max_nodes.min(options.max_nodes);
             let orders = candidate_orders(label);
+            let pieces = Pieces::new(watch, orders.len());
             let mut last = None;
             for order in &orders {
-                match compile_apply(label, order, &apply, watch) {
+                match pieces.next(|watch| compile_apply(label, order, &apply, watch)) {
                     Ok(diagram) => return Ok((diagram, 1)),
-                    Err(error) if stopped(&error).is_some() => return Err(error),
+                    Err(error) if error.stopped().is_some() => return Err(error),
                     Err(error) => last = Some(error),
                 }
             }
@@ -214,19 +207,20 @@ fn smallest(
 fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
     let mut orders: Vec<(usize, Vec<Var>)> = candidate_orders(label).into_iter().map(|order| (0, order)).collect();
     let mut allowed = FIRST_STATES.min(options.max_states);
+    let pieces = Pieces::new(watch, orders.len());
     loop {
         let limits = SumsLimits { max_nodes: options.max_nodes, max_states: allowed };
         let mut best: Option<Obdd> = None;
         let (mut done, mut failed, mut more_states_help) = (0, None, false);
         for (reached, order) in &mut orders {
-            match compile_sums(label, order, limits, watch) {
+            match pieces.next(|watch| compile_sums(label, order, limits, watch)) {
                 Ok(diagram) => {
                     done += 1;
                     if best.as_ref().is_none_or(|best| diagram.len() < best.len()) {
                         best = Some(diagram);
                     }
                 }
-                Err(error) => match (stopped(&error), &error) {
+                Err(error) => match (error.stopped(), &error) {
                     (Some(_), _) => return Err(error),
                     (None, DiagramError::Sums { level, .. }) => {
                         *reached = *level;

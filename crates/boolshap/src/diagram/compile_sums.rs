@@ -14,7 +14,7 @@ use super::order::check_order;
 use super::reduce::Reducer;
 use super::sum_state::{Open, Outcome, SumNetwork};
 use super::{DiagramError, Obdd};
-use crate::lit::{Var, Watch};
+use crate::lit::{Stopped, Var, Watch};
 use crate::model::{AllInputs, BlockScratch, Label};
 use hashbrown::HashTable;
 use rayon::prelude::*;
@@ -89,9 +89,8 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
         if left <= 6 || left <= MAX_BLOCK && level.len() << (left - 6) <= MAX_WORDS {
             break;
         }
-        watch
-            .step(depth as u64, variables as u64)
-            .map_err(|stopped| limits.at(stopped.into(), depth, variables, states))?;
+        let stopped = |stopped: Stopped| limits.at(stopped.into(), depth, variables, states);
+        watch.count(states as u64, "states").map_err(stopped)?;
         let (next, links) = level
             .successors(&network, depth, &limits, states, watch)
             .map_err(|cause| limits.at(cause, depth, variables, states))?;
@@ -185,7 +184,8 @@ impl Level {
         let mut links: Vec<[u32; 2]> = Vec::with_capacity(self.len());
         for shard in self.shards {
             for batch in shard.words.chunks(BATCH * words) {
-                watch.check()?;
+                let found: usize = next.iter().map(|shard| shard.count as usize).sum();
+                watch.count((states + found) as u64, "states")?;
                 let made = expand(network, depth, batch, words);
                 // Each shard inserts its own states, in the order of the batch, so positions do not depend on threads.
                 let mine = made.by_shard();
@@ -241,7 +241,7 @@ impl Level {
                         network.first_needs(&state, &mut needs);
                         inputs.block(&needs, &mut scratch, out);
                     }
-                    Ok::<_, crate::lit::Stopped>(())
+                    Ok::<_, Stopped>(())
                 },
             )?;
         }

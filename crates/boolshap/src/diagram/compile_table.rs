@@ -11,11 +11,15 @@
 use super::order::check_order;
 use super::reduce::Reducer;
 use super::{DiagramError, Obdd};
-use crate::lit::{Var, Watch};
+use crate::lit::{Progress, Var, Watch};
 use crate::model::{AllInputs, Label};
 
 /// The most inputs of a truth table: 2^32 entries take half a gigabyte.
 pub const MAX_TABLE_INPUTS: usize = 32;
+
+/// The share of the time after which the table is filled, and after which all functions of six variables are numbered.
+const FILLING: f64 = 0.3;
+const HALVING: f64 = 0.7;
 
 /// Compiles a label to a reduced diagram, with its inputs tested in the given order, root first.
 ///
@@ -41,7 +45,11 @@ pub fn compile_table(label: &Label, order: &[Var], max_nodes: usize, watch: &Wat
         return Err(DiagramError::TooManyInputs { route: "truth-table", inputs: variables, limit: MAX_TABLE_INPUTS });
     }
     let sorted: Vec<Var> = above.into_iter().chain(below).collect();
-    let words = AllInputs::below(label, &sorted, variables).table(watch)?;
+    let filling = |progress: Progress| {
+        let share = progress.share().unwrap_or(0.0);
+        watch.report(share * FILLING, Some(1.0), "");
+    };
+    let words = AllInputs::below(label, &sorted, variables).table(&watch.progress(&filling))?;
     watch.check()?;
     reduce(words, variables, order, |var| used[var.index()], max_nodes, watch)
 }
@@ -85,8 +93,10 @@ fn reduce(
     let mut reducer = Reducer::new(variables, max_nodes);
     let mut row = reducer.words(&words, variables.min(6))?;
     drop(words);
+    let functions = row.len() as f64;
     while row.len() > 1 {
-        watch.check()?;
+        // Each level has half as many functions as the one below.
+        watch.share(HALVING + (1.0 - HALVING) * (1.0 - row.len() as f64 / functions))?;
         reducer.halve(&mut row)?;
     }
     Ok(reducer.finish(order, used, row.into_nodes()[0]))

@@ -32,7 +32,7 @@ pub fn compile_trees(
     let mut sums = Sums { max_nodes: max_nodes.min(LEAF as usize - 1), ..Sums::default() };
     let mut all = sums.leaf(vec![0.0; forest.classes()]);
     for (number, tree) in forest.trees().iter().enumerate() {
-        watch.step(number as u64, forest.trees().len() as u64)?;
+        watch.count(number as u64, "trees")?;
         let told = |cause| DiagramError::Trees { done: number, total: forest.trees().len(), cause: Box::new(cause) };
         let tree = sums.tree(tree, &levels, watch).map_err(told)?;
         all = sums.add(all, tree, &mut HashMap::new(), watch).map_err(told)?;

@@ -191,6 +191,21 @@ pub enum DiagramError {
     },
 }
 
+impl DiagramError {
+    /// Why the work was stopped, if it was.
+    pub fn stopped(&self) -> Option<Stopped> {
+        match self {
+            DiagramError::Stopped(stopped) => Some(*stopped),
+            DiagramError::Sums { cause, .. }
+            | DiagramError::Reduce { cause, .. }
+            | DiagramError::CompileGates { cause, .. }
+            | DiagramError::Trees { cause, .. }
+            | DiagramError::Compile { cause, .. } => cause.stopped(),
+            _ => None,
+        }
+    }
+}
+
 fn attempts_text(attempts: &[(Route, DiagramError)]) -> String {
     let texts: Vec<String> = attempts.iter().map(|(route, error)| format!("{route}: {error}")).collect();
     texts.join("; ")

@@ -26,7 +26,7 @@ use super::tape::Tape;
 use super::{ExplainError, Explanation, Index, Probabilities};
 use crate::circuit::{Circuit, CircuitEvaluator, check};
 use crate::data::{Bits, Numbers, Scores};
-use crate::lit::{Var, Watch};
+use crate::lit::{Meter, Var, Watch};
 use pulp::Arch;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -219,10 +219,10 @@ impl FastEngine {
         let mut with_base = points.to_vec();
         with_base.push(Point { at: 0.0, weight: 0.0 });
         let base = AtomicU64::new(0);
-        let done = AtomicU64::new(0);
-        let (width, total, silent) = (self.width + 1, rows.len() as u64, watch.silent());
+        let meter = Meter::new(watch, rows.len() as u64);
+        let (width, silent) = (self.width + 1, watch.silent());
         let block = |workspace: &mut Workspace, index: usize, rows: &[usize], scores: &mut [f64]| {
-            watch.step(done.load(Ordering::Relaxed), total)?;
+            watch.check()?;
             let points = if index == 0 { &with_base } else { points };
             let path = |row: usize, player: usize| {
                 let var = self.tape.players[player].index();
@@ -239,7 +239,7 @@ impl FastEngine {
                     scores[1 + player] += path(row, var).1 * workspace.integral(row, var);
                 }
             }
-            done.fetch_add(rows.len() as u64, Ordering::Relaxed);
+            meter.add(rows.len() as u64)?;
             Ok::<(), ExplainError>(())
         };
         if rows.len() <= LANES || rayon::current_num_threads() == 1 {

@@ -6,7 +6,7 @@ use super::{BruteForce, ExplainError, Explanation, FastEngine, Labels, OpenBox, 
 use crate::circuit::samples::{assignment, from_table, random_circuit, shaped, widened};
 use crate::circuit::{Circuit, CircuitBuilder, Node, NodeId, expand_decisions, fan_in_two, paper_form, smooth};
 use crate::data::{Bits, Scores};
-use crate::lit::{Var, Watch};
+use crate::lit::{Progress, Var, Watch};
 #[cfg(feature = "hdf5")]
 use crate::shared_data::shared_data;
 use dashu::integer::UBig;
@@ -458,16 +458,16 @@ fn it_can_be_watched_and_stopped() {
     assert!(matches!(engine.explain(&bits, &uniform, late), Err(ExplainError::Stopped(_))));
 
     let seen = Mutex::new(Vec::new());
-    let report = |done, total| seen.lock().unwrap().push((done, total));
+    let report = |progress: Progress| seen.lock().unwrap().push((progress.done as u64, progress.total));
     engine.explain(&bits, &uniform, &Watch::unlimited().progress(&report)).unwrap();
     let seen = seen.into_inner().unwrap();
-    assert!(seen.contains(&(0, 100)) && seen.iter().all(|&(done, total)| done <= 100 && total == 100), "{seen:?}");
+    assert!(seen.is_sorted_by_key(|(done, _)| *done) && seen.last() == Some(&(100, Some(100.0))), "{seen:?}");
     assert!(seen.len() >= 100usize.div_ceil(8));
 
     // Stopped in the middle, whatever thread it is on.
     let flag = std::sync::atomic::AtomicBool::new(false);
-    let stop = |done, _| {
-        if done >= 40 {
+    let stop = |progress: Progress| {
+        if progress.done >= 40.0 {
             flag.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };

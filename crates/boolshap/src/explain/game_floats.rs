@@ -25,10 +25,9 @@ use super::tape::Tape;
 use super::vertices::Vertices;
 use super::{Engine, EntityProblem, ExplainError, Explanation, FastEngine, Game, Index};
 use crate::data::{Bits, Scores};
-use crate::lit::{Stopped, Watch};
+use crate::lit::{Meter, Stopped, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A game made ready for floats (engine `fast`).
 ///
@@ -151,15 +150,25 @@ impl FloatGame {
     }
 
     fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
-        let done = AtomicU64::new(0);
+        // A row of a large background may take minutes, so each start counts.
+        let starts = match &self.form {
+            FloatForm::Paths { starts, .. } => starts.len(),
+            FloatForm::Vertices(_) | FloatForm::Empirical => 1,
+        };
+        let meter = Meter::new(watch, entities.rows() as u64 * starts as u64);
         let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
-            watch.step(done.load(Ordering::Relaxed), entities.rows() as u64)?;
+            watch.check()?;
             let (entity, silent) = (entities.row(row), watch.silent());
+            let mut done = 0;
+            let mut tell = |more: usize| {
+                done += more;
+                meter.add(more as u64)
+            };
             let scores = match &self.form {
                 FloatForm::Paths { engine, starts } => match index {
-                    Index::Shapley => Ok(along_paths(engine, starts, &entity, Points::Gauss, &silent)?),
-                    Index::Banzhaf => Ok(along_paths(engine, starts, &entity, Points::Half, &silent)?),
-                    Index::Interaction => interactions(engine, starts, &entity, &silent)?,
+                    Index::Shapley => Ok(along_paths(engine, starts, &entity, Points::Gauss, &silent, &mut tell)?),
+                    Index::Banzhaf => Ok(along_paths(engine, starts, &entity, Points::Half, &silent, &mut tell)?),
+                    Index::Interaction => interactions(engine, starts, &entity, &silent, &mut tell)?,
                 },
                 _ => {
                     let table = self.table(&entity, &silent).map_err(|error| error.with_entity(|_| row))?;
@@ -167,7 +176,10 @@ impl FloatGame {
                     table.values_of(index).map(|scores| self.all_players(index, scores))
                 }
             };
-            done.fetch_add(1, Ordering::Relaxed);
+            // Starts from which nothing moves took no time.
+            if done < starts {
+                meter.add((starts - done) as u64)?;
+            }
             scores.map_err(|problem| ExplainError::Entity { entity: row, problem })
         };
         let rows: Vec<Vec<f64>> = match entities.rows() {
@@ -301,6 +313,9 @@ fn start_paths(engine: &FastEngine, starts: &Starts, entity: &[bool]) -> Vec<Sta
     paths
 }
 
+/// Takes how many more starts are done.
+type Tell<'t> = dyn FnMut(usize) -> Result<(), Stopped> + 't;
+
 /// Shapley or Banzhaf values: the lanes are starts.
 fn along_paths(
     engine: &FastEngine,
@@ -308,6 +323,7 @@ fn along_paths(
     entity: &[bool],
     points: Points,
     watch: &Watch<'_>,
+    tell: &mut Tell<'_>,
 ) -> Result<Vec<f64>, Stopped> {
     let mut scores = vec![0.0; engine.width];
     if engine.tape.constant().is_some() {
@@ -337,6 +353,7 @@ fn along_paths(
             }
             Ok::<(), Stopped>(())
         })?;
+        tell(block.len())?;
     }
     scores.iter_mut().zip(part).for_each(|(score, part)| *score += part);
     Ok(scores)
@@ -348,6 +365,7 @@ fn interactions(
     starts: &Starts,
     entity: &[bool],
     watch: &Watch<'_>,
+    tell: &mut Tell<'_>,
 ) -> Result<Result<Vec<f64>, EntityProblem>, Stopped> {
     let players = engine.width;
     let mut scores = vec![0.0; players * players.saturating_sub(1) / 2];
@@ -392,6 +410,7 @@ fn interactions(
                 Ok::<(), Stopped>(())
             })?;
         }
+        tell(1)?;
     }
     Ok(check_gains(&scores, &gains).map(|()| scores))
 }

@@ -11,7 +11,7 @@
 
 use super::ExplainError;
 use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreSink, Scores};
-use crate::lit::Watch;
+use crate::lit::{Progress, Watch};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub(super) fn stream(
     let mut rows = 0;
     while let Some((batch, packed)) = reader.next(watch)? {
         let met = met.get_or_insert_with(|| Met::new(&packed));
-        let expected = batch.expected_rows.unwrap_or(0);
+        let expected = batch.expected_rows.map(|rows| rows as f64);
         let piece = (PIECE_CELLS / batch.bits.features().max(1)).max(64);
         for first in (0..packed.rows()).step_by(piece) {
             let count = piece.min(packed.rows() - first);
@@ -84,10 +84,10 @@ pub(super) fn stream(
             let fresh = met.look(&packed, first..first + count);
             if !fresh.is_empty() {
                 // The engine knows how far it is with its rows, which are some of the piece.
-                let report = |done: u64, of: u64| {
-                    let part = (count as u64 * done).checked_div(of).unwrap_or(0);
+                let report = |progress: Progress| {
+                    let part = progress.share().unwrap_or(0.0) * count as f64;
                     // Whether to stop is the engine's to find out, from its own watch.
-                    let _ = watch.step(rows + part.min(count as u64), expected);
+                    watch.report(rows as f64 + part, expected, "rows");
                 };
                 let scored = score(&batch.bits.select(&fresh), &watch.progress(&report));
                 let row_of = |entity: usize| batch.first_row + fresh[entity] as u64;
@@ -99,7 +99,8 @@ pub(super) fn stream(
             let kept: Vec<_> = batch.kept.iter().map(|column| column.slice(first, count)).collect();
             sink.write(&met.numbers, &kept)?;
             rows += count as u64;
-            watch.step(rows, expected)?;
+            watch.report(rows as f64, expected, "rows");
+            watch.check()?;
         }
     }
     reader.finish();

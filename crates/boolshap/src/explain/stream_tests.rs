@@ -4,7 +4,7 @@ use super::engine::in_parallel;
 use super::stream::{Memory, stream};
 use super::{ExplainError, Explanation, Streamed, explain_stream};
 use crate::data::{Bits, DataError, Entities, KeptCells, Reading, ScoreSink, Scores, Seeded, kept_text};
-use crate::lit::{Stopped, Watch};
+use crate::lit::{Progress, Stopped, Watch};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,7 +187,10 @@ fn a_bad_cell_names_its_row_and_a_stop_stops() {
 fn progress_rises_in_rows_to_the_end() {
     let sample = Sample::new(10, 20_000, 50);
     let told = std::sync::Mutex::new(Vec::new());
-    let report = |done, total| told.lock().unwrap().push((done, total));
+    let report = |progress: Progress| {
+        assert_eq!((progress.stage, progress.unit), ("", "rows"));
+        told.lock().unwrap().push((progress.done as u64, progress.total.unwrap() as u64));
+    };
     let telling = |rows: &Bits, watch: &Watch<'_>| {
         watch.step(rows.rows() as u64 / 2, rows.rows() as u64)?;
         score(rows, watch)

@@ -57,7 +57,7 @@ impl GateSpec {
 
 /// The CNF, prime and irredundant, of the single gate in the last layer.
 ///
-/// No cell may have more than `max_clauses` clauses. Progress is reported in rows over all matrices.
+/// No cell may have more than `max_clauses` clauses. Progress counts rows of matrices, of which the last take longest.
 pub fn encode(
     inputs: usize,
     layers: &[Vec<GateSpec>],
@@ -66,9 +66,7 @@ pub fn encode(
 ) -> Result<Cnf, FormulaError> {
     check_shape(inputs, layers)?;
     let needed = needed_signs(layers);
-    let rows = layers.iter().zip(&needed).flat_map(|(layer, needed)| layer.iter().zip(needed));
-    let total = rows.map(|(gate, needed)| needed.iter().filter(|is| **is).count() * gate.signs.len()).sum::<usize>();
-    let work = Work { inputs, max_clauses, watch, done: AtomicU64::new(0), total: total as u64 };
+    let work = Work { inputs, max_clauses, watch, done: AtomicU64::new(0) };
 
     let mut before: Vec<Signed> = (0..inputs)
         .map(|var| {
@@ -100,7 +98,6 @@ struct Work<'a> {
     max_clauses: usize,
     watch: &'a Watch<'a>,
     done: AtomicU64,
-    total: u64,
 }
 
 impl Work<'_> {
@@ -128,7 +125,7 @@ impl Work<'_> {
         for row in 1..=inputs {
             let place = Place::Matrix { layer: layer + 1, neuron: gate_index + 1, row, rows: inputs, clauses: largest };
             let stopped = |why| FormulaError::Stopped { why, place };
-            self.watch.step(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.total).map_err(stopped)?;
+            self.watch.count(self.done.fetch_add(1, Ordering::Relaxed) + 1, "rows of matrices").map_err(stopped)?;
             let input_sign = gate.signs[row - 1] == sign;
             let input = before[row - 1][usize::from(!input_sign)].as_ref().expect("needed signs are made");
             let columns = need.saturating_sub(inputs - row).max(1)..=need.min(row);

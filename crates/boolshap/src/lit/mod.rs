@@ -3,15 +3,15 @@
 
 mod digest;
 mod literal;
+mod numbers;
 mod remedy;
-mod thousands;
 mod watch;
 mod words;
 
 pub use digest::Digest;
 pub(crate) use digest::Digester;
 pub use literal::{Lit, Var};
+pub use numbers::{duration, roughly, thousands};
 pub use remedy::Remedy;
-pub use thousands::thousands;
-pub use watch::{Stopped, Watch};
+pub use watch::{Meter, Pieces, Progress, Stopped, Watch};
 pub use words::LOW_VARIABLES;

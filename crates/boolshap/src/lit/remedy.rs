@@ -27,4 +27,13 @@ pub enum Remedy {
     },
     /// An engine that computes in fractions.
     ExactEngine,
+    /// A network with fewer neurons, or of fewer columns.
+    SmallerNetwork {
+        /// How many neurons would not take long, if that was tried.
+        neurons: Option<usize>,
+    },
+    /// A compilation that is asked for, or a smaller network.
+    CompileFirst,
+    /// Fewer background rows.
+    SmallerBackground,
 }

@@ -1,8 +1,36 @@
 //! Time limit, stop request and progress reports of a long computation. The library never prints; a front end that
 //! wants a progress bar passes a callback.
+//!
+//! Progress is a share of the work that takes the time: words filled, rows explained, never levels or gates of which the
+//! last may take longer than all others. Where the end is not known, what is done is counted and no share is given.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How far a computation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Which part of the work this is about, for example "proving"; empty for the work that was asked for. Each part
+    /// begins at 0.
+    pub stage: &'static str,
+    /// How much is done.
+    pub done: f64,
+    /// Of how much; nothing where the end is not known.
+    pub total: Option<f64>,
+    /// What is counted, if a person can make something of it: "rows", "states".
+    pub unit: &'static str,
+}
+
+impl Progress {
+    /// The share that is done, if the end is known.
+    pub fn share(&self) -> Option<f64> {
+        self.total.map(|total| if total > 0.0 { (self.done / total).min(1.0) } else { 0.0 })
+    }
+}
+
+/// Takes reports of progress.
+type Report<'a> = dyn Fn(Progress) + Sync + 'a;
 
 /// Limits and progress reporting. Every long computation takes one and checks it regularly.
 ///
@@ -18,7 +46,8 @@ pub struct Watch<'a> {
     limit: Option<(Instant, Duration)>,
     stop: Option<&'a AtomicBool>,
     memory: Option<&'a AtomicBool>,
-    progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    progress: Option<&'a Report<'a>>,
+    stage: &'static str,
 }
 
 /// Why a computation was stopped before it finished.
@@ -60,9 +89,14 @@ impl<'a> Watch<'a> {
         Self { memory: Some(flag), ..self }
     }
 
-    /// Report progress as (done, total); a total of 0 means unknown.
-    pub fn progress(self, report: &'a (dyn Fn(u64, u64) + Sync)) -> Self {
+    /// Report progress.
+    pub fn progress(self, report: &'a Report<'a>) -> Self {
         Self { progress: Some(report), ..self }
+    }
+
+    /// The same for a part of the work that has a progress of its own.
+    pub fn stage(self, stage: &'static str) -> Self {
+        Self { stage, ..self }
     }
 
     /// The same limits without progress reports, for one part of a larger computation.
@@ -84,31 +118,137 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reports progress, then [checks](Watch::check) the limits.
+    /// Reports that this much of a known amount is done, then [checks](Watch::check) the limits.
     pub fn step(&self, done: u64, total: u64) -> Result<(), Stopped> {
-        if let Some(report) = self.progress {
-            report(done, total);
-        }
+        self.report(done as f64, (total > 0).then_some(total as f64), "");
         self.check()
+    }
+
+    /// The same of a share of the work, below 1.
+    pub fn share(&self, done: f64) -> Result<(), Stopped> {
+        self.report(done, Some(1.0), "");
+        self.check()
+    }
+
+    /// The same where the end is not known.
+    pub fn count(&self, done: u64, unit: &'static str) -> Result<(), Stopped> {
+        self.report(done as f64, None, unit);
+        self.check()
+    }
+
+    /// Reports progress without looking at the limits.
+    pub fn report(&self, done: f64, total: Option<f64>, unit: &'static str) {
+        if let Some(report) = self.progress {
+            report(Progress { stage: self.stage, done, total, unit });
+        }
+    }
+}
+
+/// Work that several threads share, in units that take about the same time. Reports never go back.
+pub struct Meter<'w> {
+    watch: &'w Watch<'w>,
+    done: Mutex<f64>,
+    total: f64,
+}
+
+impl<'w> Meter<'w> {
+    /// This many units are to be done.
+    pub fn new(watch: &'w Watch<'w>, total: u64) -> Self {
+        Meter { watch, done: Mutex::new(0.0), total: total as f64 }
+    }
+
+    /// Some more units are done; fails if the work has to stop.
+    pub fn add(&self, units: u64) -> Result<(), Stopped> {
+        {
+            // Locked while it is reported, so that progress never goes back.
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            *done += units as f64;
+            self.watch.report(*done, Some(self.total), "");
+        }
+        self.watch.check()
+    }
+}
+
+/// Pieces of work one after the other, as one: the shares of equal pieces become shares of all, and counts go on where the
+/// piece before has ended.
+///
+/// ```
+/// use boolshap::lit::{Pieces, Watch};
+/// let seen = std::sync::Mutex::new(Vec::new());
+/// let report = |progress: boolshap::lit::Progress| seen.lock().unwrap().push(progress.share().unwrap());
+/// let watch = Watch::unlimited().progress(&report);
+/// let pieces = Pieces::new(&watch, 2);
+/// for _ in 0..2 {
+///     pieces.next(|watch| watch.step(1, 2))?;
+/// }
+/// assert_eq!(*seen.lock().unwrap(), [0.25, 0.75]);
+/// # Ok::<(), boolshap::lit::Stopped>(())
+/// ```
+pub struct Pieces<'w> {
+    watch: Watch<'w>,
+    number: f64,
+    /// How many pieces are behind, what was counted in them, and what was counted last.
+    behind: Mutex<[f64; 3]>,
+}
+
+impl<'w> Pieces<'w> {
+    /// This many pieces.
+    pub fn new(watch: &Watch<'w>, number: usize) -> Self {
+        Pieces { watch: *watch, number: number.max(1) as f64, behind: Mutex::default() }
+    }
+
+    /// Does the next piece.
+    pub fn next<T>(&self, work: impl FnOnce(&Watch<'_>) -> T) -> T {
+        let report = |progress: Progress| {
+            let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+            let watch = self.watch.stage(progress.stage);
+            match progress.share() {
+                // A stage of its own inside a piece is not part of the whole.
+                _ if progress.stage != self.watch.stage => watch.report(progress.done, progress.total, progress.unit),
+                Some(share) => watch.report((behind[0] + share) / self.number, Some(1.0), ""),
+                None => {
+                    behind[2] = progress.done;
+                    watch.report(behind[1] + progress.done, None, progress.unit);
+                }
+            }
+        };
+        let result = work(&self.watch.progress(&report));
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        *behind = [behind[0] + 1.0, behind[1] + behind[2], 0.0];
+        result
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
 
     #[test]
     fn the_flag_stops_and_progress_is_reported() {
         let flag = AtomicBool::new(false);
         let seen = Mutex::new(Vec::new());
-        let report = |done, total| seen.lock().unwrap().push((done, total));
+        let report = |progress: Progress| seen.lock().unwrap().push((progress.done, progress.total));
         let watch = Watch::unlimited().stop_flag(&flag).progress(&report);
         assert_eq!(watch.step(1, 2), Ok(()));
         flag.store(true, Ordering::Relaxed);
         assert_eq!(watch.step(2, 2), Err(Stopped::Interrupted));
         assert_eq!(watch.silent().step(3, 3), Err(Stopped::Interrupted));
+        assert_eq!(watch.count(5, "states"), Err(Stopped::Interrupted));
         assert_eq!(Watch::unlimited().memory_flag(&flag).check(), Err(Stopped::OutOfMemory));
-        assert_eq!(*seen.lock().unwrap(), [(1, 2), (2, 2)]);
+        assert_eq!(*seen.lock().unwrap(), [(1.0, Some(2.0)), (2.0, Some(2.0)), (5.0, None)]);
+    }
+
+    #[test]
+    fn counts_of_pieces_go_on_where_the_last_has_ended() {
+        let seen = Mutex::new(Vec::new());
+        let report = |progress: Progress| seen.lock().unwrap().push((progress.stage, progress.done));
+        let watch = Watch::unlimited().progress(&report);
+        let pieces = Pieces::new(&watch, 3);
+        for counts in [[3, 7], [1, 4]] {
+            pieces.next(|watch| counts.map(|count| watch.count(count, "nodes").unwrap()));
+        }
+        pieces.next(|watch| watch.stage("proving").count(1, "steps").unwrap());
+        pieces.next(|watch| watch.count(1, "nodes").unwrap());
+        assert_eq!(*seen.lock().unwrap(), [("", 3.0), ("", 7.0), ("", 8.0), ("", 11.0), ("proving", 1.0), ("", 12.0)]);
     }
 }

@@ -11,7 +11,7 @@
 
 use super::slice_program::{Slice, SliceProgram, WORDS};
 use super::{Gate, Label};
-use crate::lit::{LOW_VARIABLES, Stopped, Var, Watch};
+use crate::lit::{LOW_VARIABLES, Meter, Stopped, Var, Watch};
 use rayon::prelude::*;
 
 /// The number of variables that vary inside a block.
@@ -107,10 +107,11 @@ impl AllInputs {
     pub fn table(&self, watch: &Watch<'_>) -> Result<Vec<u64>, Stopped> {
         let mut words = vec![0; self.words()];
         let group_words = self.group_words();
+        let meter = Meter::new(watch, (words.len() / group_words) as u64);
         words.par_chunks_mut(group_words).enumerate().try_for_each(|(group, words)| {
             watch.check()?;
             self.fill(group, words);
-            Ok(())
+            meter.add(1)
         })?;
         if self.variables[0] < LOW_VARIABLES.len() {
             words[0] &= (1u64 << (1 << self.variables[0])) - 1;

@@ -35,7 +35,7 @@ pub(super) fn check(
     clauses.list.iter().for_each(|clause| solver.add(clause.iter().map(|&number| lit(number))));
     let (mut conflicts_left, mut undecided) = (limits.conflicts, Vec::new());
     for (done, (id, own, before)) in questions.iter().enumerate() {
-        watch.step(done as u64, questions.len() as u64)?;
+        watch.stage("proving the gates").count(done as u64, "gates")?;
         if done as u64 * clauses.list.len() as u64 >= limits.visits {
             undecided.push(*id);
             continue;

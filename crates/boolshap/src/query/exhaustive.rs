@@ -9,7 +9,7 @@
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId, VariableSets};
-use crate::lit::{LOW_VARIABLES, Var};
+use crate::lit::{LOW_VARIABLES, Meter, Var};
 use crate::model::{NetworkEvaluator, Output};
 use rayon::prelude::*;
 
@@ -43,9 +43,9 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     }
     let look_after = (LOOK_AFTER / each.max(1)).max(1);
     let tasks = words.div_ceil(TASK);
-    let done = std::sync::atomic::AtomicU64::new(0);
+    let meter = Meter::new(watch, tasks as u64);
     let found = (0..tasks).into_par_iter().map(|task| -> Result<Option<Counterexample>, QueryError> {
-        watch.step(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), tasks as u64)?;
+        watch.check()?;
         let mut evaluator = NetworkEvaluator::new(network);
         let mut above = Above::new(circuit, &table);
         let mut values = vec![0u64; inputs];
@@ -66,6 +66,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
                 return Ok(Some(Counterexample { entity, network, circuit: !network }));
             }
         }
+        meter.add(1)?;
         Ok(None)
     });
     // The first in order, whichever thread found one first.

@@ -11,7 +11,7 @@ use crate::lit::Watch;
 use crate::model::Network;
 use cadical_sys::{CaDiCal, Status};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Conflicts between two looks at the watch.
@@ -46,7 +46,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     }
     let mut conflicts = 0;
     loop {
-        watch.step(conflicts, 0)?;
+        watch.count(conflicts, "conflicts")?;
         solver.limit("conflicts", SLICE);
         match solver.solve() {
             Status::SATISFIABLE => {
@@ -108,7 +108,30 @@ fn differ(
 fn check_file(clauses: &[Vec<i32>], path: &Path, watch: &Watch<'_>) -> Result<(), QueryError> {
     let file =
         File::open(path).map_err(|error| QueryError::ProofFile { path: path.into(), problem: error.to_string() })?;
-    check_lrat(clauses, BufReader::new(file), watch)
+    let bytes = file.metadata().map_or(0, |file| file.len());
+    check_lrat(
+        clauses,
+        BufReader::new(Watched { file, read: 0, bytes, watch: watch.stage("checking the proof") }),
+        watch,
+    )
+}
+
+/// A file of which it is reported how much was read: a line takes about as long as it is.
+struct Watched<'w> {
+    file: File,
+    read: u64,
+    bytes: u64,
+    watch: Watch<'w>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        // What was read before has been checked; what is read now has not.
+        self.watch.report(self.read as f64, Some(self.bytes as f64), "");
+        let read = self.file.read(buffer)?;
+        self.read = (self.read + read as u64).min(self.bytes.saturating_sub(1));
+        Ok(read)
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     let mut ways = Vec::with_capacity(order.len());
     let mut pairs = 1;
     for (depth, &var) in order.iter().enumerate() {
-        watch.step(depth as u64, order.len() as u64)?;
+        watch.count(pairs as u64, "pairs")?;
         for (left, weights) in remaining.iter_mut().zip(&first.weights) {
             *left -= weights[var.index()].abs();
         }

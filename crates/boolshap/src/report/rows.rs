@@ -84,7 +84,8 @@ impl Rows {
             kept.into_iter().map(|name| RawColumn { name, numeric: true, cells: Vec::new() }).collect();
         let mut index = RowIndex::new(PackedRows::new(subject.features.len()).row_words());
         while let Some(batch) = entities.next_batch()? {
-            watch.step(batch.first_row, batch.expected_rows.unwrap_or(0))?;
+            watch.report(batch.first_row as f64, batch.expected_rows.map(|rows| rows as f64), "rows");
+            watch.check()?;
             let wrong =
                 |e: ArrowError| DataError::Format { path: entities.table().path().into(), message: e.to_string() };
             let cells = batch.kept.iter().map(Cells::of_array).collect::<Result<Vec<_>, _>>().map_err(wrong)?;

@@ -39,7 +39,7 @@ impl Survey {
     /// Explains every kind.
     pub fn new(explainer: &Explainer, scope: Scope, rows: &Rows, watch: &Watch<'_>) -> Result<Self, Error> {
         let base_value = explainer.base_values(scope, watch)?[0];
-        let table = explainer.explain_as(&rows.kinds, ask(scope, Index::Shapley), watch)?;
+        let table = explainer.explain_as(&rows.kinds, ask(scope, Index::Shapley), &watch.stage("explaining"))?;
         let kinds = rows.kinds.rows();
         let scores: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
         let importance = weighted_means(&scores, table.width() - 1, &rows.counts);
@@ -83,7 +83,7 @@ impl Survey {
         let mut order: Vec<usize> = (0..rows.kinds.rows()).collect();
         order.sort_by_key(|&kind| std::cmp::Reverse(rows.counts[kind]));
         let chosen = rows.kinds.select(&order[..kinds]);
-        let table = explainer.explain_as(&chosen, ask(scope, Index::Interaction), watch)?;
+        let table = explainer.explain_as(&chosen, ask(scope, Index::Interaction), &watch.stage("explaining pairs"))?;
         let flat: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
         let counts: Vec<u64> = order[..kinds].iter().map(|&kind| rows.counts[kind]).collect();
         let means = weighted_means(&flat, table.width() - 1, &counts);

@@ -3,15 +3,16 @@
 //! Every decision of compiling is made here: which class or classes, which route, what is proved of other programs' files,
 //! what the result says of itself. Settings that cannot work for a source are refused before work begins.
 
+use super::outlook::check_in_passing;
 use super::stages::Stages;
 use super::verify::{method_names, prove};
-use super::{ClassChoice, CompileRequest, Error, Source, Via, read_source::Loaded};
+use super::{ClassChoice, CompileRequest, Error, ErrorKind, Source, Via, read_source::Loaded};
 use crate::circuit::{Circuit, NamedCircuit, ProofOf, lower_forest, lower_obdd, lower_sdd};
 use crate::data::Table;
 use crate::diagram::reduce_table;
-use crate::diagram::{CompileOptions, Compiled, Direct, DirectOptions, compile_clauses, compile_direct};
+use crate::diagram::{CompileOptions, Compiled, DiagramError, Direct, DirectOptions, compile_clauses, compile_direct};
 use crate::formula::Cnf;
-use crate::lit::{Digest, Lit, Remedy, Watch};
+use crate::lit::{Digest, Lit, Pieces, Remedy, Watch};
 use crate::model::{Forest, Label, Model};
 use crate::query::Method;
 use serde_json::{Value, json};
@@ -145,13 +146,18 @@ impl Work<'_> {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
         }
         let chosen = self.chosen_class(classes, &model.class_names())?;
+        if request.in_passing {
+            check_in_passing(model, request, self.watch)?;
+        }
         let digest = request.verify.then(|| model.digest());
         let renamed = self.renamed(model)?;
         let model = renamed.as_ref().unwrap_or(model);
         let (mut circuits, mut route, mut methods) = (Vec::new(), "", Vec::new());
-        for class in chosen.map_or(0..classes, |class| class..class + 1) {
+        let asked = chosen.map_or(0..classes, |class| class..class + 1);
+        let pieces = Pieces::new(self.watch, asked.len());
+        for class in asked {
             self.stages.class = if chosen.is_none() { class } else { 0 };
-            let (by, circuit, method) = self.of_class(model, class)?;
+            let (by, circuit, method) = pieces.next(|watch| self.of_class(model, class, watch))?;
             route = by;
             circuits.push(circuit);
             methods.extend(method);
@@ -188,10 +194,15 @@ impl Work<'_> {
     }
 
     /// The circuit of one class, by which route, and by which method it was proved.
-    fn of_class(&mut self, model: &Model, class: usize) -> Result<(&'static str, Circuit, Option<Method>), Error> {
+    fn of_class(
+        &mut self,
+        model: &Model,
+        class: usize,
+        watch: &Watch<'_>,
+    ) -> Result<(&'static str, Circuit, Option<Method>), Error> {
         let (route, circuit) = match self.request.via {
             Via::Cnf => ("cnf", self.by_formula(model, class)?),
-            via => self.directly(model, class, via)?,
+            via => self.directly(model, class, via, watch)?,
         };
         if !self.request.verify {
             return Ok((route, circuit, None));
@@ -217,12 +228,19 @@ impl Work<'_> {
     }
 
     /// A network without a formula on the way.
-    fn directly(&mut self, model: &Model, class: usize, via: Via) -> Result<(&'static str, Circuit), Error> {
+    fn directly(
+        &mut self,
+        model: &Model,
+        class: usize,
+        via: Via,
+        watch: &Watch<'_>,
+    ) -> Result<(&'static str, Circuit), Error> {
         let begin = Instant::now();
         let label = Label::of_class(&model.network, class)?;
         let mut options = DirectOptions { route: via.route(), ..DirectOptions::default() };
         options.max_nodes = self.request.max_nodes.unwrap_or(options.max_nodes);
-        let Direct { diagram, route, reason, orders, abandoned } = compile_direct(&label, &options, self.watch)?;
+        let Direct { diagram, route, reason, orders, abandoned } =
+            compile_direct(&label, &options, watch).map_err(|error| on_route(error, via))?;
         let abandoned: Vec<String> = abandoned.iter().map(|(route, error)| format!("{route}: {error}")).collect();
         let chosen = (via == Via::Auto).then(|| format!("route {route}: {reason}"));
         for note in abandoned.iter().map(|why| format!("a route was given up: {why}")).chain(chosen) {
@@ -258,7 +276,8 @@ impl Work<'_> {
         self.stages.add("circuit", begin, json!({"nodes": circuit.graph_size().0}));
         match (circuit.stored_nodes(), max_nodes) {
             (nodes, Some(limit)) if nodes > limit => {
-                Err(Error::Limit { message: format!("the circuit has {nodes} nodes, more than the limit of {limit}") })
+                let message = format!("the circuit has {nodes} nodes, more than the limit of {limit}");
+                Err(Error::Limit { message, remedy: Some(Remedy::Nodes) })
             }
             _ => Ok(circuit),
         }
@@ -339,6 +358,15 @@ pub(super) fn chosen_class(
             Err(Error::setting("class", "'predicted' is for explaining, not for compiling"))
         }
         Some(one) => one.number(classes, names).map(Some),
+    }
+}
+
+/// The error of the only route, with its name in front of a limit.
+fn on_route(error: DiagramError, via: Via) -> Error {
+    let error = Error::from(error);
+    match via.route() {
+        Some(route) if error.kind() == ErrorKind::Limit => error.at(format!("the {route} route")),
+        _ => error,
     }
 }
 

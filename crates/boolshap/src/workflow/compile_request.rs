@@ -135,6 +135,8 @@ pub struct CompileRequest {
     pub class: Option<ClassChoice>,
     /// Whether several classes of which none was chosen get a circuit each, instead of an error.
     pub each_of_several: bool,
+    /// Whether a network that would take long is refused before any work, as where nobody asked for a compilation.
+    pub in_passing: bool,
     /// Names for the features, instead of the source's own or x1, x2, ...
     pub features: Option<Vec<String>>,
     /// The number of variables, where a file does not say it.

@@ -47,6 +47,8 @@ pub enum Error {
     Limit {
         /// What was too large.
         message: String,
+        /// What can be done.
+        remedy: Option<Remedy>,
     },
     /// A file that could not be read or written.
     #[error("{place}: {source}")]
@@ -187,12 +189,13 @@ impl Error {
     /// What can be done about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Error::Setting { remedy, .. } | Error::Input { remedy, .. } => remedy.clone(),
+            Error::Setting { remedy, .. } | Error::Input { remedy, .. } | Error::Limit { remedy, .. } => remedy.clone(),
             Error::At { source, .. } => source.remedy(),
             Error::Explain(ExplainError::TooManyPlayers { remedy, .. }) => Some(remedy.clone()),
             Error::Model(ModelError::Parameter { problem: Problem::ZeroWeight { .. }, .. }) => Some(Remedy::ZeroWeight),
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
             Error::Circuit(CircuitError::SeveralClasses { .. }) => Some(Remedy::Class),
+            Error::Diagram(error) if of_diagram(error) == ErrorKind::Limit => of_routes(error),
             Error::Data(DataError::TooManyCategories { column, .. }) => {
                 Some(Remedy::ColumnKind { column: column.clone() })
             }
@@ -243,6 +246,17 @@ fn of_diagram(error: &DiagramError) -> ErrorKind {
         | DiagramError::Trees { cause, .. } => of_diagram(cause),
         DiagramError::TableLength { .. } | DiagramError::TooManyInputs { .. } => ErrorKind::Input,
         _ => ErrorKind::Limit,
+    }
+}
+
+/// What can be done where the way from a network to a diagram met a limit.
+fn of_routes(error: &DiagramError) -> Option<Remedy> {
+    match error {
+        DiagramError::NoRoute { .. } | DiagramError::Sums { .. } | DiagramError::CompileGates { .. } => {
+            Some(Remedy::SmallerNetwork { neurons: None })
+        }
+        DiagramError::Reduce { .. } => Some(Remedy::Nodes),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::explain::explain_stream;
 use crate::explain::{
     Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
 };
-use crate::lit::Watch;
+use crate::lit::{Pieces, Progress, Watch};
 use arrow_schema::FieldRef;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -185,7 +185,7 @@ impl Explainer {
             Scope::Label => self.one(0, rows, ask, watch),
             Scope::Class(class) => self.one(class, rows, ask, watch),
             Scope::Each => {
-                let tables = self.explain_each(rows, ask, &watch.silent())?;
+                let tables = self.explain_each(rows, ask, watch)?;
                 Ok(Scores::side_by_side(self.classes_of(rows, watch)?, &tables))
             }
             Scope::Predicted => self.predicted(rows, ask, watch),
@@ -198,7 +198,8 @@ impl Explainer {
             Scope::Class(class) => class..class + 1,
             _ => 0..self.outputs.len(),
         };
-        outputs.map(|output| self.one(output, rows, ask, watch)).collect()
+        let pieces = Pieces::new(watch, outputs.len());
+        outputs.map(|output| pieces.next(|watch| self.one(output, rows, ask, watch))).collect()
     }
 
     fn one(&self, output: usize, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
@@ -208,6 +209,10 @@ impl Explainer {
     /// The numbers of each row's own class.
     fn predicted(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         let classes = self.classes_of(rows, watch)?;
+        // A row takes as long as its class has nodes.
+        let work = |class: usize| self.labels[class].stored_nodes() as f64;
+        let total: f64 = classes.iter().map(|&class| work(class as usize)).sum();
+        let mut before = 0.0;
         let mut place_of = vec![0; rows.rows()];
         let mut scored = Scores::empty(ask.index.width(self.players.len()), ask.exact);
         for class in 0..self.outputs.len() {
@@ -218,7 +223,12 @@ impl Explainer {
             let first = scored.len() as u32;
             mine.iter().zip(first..).for_each(|(&row, place)| place_of[row] = place);
             let engine = self.engine(class, ask, &watch.silent())?;
-            let table = engine.explain(&rows.select(&mine), ask.index, &watch.silent());
+            let mine_of_all = mine.len() as f64 * work(class);
+            let report = |progress: Progress| {
+                watch.report(before + progress.share().unwrap_or(0.0) * mine_of_all, Some(total), "");
+            };
+            let table = engine.explain(&rows.select(&mine), ask.index, &watch.progress(&report));
+            before += mine_of_all;
             let table = table.map_err(|error| error.with_entity(|entity| mine[entity]))?;
             scored.append(table.with_prediction(class as u32));
         }

@@ -1,8 +1,9 @@
-//! Circuit files: read, and proved to be sound where that is not too hard.
+//! Circuit files: read, and proved to be sound where that is not too hard; and models, compiled where that takes a moment.
 
-use super::Error;
+use super::{CompileRequest, Error, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
-use crate::lit::Watch;
+use crate::lit::{Watch, thousands};
+use crate::model::Model;
 use crate::query::{QueryError, SolverLimits, decide_gates};
 use std::io::Read;
 use std::path::Path;
@@ -12,6 +13,32 @@ use std::path::Path;
 pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
     let named = NamedCircuit::load(path).map_err(Error::from).and_then(decide);
     named.map_err(|error| error.in_file(path))
+}
+
+/// A circuit that is ready to be explained.
+#[derive(Debug, Clone)]
+pub struct ReadyCircuit {
+    /// The circuit: one label, or a circuit for each of several classes.
+    pub circuit: NamedCircuit,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
+/// nodes, and what would take longer is an error.
+pub fn ready_circuit(path: &Path, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+    if !is_network_file(path)? {
+        let circuit = load_circuit(path)?;
+        let notes = circuit.facts.notes();
+        return Ok(ReadyCircuit { circuit, notes });
+    }
+    let request = CompileRequest { each_of_several: true, in_passing: true, ..CompileRequest::default() };
+    let model = Model::load(path)?;
+    let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    let (nodes, _, _) = compiled.circuit.graph_size();
+    let (place, nodes, route) = (path.display(), thousands(nodes as u64), compiled.route);
+    let note = format!("{place} is a network: compiled in passing into a circuit of {nodes} nodes by {route}");
+    Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] })
 }
 
 /// The same of the content of a file.

@@ -16,6 +16,7 @@ mod explainer;
 mod import;
 mod load;
 mod menu;
+mod outlook;
 mod predict;
 mod read_source;
 mod request;
@@ -24,6 +25,7 @@ mod stages;
 #[cfg(feature = "train")]
 mod train;
 mod verify;
+mod wait;
 
 #[cfg(test)]
 mod tests;
@@ -37,12 +39,15 @@ pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
-pub use load::{load_circuit, read_circuit};
+pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
 pub use menu::{Choice, Menu, Offer};
+pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
+pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{TrainRequest, Trained, train, train_watched};
 pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
+pub use wait::Wait;

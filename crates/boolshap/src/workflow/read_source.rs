@@ -49,6 +49,14 @@ impl Loaded {
     }
 }
 
+/// Whether a file is a model, by its ending and its beginning.
+pub(crate) fn is_network_file(path: &Path) -> Result<bool, Error> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("cnf" | "dimacs" | "sdd" | "nnf" | "ddnnf") => Ok(false),
+        _ => Ok(!NamedCircuit::recognises(path).map_err(Error::file(path))?),
+    }
+}
+
 /// All files that are read for a source: itself, the vtree of an SDD, or the files in the folders of a folder.
 pub fn source_files(path: &Path) -> Vec<PathBuf> {
     let inside = |folder: &Path| -> Vec<PathBuf> {

@@ -3,7 +3,7 @@
 use super::{ClassChoice, Error};
 use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
 use crate::data::{SpareFolder, WholeFile};
-use crate::lit::{Digest, Var, Watch};
+use crate::lit::{Digest, Pieces, Var, Watch};
 use crate::model::Model;
 use crate::query::{self, Counterexample, Method, Verdict, VerifyOptions};
 use serde_json::{Map, Value, json};
@@ -137,8 +137,9 @@ pub fn verify_watched(
         notes: claim_notes(circuit, model, &classes),
         seconds: 0.0,
     };
+    let pieces = Pieces::new(watch, classes.len());
     for (class, label) in &classes {
-        let verdict = query::verify(&model.network, *class, label, &options, watch)?;
+        let verdict = pieces.next(|watch| query::verify(&model.network, *class, label, &options, watch))?;
         let Verdict { method, counterexample, passed_over } = verdict;
         let of = if classes.len() > 1 { format!("class {class}: ") } else { String::new() };
         let note = |(method, why): (Method, String)| format!("{of}{} has no answer: {why}", method.name());
@@ -168,7 +169,7 @@ pub(super) fn prove(
     watch: &Watch<'_>,
 ) -> Result<Method, Error> {
     let options = VerifyOptions { smooth, ..VerifyOptions::default() };
-    let verdict = query::verify(&model.network, class, circuit, &options, watch)?;
+    let verdict = query::verify(&model.network, class, circuit, &options, &watch.stage("proving"))?;
     match verdict.counterexample {
         None => Ok(verdict.method),
         Some(Counterexample { entity, .. }) => {

@@ -1,0 +1,272 @@
+//! What compiling and explaining will take, before anybody waits for it.
+//!
+//! The number of nodes is that of [`diagram::estimate`]; times are measured on this machine for a moment, on the diagram of a
+//! part of the label, or on the first rows, and multiplied by the nodes that will be visited. Whether a network is compiled in
+//! passing depends on the number of nodes alone: a clock never decides a result.
+
+use super::compile::chosen_class;
+use super::wait::LONG;
+use super::{CompileRequest, Error, Explainer, Request, Source, Via, is_network_file};
+use crate::circuit::{NamedCircuit, lower_obdd};
+use crate::data::{Bits, Seeded};
+use crate::diagram::{self, DirectOptions, Estimate, Size};
+use crate::lit::{Remedy, Watch, duration, roughly, thousands};
+use crate::model::{Gate, Label, Model, Network, Output};
+use serde_json::{Value, json};
+
+/// Networks are compiled in passing up to this many nodes: a second or two.
+const IN_PASSING: u64 = 1 << 22;
+/// Up to this many inputs a network is compiled at once, whatever it is like.
+const SHORT_INPUTS: usize = 24;
+/// The smaller networks that are tried, in neurons of the first layer.
+const SMALLER: [usize; 5] = [16, 8, 6, 4, 2];
+
+/// What a network will take.
+#[derive(Debug, Clone)]
+pub struct Outlook {
+    /// How many inputs matter.
+    pub inputs: usize,
+    /// How many neurons there are in each hidden layer.
+    pub neurons: Vec<usize>,
+    /// The route that is taken first.
+    pub route: &'static str,
+    /// The nodes of all classes that are compiled.
+    pub size: Size,
+    /// How long compiling takes, if that is known.
+    pub compile_seconds: Option<f64>,
+    /// How long the scores of a row take, all cores at work.
+    pub row_seconds: Option<f64>,
+    /// How many rows there are to explain: those given, or those of training.
+    pub rows: Option<u64>,
+    /// How many neurons would take how long, if this is long.
+    pub smaller: Option<(usize, f64)>,
+}
+
+impl Outlook {
+    /// How long the rows take to explain.
+    pub fn explain_seconds(&self) -> Option<f64> {
+        Some(self.row_seconds? * self.rows? as f64)
+    }
+
+    /// Whether it is longer than a few seconds, as far as is known.
+    pub fn is_long(&self) -> bool {
+        let seconds = self.compile_seconds.unwrap_or(f64::INFINITY) + self.explain_seconds().unwrap_or(0.0);
+        self.size.nodes().is_none() || seconds > LONG
+    }
+
+    /// A line to read.
+    pub fn words(&self) -> String {
+        let neurons = match &self.neurons[..] {
+            [] => "one neuron".into(),
+            layers => format!("{} neurons", layers.iter().map(usize::to_string).collect::<Vec<_>>().join("+")),
+        };
+        let mut text = format!("{} bits, {neurons}, by {}: {}", self.inputs, self.route, size_words(self.size));
+        if let Some(seconds) = self.compile_seconds.filter(|_| self.size.nodes().is_some()) {
+            text += &format!(" in {}", about(seconds));
+        }
+        match (self.explain_seconds(), self.rows) {
+            (Some(seconds), Some(rows)) => {
+                text += &format!(", {} rows in {}", thousands(rows), about(seconds));
+            }
+            _ => {
+                if let Some(seconds) = self.row_seconds {
+                    text += &format!(", {} a row", about(seconds));
+                }
+            }
+        }
+        if let Some((neurons, seconds)) = self.smaller {
+            text += &format!("; {neurons} neurons would take {}", about(seconds));
+        }
+        text
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        let kind = match self.size {
+            Size::Exact(_) => "exact",
+            Size::About(_) => "about",
+            Size::MoreThan(_) => "unknown",
+        };
+        json!({
+            "inputs": self.inputs, "neurons": self.neurons, "route": self.route, "nodes": self.size.nodes(),
+            "nodes_are": kind, "compile_seconds": self.compile_seconds, "row_seconds": self.row_seconds,
+            "rows": self.rows, "explain_seconds": self.explain_seconds(),
+            "smaller": self.smaller.map(|(neurons, seconds)| json!({"neurons": neurons, "seconds": seconds})),
+        })
+    }
+
+    /// What can be done where it is long.
+    pub fn remedy(&self) -> Remedy {
+        Remedy::SmallerNetwork { neurons: self.smaller.map(|(neurons, _)| neurons) }
+    }
+}
+
+fn about(seconds: f64) -> String {
+    if seconds < 0.1 { "less than 0.1 s".into() } else { format!("about {}", duration(seconds)) }
+}
+
+fn size_words(size: Size) -> String {
+    match size {
+        Size::Exact(nodes) => format!("{} nodes", thousands(nodes)),
+        Size::About(nodes) => format!("about {} nodes", roughly(nodes)),
+        Size::MoreThan(0) => "how many nodes is not known before".into(),
+        Size::MoreThan(nodes) => format!("more than {} nodes, how many is not known before", roughly(nodes)),
+    }
+}
+
+/// What a source will take; nothing if it is no network.
+pub fn outlook<'a>(
+    source: impl Into<Source<'a>>,
+    request: &CompileRequest,
+    watch: &Watch<'_>,
+) -> Result<Option<Outlook>, Error> {
+    match source.into() {
+        Source::Model(model) => outlook_of(model, request, watch).map(Some),
+        Source::File(path) if is_network_file(path)? => outlook_of(&Model::load(path)?, request, watch).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The same where it may be long.
+pub fn outlook_if_long<'a>(
+    source: impl Into<Source<'a>>,
+    request: &CompileRequest,
+    watch: &Watch<'_>,
+) -> Result<Option<Outlook>, Error> {
+    let source = source.into();
+    let loaded;
+    let model = match source {
+        Source::Model(model) => model,
+        Source::File(path) if is_network_file(path)? => {
+            loaded = Model::load(path)?;
+            &loaded
+        }
+        _ => return Ok(None),
+    };
+    if request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
+        return Ok(None);
+    }
+    Ok(Some(outlook_of(model, request, watch)?).filter(Outlook::is_long))
+}
+
+fn outlook_of(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Result<Outlook, Error> {
+    let rows = model.provenance.get("rows").and_then(Value::as_u64);
+    let mut outlook = Outlook { rows, ..outlook_of_network(&model.network, model, request, watch)? };
+    if outlook.is_long() && request.via != Via::Cnf {
+        outlook.smaller = smaller(model, &outlook, request, watch)?;
+    }
+    Ok(outlook)
+}
+
+/// The nodes of the classes asked for, and the times that they take.
+fn outlook_of_network(
+    network: &Network,
+    model: &Model,
+    request: &CompileRequest,
+    watch: &Watch<'_>,
+) -> Result<Outlook, Error> {
+    let classes = network.classes();
+    let chosen = match &request.class {
+        None if request.each_of_several && classes > 2 => None,
+        class => chosen_class(class.as_ref(), classes, &model.class_names())?,
+    };
+    let neurons: Vec<usize> = network.hidden().iter().map(Vec::len).collect();
+    let inputs = network.inputs();
+    let mut outlook = Outlook {
+        inputs,
+        neurons,
+        route: request.via.name(),
+        size: Size::Exact(0),
+        compile_seconds: Some(0.0),
+        row_seconds: Some(0.0),
+        rows: None,
+        smaller: None,
+    };
+    if request.via == Via::Cnf {
+        // No bound on the way from a formula to an SDD says anything about a single network.
+        return Ok(Outlook { size: Size::MoreThan(0), compile_seconds: None, row_seconds: None, ..outlook });
+    }
+    for class in chosen.map_or(0..classes, |class| class..class + 1) {
+        let label = Label::of_class(network, class)?;
+        let options = DirectOptions { route: request.via.route(), ..DirectOptions::default() };
+        let estimate = diagram::estimate(&label, &options, watch)?;
+        outlook.inputs = estimate.inputs;
+        outlook.route = estimate.route.name();
+        outlook.size = together(outlook.size, estimate.size);
+        outlook.compile_seconds = outlook.compile_seconds.zip(estimate.seconds).map(|(all, own)| all + own);
+        let row = row_seconds(&estimate, watch)?;
+        outlook.row_seconds = outlook.row_seconds.zip(row).map(|(all, own)| all + own);
+    }
+    // Of several classes, the predicted one is explained.
+    let explained = chosen.map_or(classes, |_| 1) as f64;
+    outlook.row_seconds = outlook.row_seconds.map(|seconds| seconds / explained);
+    Ok(outlook)
+}
+
+fn together(one: Size, other: Size) -> Size {
+    let number = |size: Size| match size {
+        Size::Exact(nodes) | Size::About(nodes) | Size::MoreThan(nodes) => nodes,
+    };
+    let sum = number(one).saturating_add(number(other));
+    match (one, other) {
+        (Size::MoreThan(_), _) | (_, Size::MoreThan(_)) => Size::MoreThan(sum),
+        (Size::About(_), _) | (_, Size::About(_)) => Size::About(sum),
+        (Size::Exact(_), Size::Exact(_)) => Size::Exact(sum),
+    }
+}
+
+/// How long a row will take: the rate of what was compiled on the way, times the nodes that will be visited.
+fn row_seconds(estimate: &Estimate, watch: &Watch<'_>) -> Result<Option<f64>, Error> {
+    let (Some(nodes), Some(sample)) = (estimate.size.nodes(), &estimate.sample) else { return Ok(None) };
+    if sample.is_empty() {
+        return Ok(Some(0.0));
+    }
+    let variables = sample.order().len();
+    let named = NamedCircuit::unchecked(lower_obdd(sample)?, Model::default_features(variables))?;
+    let explainer = Explainer::new(&named, &Request::default())?;
+    let Some(visits) = explainer.visits(explainer.ask()) else { return Ok(None) };
+    let mut chance = Seeded::new(0, 0xE572);
+    let mut rows = Bits::new(variables);
+    for _ in 0..256 {
+        let row: Vec<bool> = (0..variables).map(|_| chance.below(2) == 1).collect();
+        rows.push(&row);
+    }
+    let seconds = explainer.seconds_a_row(&rows, &watch.silent())?;
+    Ok(Some(seconds / visits.max(1) as f64 * nodes as f64 * estimate.inputs as f64))
+}
+
+/// The most neurons that would not take long, tried on networks that keep the first ones only.
+fn smaller(
+    model: &Model,
+    long: &Outlook,
+    request: &CompileRequest,
+    watch: &Watch<'_>,
+) -> Result<Option<(usize, f64)>, Error> {
+    let ([layer], Output::Step(last)) = (model.network.hidden(), model.network.output()) else { return Ok(None) };
+    for neurons in SMALLER.into_iter().filter(|&neurons| neurons < layer.len()) {
+        let weights = last.weights()[..neurons].to_vec();
+        let total: u128 = weights.iter().map(|weight| weight.unsigned_abs()).sum();
+        // As far from the middle as before.
+        let need = (last.need() * total / last.total().max(1)) as i128;
+        let Some(output) = Gate::new(weights, need) else { return Ok(None) };
+        let network = Network::new(model.network.inputs(), vec![layer[..neurons].to_vec()], Output::Step(output))?;
+        let found = Outlook { rows: long.rows, ..outlook_of_network(&network, model, request, watch)? };
+        if !found.is_long() {
+            let seconds = found.compile_seconds.unwrap_or(0.0) + found.explain_seconds().unwrap_or(0.0);
+            return Ok(Some((neurons, seconds)));
+        }
+    }
+    Ok(None)
+}
+
+/// Fails unless this network can be compiled in passing, without anybody having asked for a compilation.
+pub(super) fn check_in_passing(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Result<(), Error> {
+    let outlook = outlook_of_network(&model.network, model, request, watch)?;
+    match outlook.size.nodes() {
+        Some(nodes) if nodes <= IN_PASSING => Ok(()),
+        _ => Err(Error::Limit {
+            message: format!("this network is too large to be compiled in passing ({})", outlook.words()),
+            remedy: Some(Remedy::CompileFirst),
+        }),
+    }
+}
