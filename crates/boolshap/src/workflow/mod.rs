@@ -14,6 +14,8 @@ mod encode;
 mod error;
 mod explainer;
 mod import;
+#[cfg(feature = "train")]
+mod learn;
 mod load;
 mod menu;
 mod predict;
@@ -37,6 +39,8 @@ pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
+#[cfg(feature = "train")]
+pub use learn::learn;
 pub use load::{load_circuit, read_circuit};
 pub use menu::{Choice, Menu, Offer};
 pub use predict::{ModelOrCircuit, Predictor};
@@ -44,5 +48,5 @@ pub use read_source::source_files;
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]
-pub use train::{TrainRequest, Trained, train, train_watched};
+pub use train::{Spread, TrainRequest, Trained, train, train_watched};
 pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
