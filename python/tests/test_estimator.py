@@ -277,11 +277,12 @@ def test_weights_stay_within_their_range(hidden, weights):
     classifier = BnnClassifier(hidden=hidden, weights=weights, epochs=10).fit(X, y)
     model = json.loads(classifier.model_.to_json())
     assert model["provenance"]["weights"] == weights
-    scores = [score["weights"] for score in model["output"]["argmax"]]
-    gates = [gate["weights"] for layer in model["hidden"] for gate in layer]
+    rows = [row["weights"] for layer in [*model["hidden"], model["output"]["argmax"]] for row in layer]
     largest = int(weights.split(":")[1]) if ":" in weights else 1
-    numbers = [value for row in scores + gates for value in (row if isinstance(row, list) else [1])]
-    assert all(abs(int(value)) <= largest for value in numbers)
+    # Signs alone are weights +-1.
+    numbers = [int(word) for row in rows if set(row) - set("+-") for word in row.split()]
+    assert all(abs(number) <= largest for number in numbers)
+    assert weights != "binary" or not numbers
     assert classifier.score(X, y) > 0.6
 
 

@@ -51,8 +51,19 @@ impl Design {
     }
 
     /// The ones of all rows, squared row by row: what a look at all pairs of ones costs.
-    pub(super) fn pairs_of_ones(&self) -> u64 {
-        self.rows.iter().map(|row| (row.len() as u64 + 1).pow(2)).sum()
+    pub(super) fn pairs_of_ones(&self) -> f64 {
+        self.rows.iter().map(|row| (row.len() as f64 + 1.0).powi(2)).sum()
+    }
+
+    /// What a step of Newton's method costs, roughly in nanoseconds.
+    pub(super) fn step_cost(&self, classes: usize) -> f64 {
+        let outputs = if classes == 2 { 1.0 } else { classes as f64 };
+        let parameters = outputs * (self.columns + 1) as f64;
+        if parameters <= MAX_DIRECT as f64 {
+            return self.pairs_of_ones() * outputs * outputs / 4.0 + parameters.powi(3) / 6.0;
+        }
+        // Two looks at all ones for each of some 200 iterations.
+        self.rows.iter().map(|row| row.len() as f64).sum::<f64>() * outputs * 400.0
     }
 }
 
@@ -99,6 +110,16 @@ impl Logistic {
     pub(super) fn output(&self, output: usize) -> (&[f64], f64) {
         let all = &self.parameters[output * (self.columns + 1)..][..self.columns + 1];
         (&all[..self.columns], all[self.columns])
+    }
+
+    /// The same with biases around 0. Adding a number to all biases of a softmax changes nothing.
+    fn centred(mut self) -> Self {
+        if self.outputs > 1 {
+            let width = self.columns + 1;
+            let mean = (0..self.outputs).map(|output| self.output(output).1).sum::<f64>() / self.outputs as f64;
+            self.parameters.iter_mut().skip(width - 1).step_by(width).for_each(|bias| *bias -= mean);
+        }
+        self
     }
 
     /// The same with more columns, whose weights are 0.
@@ -174,8 +195,9 @@ pub(super) fn fit(
     precision: f64,
     watch: &Watch<'_>,
 ) -> Result<Logistic, Stopped> {
-    let mut problem = Problem { design, shares, c, model: start };
-    let enough = precision * shares.total().max(1.0);
+    let total = shares.total().max(1.0);
+    let mut problem = Problem { design, shares, c, model: start, total };
+    let enough = precision * total;
     let mut loss = problem.loss();
     for _ in 0..MAX_STEPS {
         watch.check()?;
@@ -199,11 +221,11 @@ pub(super) fn fit(
             if length < 1e-6 {
                 // Floats cannot tell the losses apart any more.
                 problem.model.parameters = before;
-                return Ok(problem.model);
+                return Ok(problem.model.centred());
             }
         }
     }
-    Ok(problem.model)
+    Ok(problem.model.centred())
 }
 
 /// A fitted logistic regression, for comparison.
@@ -233,12 +255,7 @@ pub fn regress(rows: &Tally, watch: &Watch<'_>) -> Result<Option<Regression>, St
         return Ok(None);
     }
     let design = Design::new(rows.rows());
-    let outputs = if classes == 2 { 1.0 } else { classes as f64 };
-    let parameters = outputs * (design.columns + 1) as f64;
-    let ones: f64 = design.rows.iter().map(|row| row.len() as f64).sum();
-    let direct = design.pairs_of_ones() as f64 * outputs * outputs / 4.0 + parameters.powi(3) / 6.0;
-    let step = if parameters <= MAX_DIRECT as f64 { direct } else { ones * outputs * 400.0 };
-    if step * 12.0 > MAX_WORK {
+    if design.step_cost(classes) * 12.0 > MAX_WORK {
         return Ok(None);
     }
     let shares = Shares::new(rows, &vec![1.0; classes]);
@@ -251,6 +268,8 @@ struct Problem<'a> {
     shares: &'a Shares,
     c: f64,
     model: Logistic,
+    /// How much all rows count.
+    total: f64,
 }
 
 impl Problem<'_> {
@@ -329,10 +348,10 @@ impl Problem<'_> {
         Ok(solve(matrix, slopes))
     }
 
-    /// What the penalty adds to the second derivative. All biases of a softmax can move together without any effect;
-    /// a trace of a penalty keeps them where they are.
+    /// What the penalty adds to the second derivative. All biases of a softmax can move together without any effect; a
+    /// trace of a penalty, too small to slow the search down, keeps the equations solvable.
     fn ridge(&self, column: usize) -> f64 {
-        if column < self.model.columns { 1.0 / self.c } else { 1e-9 }
+        if column < self.model.columns { 1.0 / self.c } else { 1e-9 * self.total }
     }
 
     fn times_hessian(&self, curvature: &[Vec<f64>], direction: &[f64]) -> Vec<f64> {
@@ -433,7 +452,8 @@ pub(super) mod tests {
             let tally = noisy_rows(6, classes, 200, 3);
             let (design, shares, model) = fitted(&tally, 0.5);
             let away = model.parameters.iter().map(|value| value + 0.1).collect();
-            let problem = Problem { design: &design, shares: &shares, c: 0.5, model: Logistic { parameters: away, ..model } };
+            let model = Logistic { parameters: away, ..model };
+            let problem = Problem { design: &design, shares: &shares, c: 0.5, model, total: 200.0 };
             let (slopes, curvature) = problem.slopes();
             let watch = Watch::unlimited();
             let direct = problem.newton_step(&slopes, &curvature, &watch).unwrap();

@@ -132,11 +132,8 @@ impl<'a> Search<'a> {
     /// Ten folds for small tables, and fewer of everything where that would take too long.
     fn plan(&self, with_pairs: bool) -> Plan {
         let outputs = if self.shares.classes == 2 { 1.0 } else { self.shares.classes as f64 };
-        let parameters = outputs * (self.design.columns + 1) as f64;
-        let ones: f64 = self.design.rows.iter().map(|row| row.len() as f64).sum();
-        let direct = self.design.pairs_of_ones() as f64 * outputs * outputs / 4.0 + parameters.powi(3) / 6.0;
-        let step = direct.min(ones * outputs * 400.0);
-        let look = self.design.pairs_of_ones() as f64 * outputs;
+        let step = self.design.step_cost(self.shares.classes);
+        let look = self.design.pairs_of_ones() * outputs;
         let cost = |folds: usize, pairs: usize| {
             folds as f64 * (STEPS.0 * step + pairs as f64 * (STEPS.1 * step + look))
         };
@@ -252,7 +249,7 @@ impl<'a> Search<'a> {
         Ok(finest)
     }
 
-    /// Weights to try: the coarsest that are faithful, then two that are coarser still; or those that are asked for.
+    /// Weights to try: the coarsest that are faithful, then coarser ones; or those that are asked for.
     fn rounded(
         &self,
         model: &Logistic,
@@ -271,7 +268,9 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        Ok(tried.into_iter().rev().step_by(2).take(3).collect())
+        // What several classes cost hardly depends on the weights, and finding out takes long.
+        let most = if self.shares.classes == 2 { LARGEST.len() } else { 2 };
+        Ok(tried.into_iter().rev().take(most).collect())
     }
 }
 

@@ -15,7 +15,7 @@ const MAX_STATES: usize = 1 << 20;
 /// The most nodes of all classes together.
 const MAX_NODES: u64 = 1_000_000;
 /// The most visits to nodes for the scores of all rows; two cores make about a thousand million a second.
-const MAX_VISITS: f64 = 2e10;
+const MAX_VISITS: f64 = 3e10;
 
 /// Trains a network on distinct rows, of which as many as `explained` are to be explained later. Where there is a choice,
 /// compiling and explaining must be within the budget.

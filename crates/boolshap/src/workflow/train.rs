@@ -3,7 +3,7 @@
 use super::{Error, learn};
 use crate::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, named_kind, quote_csv};
 use crate::lit::{Watch, thousands};
-use crate::model::{Choice, Learned, Marginals, Model, TrainOptions, Weights, correct, regress};
+use crate::model::{Choice, Learned, Marginals, Model, Regression, TrainOptions, Weights, correct, regress};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -75,7 +75,9 @@ pub struct Trained {
     pub train_accuracy: Option<f64>,
     /// The share of test rows that it labels right; nothing without rows.
     pub test_accuracy: Option<f64>,
-    /// The same of logistic regression, learned from the same bits of the same rows.
+    /// Logistic regression on the same bits of the training rows, for comparison; nothing if the table is too large.
+    pub logistic: Option<Regression>,
+    /// The share of test rows that logistic regression labels right.
     pub logistic_test_accuracy: Option<f64>,
     /// The weights that the network may have.
     pub weights: Weights,
@@ -117,11 +119,11 @@ impl Trained {
         let rate = |right: u64, rows: &Tally| (rows.total() > 0).then(|| right as f64 / rows.total() as f64);
         let of_network = |rows: &Tally| rate(correct(&model.network, rows), rows);
         let (train_accuracy, test_accuracy) = (of_network(&training), of_network(&testing));
-        let regression = regress(&training, watch)?;
-        if regression.is_none() {
+        let logistic = regress(&training, watch)?;
+        if logistic.is_none() {
             notes.push("the table is too large for logistic regression beside the network".into());
         }
-        let logistic_test_accuracy = regression.and_then(|regression| rate(regression.correct(&testing), &testing));
+        let logistic_test_accuracy = logistic.as_ref().and_then(|logistic| rate(logistic.correct(&testing), &testing));
         let judged = if testing.total() > 0 { &testing } else { &training };
         if correct(&model.network, judged) <= largest_class(judged) {
             let rows = if testing.total() > 0 { "test" } else { "training" };
@@ -140,6 +142,7 @@ impl Trained {
             rows,
             train_accuracy,
             test_accuracy,
+            logistic,
             logistic_test_accuracy,
             weights,
             choice,
@@ -183,6 +186,10 @@ impl Trained {
             "train_accuracy": self.train_accuracy, "test_accuracy": self.test_accuracy,
             "logistic_test_accuracy": self.logistic_test_accuracy,
         });
+        if let Some(logistic) = &self.logistic {
+            let (weights, biases): (Vec<_>, Vec<_>) = logistic.parameters().into_iter().unzip();
+            summary["logistic"] = json!({ "weights": weights, "biases": biases });
+        }
         if let Some(choice) = &self.choice {
             summary["choice"] = choice_json(choice);
         }
