@@ -204,7 +204,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         folder = pathlib.Path(folder)
-        run("train", housing, "--target", "median_house_value", "-o", folder / "m.json")
+        run("train", housing, "--target", "median_house_value", "-o", folder / "m.json", "--hidden", 13)
         run("compile", folder / "m.json", "-o", folder / "c.bsc")
         browser = launch(playwright)
 

@@ -142,15 +142,19 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary neural network: weights +1 and -1, step activations, and circuits that explain it exactly.
+    """A small neural network of whole weights and step activations, with circuits that explain it exactly.
 
-    Training is gradient descent through the signs, then a discrete search around the best network. One seed gives one
-    network, whatever the order of the rows and the number of cores.
+    By default validation inside the rows chooses the network, within what a circuit can bear. Given layers are trained by
+    gradient descent through the rounding of weights, then by a discrete search around the best network. One seed gives
+    one network, whatever the order of the rows and the number of cores.
 
     Parameters
     ----------
-    hidden : the widths of the hidden layers, or one number for one layer; () is a single neuron a class.
-    seed : where initial weights, batches and the search draw from.
+    hidden : "auto", the widths of the hidden layers, or one number for one layer; () is a single neuron a class.
+    weights : "binary" (+1 and -1), "ternary" (0 too), "integer:K" (from -K to K) or None
+        None is binary for given layers; with "auto" weights are chosen as well.
+    class_weights : "equal", or "balanced" for classes of very different sizes.
+    seed : where folds, initial weights, batches and the search draw from.
     epochs : the most passes over the rows.
     patience : how many passes without improvement on a held back tenth of the rows end the training.
     batch_size : rows in a batch.
@@ -187,7 +191,9 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        hidden: Sequence[int] | int = (13,),
+        hidden: Sequence[int] | int | str = "auto",
+        weights: str | None = None,
+        class_weights: str = "equal",
         seed: int = 7,
         epochs: int = 60,
         patience: int = 15,
@@ -196,6 +202,8 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         binarize: float | str | None = "auto",
     ) -> None:
         self.hidden = hidden
+        self.weights = weights
+        self.class_weights = class_weights
         self.seed = seed
         self.epochs = epochs
         self.patience = patience
@@ -205,8 +213,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: object, y: object) -> BnnClassifier:
         """Trains a network on rows X with the labels y of two or more classes."""
-        hidden = [self.hidden] if isinstance(self.hidden, numbers.Integral) else list(cast(Sequence[int], self.hidden))
-        hidden = [_whole("hidden", width, 1) for width in hidden]
+        hidden = _layers(self.hidden)
         seed, epochs = _whole("seed", self.seed, 0), _whole("epochs", self.epochs, 1)
         patience, batch = _whole("patience", self.patience, 1), _whole("batch_size", self.batch_size, 1)
         rate = self.learning_rate
@@ -228,7 +235,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             names,
             [str(label) for label in classes.tolist()],
             None if thresholds is None else thresholds.tolist(),
-            (hidden, seed, epochs, patience, batch, float(rate)),
+            (hidden, self.weights, self.class_weights, seed, epochs, patience, batch, float(rate)),
         )
         self.classes_, self.thresholds_ = classes, thresholds
         return self
@@ -271,6 +278,14 @@ def _as_they_are(X: Column, names: list[str]) -> Bits:
         row, column = np.argwhere(wrong)[0]
         raise InputError(f"column {names[column]!r}, row {row + 1}: {X[row, column]} is neither 0 nor 1")
     return np.ascontiguousarray(X, dtype=np.uint8)
+
+
+def _layers(hidden: Sequence[int] | int | str) -> str:
+    """The hidden layers as the library reads them: auto, 0 for none, or widths with commas between."""
+    if isinstance(hidden, str):
+        return hidden
+    widths = [hidden] if isinstance(hidden, numbers.Integral) else list(cast(Sequence[int], hidden))
+    return ",".join(str(_whole("hidden", width, 1)) for width in widths) or "0"
 
 
 def _whole(name: str, value: object, least: int) -> int:

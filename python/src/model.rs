@@ -6,7 +6,7 @@ use crate::work::work;
 use boolshap::Error;
 use boolshap::data::{Binariser, Code, CodedColumn, Tally};
 use boolshap::model::{self, BatchNorm, DenseLayer, ImportOptions, Marginals, TrainOptions, fold_steps};
-use boolshap::workflow::{self, Predictor};
+use boolshap::workflow::{self, Predictor, learn};
 use dashu::rational::RBig;
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -115,21 +115,34 @@ impl Model {
         features: Vec<String>,
         classes: Vec<String>,
         thresholds: Option<Vec<f64>>,
-        options: (Vec<usize>, u64, usize, usize, usize, f64),
+        options: (String, Option<String>, String, u64, usize, usize, usize, f64),
     ) -> PyResult<Self> {
         let rows = rows_of(&bits, &features)?;
         let labels = labels.as_array().to_vec();
         if labels.len() != rows.rows() || labels.iter().any(|&label| label as usize >= classes.len()) {
             return Err(Failure::from(Error::input("not every row has a label that is one of the classes")).into());
         }
-        let (hidden, seed, epochs, patience, batch, learning_rate) = options;
-        let options = TrainOptions { hidden, seed, epochs, patience, batch, learning_rate };
+        let (hidden, weights, class_weights, seed, epochs, patience, batch, learning_rate) = options;
+        let wrong = |setting| move |problem: String| Failure::from(Error::setting(setting, problem));
+        let options = TrainOptions {
+            hidden: hidden.parse().map_err(wrong("hidden"))?,
+            weights: weights.map(|text| text.parse()).transpose().map_err(wrong("weights"))?,
+            class_weights: class_weights.parse().map_err(wrong("class_weights"))?,
+            seed,
+            epochs,
+            patience,
+            batch,
+            learning_rate,
+        };
         let column =
             |(name, threshold): (&String, f64)| CodedColumn { column: name.clone(), code: Code::Above(threshold) };
         let columns = thresholds.map(|thresholds| features.iter().zip(thresholds).map(column).collect());
         work(py, None, |watch| {
             let tally = Tally::new(&rows, &labels, classes.len(), |_| true);
-            let mut model = model::Model::new(model::train(&tally, &options, watch)?, features)?;
+            let learned = learn(&tally, tally.rows().rows(), &options, watch)?;
+            let mut model = model::Model::new(learned.network, features)?;
+            model.provenance.insert("weights".into(), learned.weights.to_string().into());
+            model.provenance.extend(learned.choice.map(|choice| ("choice".into(), choice.words.into())));
             model.marginals = Some(Marginals { rows: tally.total(), ones: tally.ones() });
             model.classes = Some(classes);
             model.binariser = columns.map(Binariser::new).transpose().map_err(Error::input)?;

@@ -35,7 +35,7 @@ def all_inputs(features):
     return np.array(list(itertools.product([0, 1], repeat=features)), dtype=np.uint8)
 
 
-@parametrize_with_checks([Binarizer(), Binarizer(threshold="median"), BnnClassifier()])
+@parametrize_with_checks([Binarizer(), Binarizer(threshold="median"), BnnClassifier(), BnnClassifier(hidden=(13,))])
 def test_rules_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -229,6 +229,9 @@ def test_in_pipelines_and_searches():
     [
         ({"hidden": (3, 0)}, "hidden has the value 0; it takes whole numbers from 1 on"),
         ({"hidden": (2.5,)}, "hidden has the value 2.5"),
+        ({"hidden": "some"}, "hidden: 'some' is neither auto"),
+        ({"weights": "real"}, "weights: 'real' is not one of binary"),
+        ({"class_weights": "fair"}, "class_weights: 'fair' is not one of equal"),
         ({"seed": -1}, "seed has the value -1"),
         ({"epochs": 0}, "epochs has the value 0"),
         ({"patience": True}, "patience has the value True"),
@@ -251,6 +254,46 @@ def test_no_hidden_layer_and_one_threshold_for_all():
     assert classifier.score(X, y) > 0.8 and classifier.model_.shape == "5-1"
     assert (classifier.bits(X) == (X > 0.25)).all() and classifier.classes_.tolist() == [False, True]
     assert (boolshap.compile(classifier).predict(classifier.bits(X)) == classifier.predict(X)).all()
+
+
+def test_auto_beside_logistic_regression_in_any_order_of_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    classifier = BnnClassifier().fit(X[::2], y[::2])
+    bits = classifier.bits(X)
+    rival = LogisticRegression(max_iter=10_000).fit(bits[::2], y[::2])
+    assert classifier.score(X[1::2], y[1::2]) >= rival.score(bits[1::2], y[1::2]) - 0.01
+    provenance = json.loads(classifier.model_.to_json())["provenance"]
+    assert provenance["weights"].startswith("integer:") and provenance["choice"].startswith("chosen: one neuron")
+    order = np.random.default_rng(1).permutation(len(bits[::2]))
+    models = [BnnClassifier().fit(rows, labels).model_ for rows, labels in
+              [(bits[::2], y[::2]), (bits[::2][order], y[::2][order])]]  # fmt: skip
+    assert models[0] == models[1]
+    assert (classifier.circuit(verify=True).predict(bits) == classifier.predict(X)).all()
+
+
+@pytest.mark.parametrize("hidden, weights", [((), "integer:3"), ((4,), "ternary"), ("auto", "binary"), ("auto", "integer:5")])
+def test_weights_stay_within_their_range(hidden, weights):
+    X, y = load_iris(return_X_y=True)
+    classifier = BnnClassifier(hidden=hidden, weights=weights, epochs=10).fit(X, y)
+    model = json.loads(classifier.model_.to_json())
+    assert model["provenance"]["weights"] == weights
+    rows = [row["weights"] for layer in [*model["hidden"], model["output"]["argmax"]] for row in layer]
+    largest = int(weights.split(":")[1]) if ":" in weights else 1
+    # Signs alone are weights +-1.
+    numbers = [int(word) for row in rows if set(row) - set("+-") for word in row.split()]
+    assert all(abs(number) <= largest for number in numbers)
+    assert weights != "binary" or not numbers
+    assert classifier.score(X, y) > 0.6
+
+
+def test_balanced_classes_find_the_rare_one():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (600, 5))
+    y = (rng.random(600) < np.where(X[:, 0] & X[:, 1], 0.3, 0.02)).astype(int)
+    for hidden in ("auto", (3,)):
+        equal = BnnClassifier(hidden=hidden).fit(X, y).predict(X)
+        balanced = BnnClassifier(hidden=hidden, class_weights="balanced").fit(X, y).predict(X)
+        assert balanced[y == 1].mean() > max(0.5, equal[y == 1].mean())
 
 
 def test_rows_that_make_no_sense():

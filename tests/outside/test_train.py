@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 SEEDS = [7, 8, 9]
@@ -36,26 +37,152 @@ def expected_bits(columns, target):
     return names, np.array(bits).T
 
 
+def read_tally(boolshap, features):
+    """The bits of a tally's distinct rows, and how often each class occurs in training and in testing."""
+    with open(boolshap.folder / "t.csv", newline="") as file:
+        rows = np.array([[int(cell) for cell in row] for row in list(csv.reader(file))[1:]])
+    counts = rows[:, features:]
+    classes = counts.shape[1] // 2
+    return rows[:, :features], counts[:, :classes], counts[:, classes:]
+
+
+def regression(boolshap, features, **settings):
+    """scikit-learn's logistic regression on the training rows of a tally, and its accuracy on the test rows."""
+    bits, learned, tested = read_tally(boolshap, features)
+    classes = learned.shape[1]
+    x, y = np.tile(bits, (classes, 1)), np.repeat(np.arange(classes), len(bits))
+    learned, tested = learned.T.ravel(), tested.T.ravel()
+    seen = learned > 0
+    model = LogisticRegression(**{"max_iter": 10_000, **settings}).fit(x[seen], y[seen], sample_weight=learned[seen])
+    return model, model.score(x, y, sample_weight=tested)
+
+
+def write_bundled(boolshap, load):
+    """A table that comes with scikit-learn, its labels as texts."""
+    data = load(as_frame=True)
+    data.data.assign(target=[f"class {label}" for label in data.target]).to_csv(boolshap.folder / "d.csv", index=False)
+
+
 @pytest.mark.slow
-def test_accuracy_beside_logistic_regression(boolshap, shared_data):
+def test_the_papers_setting_beside_logistic_regression(boolshap, shared_data):
     housing = shared_data("housing/housing.csv")
     accuracies = []
     for seed in SEEDS:
-        result = boolshap.json(
-            "train", housing, "--target", "median_house_value", "-o", "m.json", "--seed", seed, "--tally", "t.csv"
-        )
-        with open(boolshap.folder / "t.csv", newline="") as file:
-            rows = np.array([[int(cell) for cell in row] for row in list(csv.reader(file))[1:]])
-        bits, counts = rows[:, :13], rows[:, 13:]
-        x = np.vstack([bits, bits])
-        labels = np.repeat([0, 1], len(bits))
-        regression = LogisticRegression(max_iter=1000)
-        regression.fit(x, labels, sample_weight=np.concatenate([counts[:, 0], counts[:, 1]]))
-        rival = regression.score(x, labels, sample_weight=np.concatenate([counts[:, 2], counts[:, 3]]))
+        paper = ["--hidden", 13, "--weights", "binary", "--seed", seed, "--tally", "t.csv"]
+        result = boolshap.json("train", housing, "--target", "median_house_value", "-o", "m.json", *paper)
+        assert (result["hidden"], result["weights"], "choice" in result) == ([13], "binary", False)
+        _, rival = regression(boolshap, 13)
         print(f"seed {seed}: network {result['test_accuracy']:.4f}, logistic regression {rival:.4f}")
         assert result["test_accuracy"] >= rival - 0.005
         accuracies.append(result["test_accuracy"])
-    assert np.mean(accuracies) >= 0.785
+    assert np.mean(accuracies) >= 0.795
+
+
+@pytest.mark.parametrize("load, within", [(load_breast_cancer, 0.005), (load_wine, 0.02), (load_iris, 0.02)])
+def test_the_chosen_network_beside_logistic_regression(boolshap, load, within):
+    write_bundled(boolshap, load)
+    ours, theirs = [], []
+    for seed in SEEDS:
+        result = boolshap.json("train", "d.csv", "--target", "target", "-o", "m.json", "--seed", seed, "--tally", "t.csv")
+        features = len(result["features"])
+        ours.append(result["test_accuracy"])
+        theirs.append(regression(boolshap, features)[1])
+        # The library's own regression, against a precise solution by scikit-learn.
+        model, accuracy = regression(boolshap, features, solver="newton-cg", tol=1e-12)
+        np.testing.assert_allclose(result["logistic"]["weights"], model.coef_, atol=1e-6)
+        np.testing.assert_allclose(result["logistic"]["biases"], model.intercept_, atol=1e-6)
+        assert result["logistic_test_accuracy"] == pytest.approx(accuracy, abs=1e-12)
+        assert result["weights"].startswith("integer:") and "validation" in result["choice"]["why"]
+        assert result["choice"]["circuit_nodes"] > 0
+    assert np.mean(ours) >= np.mean(theirs) - within
+
+
+def weights_of(text):
+    signs = not set(text) - set("+-")
+    return np.array([1 if sign == "+" else -1 for sign in text] if signs else [int(word) for word in text.split()])
+
+
+def answers(model, bits):
+    """What a model file computes, by the definition: signs in, weighted sums, steps, and the class at the end."""
+    signs = 2 * bits - 1
+    for layer in model["hidden"]:
+        rows = [(weights_of(gate["weights"]), int(gate["need"])) for gate in layer]
+        signs = np.stack([np.where(signs @ w >= 2 * need - abs(w).sum(), 1, -1) for w, need in rows], axis=1)
+    if "step" in model["output"]:
+        gate = model["output"]["step"]
+        weights = weights_of(gate["weights"])
+        return (signs @ weights >= 2 * int(gate["need"]) - abs(weights).sum()).astype(int)
+    scores = [signs @ weights_of(score["weights"]) + int(score["bias"]) for score in model["output"]["argmax"]]
+    return np.argmax(scores, axis=0)
+
+
+@pytest.mark.parametrize(
+    "load, options",
+    [
+        (load_breast_cancer, ["--weights", "integer:3"]),
+        (load_breast_cancer, ["--hidden", "4", "--weights", "ternary"]),
+        (load_wine, []),
+        (load_wine, ["--hidden", "0", "--weights", "integer:2"]),
+        (load_wine, ["--hidden", "5", "--weights", "integer:4", "--class-weights", "balanced"]),
+    ],
+)
+def test_whole_weights_are_what_numpy_computes(boolshap, load, options):
+    write_bundled(boolshap, load)
+    result = boolshap.json("train", "d.csv", "--target", "target", "-o", "m.json", "--tally", "t.csv", *options)
+    model = json.loads((boolshap.folder / "m.json").read_text())
+    bits, learned, tested = read_tally(boolshap, len(result["features"]))
+    found = answers(model, bits)
+    for counts, key in ((learned, "train_accuracy"), (tested, "test_accuracy")):
+        assert result[key] == pytest.approx(counts[np.arange(len(bits)), found].sum() / counts.sum(), abs=1e-12)
+    assert result["test_accuracy"] > 0.8
+    largest = int(result["weights"].split(":")[1]) if ":" in result["weights"] else 1
+    last = model["output"].get("argmax") or [model["output"]["step"]]
+    rows = [row for layer in [*model["hidden"], last] for row in layer]
+    assert all(abs(weights_of(row["weights"])).max() <= largest for row in rows)
+    predicted = boolshap("predict", "m.json", "d.csv", "-o", "p.csv") and np.loadtxt(
+        boolshap.folder / "p.csv", skiprows=1, dtype=int, delimiter=",", usecols=0
+    )
+    assert len(predicted) == result["rows"]
+
+
+def test_choosing_depends_neither_on_threads_nor_on_the_order_of_rows(boolshap):
+    write_bundled(boolshap, load_breast_cancer)
+    lines = (boolshap.folder / "d.csv").read_text().splitlines(keepends=True)
+    models = []
+    for order, threads in ((1, 1), (1, 3), (-1, 2)):
+        (boolshap.folder / "d.csv").write_text("".join(lines[:1] + lines[1:][::order]))
+        boolshap("train", "d.csv", "--target", "target", "-o", "m.json", "--test-fraction", 0, "--threads", threads)
+        models.append((boolshap.folder / "m.json").read_bytes())
+    assert models[0] == models[1] == models[2]
+
+
+def test_several_seeds_are_summed_up_and_the_first_is_kept(boolshap):
+    write_bundled(boolshap, load_wine)
+    train = ["train", "d.csv", "--target", "target", "-o", "m.json"]
+    single = [boolshap.json(*train, "--seed", seed) for seed in SEEDS]
+    boolshap(*train, "--seed", SEEDS[0])
+    model = (boolshap.folder / "m.json").read_bytes()
+    result = boolshap.json(*train, "--seed", SEEDS[0], "--seeds", 3)
+    assert (boolshap.folder / "m.json").read_bytes() == model
+    assert result["test_accuracy"] == single[0]["test_accuracy"]
+    accuracies = [one["test_accuracy"] for one in single]
+    assert result["seeds"]["test_accuracies"] == accuracies
+    assert result["seeds"]["mean"] == pytest.approx(np.mean(accuracies), abs=1e-12)
+    assert result["seeds"]["deviation"] == pytest.approx(np.std(accuracies, ddof=1), abs=1e-12)
+    assert "over 3 seeds: mean" in boolshap(*train, "--seeds", 3).stdout
+
+
+def test_a_network_that_only_knows_the_largest_class_says_so(boolshap):
+    rng = np.random.default_rng(5)
+    bits = rng.integers(0, 2, (400, 4))
+    rare = rng.random(400) < np.where(bits[:, 0] & bits[:, 1], 0.35, 0.02)
+    rows = "".join(f"{','.join(map(str, row))},{'yes' if label else 'no'}\n" for row, label in zip(bits, rare))
+    (boolshap.folder / "d.csv").write_text("a,b,c,d,y\n" + rows)
+    train = ["train", "d.csv", "--target", "y", "-o", "m.json"]
+    assert "no better on the test rows than answering their largest class always" in boolshap(*train).stderr
+    boolshap(*train, "--class-weights", "balanced")
+    model = json.loads((boolshap.folder / "m.json").read_text())
+    assert answers(model, bits)[rare].mean() > 0.5
 
 
 def test_housing_bits_follow_the_papers_rule(boolshap, shared_data):

@@ -6,9 +6,9 @@ use anyhow::Context;
 use boolshap::Model;
 use boolshap::data::{Reading, Tally, WholeFile, quote_csv};
 use boolshap::lit::Watch;
-use boolshap::model::{TrainOptions, train};
+use boolshap::model::{TrainOptions, Weights};
 use boolshap::report::{Page, Rows, Subject, Survey};
-use boolshap::workflow::{Explainer, Predictor, Request, Scope, Trained, VerifyRequest, verify_watched};
+use boolshap::workflow::{Explainer, Predictor, Request, Scope, Trained, VerifyRequest, learn, verify_watched};
 use boolshap_bench::{Experiment, embedded_model, embedded_rows, embedded_table};
 use clap::Args;
 use std::path::PathBuf;
@@ -31,10 +31,11 @@ impl Demo {
         let (training, testing) = embedded_rows(model.features.len())?;
         let seed = model.provenance.get("seed").and_then(serde_json::Value::as_u64).context("the model's seed")?;
         if self.retrain {
-            let options = TrainOptions { seed, ..TrainOptions::default() };
-            model.network = with_progress("training", |watch| train(&training, &options, watch))?;
+            let options = TrainOptions { seed, ..TrainOptions::binary(&[13]) };
+            model.network = with_progress("training", |watch| learn(&training, 0, &options, watch))?.network;
         }
-        let trained = Trained::new(model, training, testing, Vec::new());
+        let rows = [training, testing];
+        let trained = Trained::new(model, (Weights::Binary, None), rows, Vec::new(), &Watch::unlimited())?;
         trained.model.save(&self.out.join("model.json"))?;
         print("California housing, 1990 census: is a block's median house value above the mean?")?;
         print(&format!(

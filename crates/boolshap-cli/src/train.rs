@@ -3,7 +3,7 @@
 use crate::terminal::{note, output_path, output_paths, print, print_json, thousands, with_progress};
 use anyhow::Context;
 use boolshap::data::{FitOn, WholeFile};
-use boolshap::model::TrainOptions;
+use boolshap::model::{ClassWeights, Hidden, TrainOptions, Weights};
 use boolshap::workflow::{TrainRequest, Trained, train_watched};
 use clap::Args;
 use std::io::Write;
@@ -24,9 +24,15 @@ pub(crate) struct Train {
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// The widths of the hidden layers
-    #[arg(long, value_delimiter = ',', default_value = "13", value_parser = positive)]
-    hidden: Vec<usize>,
+    /// The widths of the hidden layers, such as 13 or 8,4; 0 for a single neuron; auto chooses by validation
+    #[arg(long, value_name = "auto|WIDTHS", default_value = "auto")]
+    hidden: Hidden,
+    /// The weights that the network may have; binary where widths are given, else chosen with them
+    #[arg(long, value_name = "binary|ternary|integer:K")]
+    weights: Option<Weights>,
+    /// Whether rows count the same or, for classes of very different sizes, classes do
+    #[arg(long, value_name = "equal|balanced", default_value = "equal")]
+    class_weights: ClassWeights,
     /// The share of rows kept for testing
     #[arg(long, default_value = "0.5", value_parser = fraction)]
     test_fraction: f64,
@@ -36,6 +42,9 @@ pub(crate) struct Train {
     /// Where the split, the weights and the search are drawn from
     #[arg(long, default_value = "7")]
     seed: u64,
+    /// Measure the test accuracy with this many seeds, beginning with --seed, whose model is written
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
     /// A column's kind: NAME=numeric[:mean|:median|:bins=K|:at=A,B,..], boolean, categorical or ignored
     #[arg(long = "column", value_name = "NAME=KIND")]
     columns: Vec<String>,
@@ -57,13 +66,6 @@ fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<usize, String> {
-    match text.trim().parse() {
-        Ok(value @ 1..=1_000_000) => Ok(value),
-        _ => Err("a width is a whole number from 1 to 1000000".into()),
-    }
-}
-
 impl Train {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
@@ -80,7 +82,14 @@ impl Train {
         let mut request = TrainRequest {
             test_fraction: self.test_fraction,
             fit: self.fit,
-            options: TrainOptions { hidden: self.hidden.clone(), seed: self.seed, ..TrainOptions::default() },
+            options: TrainOptions {
+                hidden: self.hidden.clone(),
+                weights: self.weights,
+                class_weights: self.class_weights,
+                seed: self.seed,
+                ..TrainOptions::default()
+            },
+            seeds: self.seeds,
             ..TrainRequest::new(&self.target)
         };
         self.schema.iter().try_for_each(|path| request.read_schema(path))?;

@@ -200,7 +200,8 @@ fn wrong_usage_exits_with_2() {
         &["nonsense"],
         &[],
         &["train", "t.csv", "--target", "y", "-o", "m.json", "--test-fraction", "1"],
-        &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "0"],
+        &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "3,0"],
+        &["train", "t.csv", "--target", "y", "-o", "m.json", "--weights", "integer:0"],
         &["import", "x", "-o", "m.json", "--bn-epsilon", "-1"],
         &["demo", "--threads", "0"],
     ] {
@@ -310,7 +311,8 @@ fn the_demo_carries_what_the_raw_file_gives() {
     let Some(data) = shared_data("housing/housing.csv") else { return };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let arguments = ["--target", "median_house_value", "-o", "m.json", "--tally", "rows.csv", "--json"];
+    let arguments =
+        ["--target", "median_house_value", "--hidden", "13", "-o", "m.json", "--tally", "rows.csv", "--json"];
     let text = done(folder, &[&["train", data.to_str().unwrap()], &arguments[..]].concat());
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&result["rows"], &result["distinct_rows"]), (&20640.into(), &454.into()));

@@ -8,8 +8,8 @@
 use super::compile_apply::{ApplyOptions, compile_apply};
 use super::order::candidate_orders;
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
-use crate::lit::{Pieces, Var, Watch};
-use crate::model::Label;
+use crate::lit::{Pieces, Stopped, Var, Watch};
+use crate::model::{Gate, Label};
 use std::fmt;
 
 /// Tables of up to this many inputs are compiled in several orders.
@@ -135,13 +135,23 @@ pub(super) fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
 }
 
 /// An estimate of the number of states of the widest level, as a power of two: at most the number of assignments above
-/// it, and at most the number of combinations of the gates' needs there.
+/// it, and at most the number of combinations of the gates' needs there. A gate of few inputs has a need of its own only
+/// while some of them are above the level and some below; once it is settled, the sums of the next layer count it.
 fn log_states(label: &Label, used: usize) -> f64 {
+    let inputs: Vec<i32> =
+        label.layers()[0].iter().map(|gate| gate.weights().iter().filter(|&&w| w != 0).count() as i32).collect();
     let bound = |level: usize| {
         let share = level as f64 / used.max(1) as f64;
-        let seen = |total: f64| total * share.min(1.0 - share) + 1.0;
-        let combinations: f64 = label.layers()[0].iter().map(|gate| seen(gate.total() as f64).log2()).sum();
-        combinations.min(level as f64)
+        let seen = |total: f64| (total * share.min(1.0 - share) + 1.0).log2();
+        let open = |inputs: i32| 1.0 - share.powi(inputs) - (1.0 - share).powi(inputs);
+        let first = label.layers()[0].iter().zip(&inputs);
+        let needs: f64 = first.map(|(gate, &inputs)| open(inputs) * seen(gate.total() as f64)).sum();
+        let settled = |gate: &Gate| -> f64 {
+            let early = gate.weights().iter().zip(&inputs).filter(|(_, inputs)| **inputs == 1);
+            seen(early.map(|(weight, _)| weight.unsigned_abs() as f64).sum())
+        };
+        let sums: f64 = label.layers().get(1).map_or(0.0, |gates| gates.iter().map(settled).sum());
+        (needs + sums).min(level as f64)
     };
     (0..=used).map(bound).fold(0.0, f64::max)
 }

@@ -13,22 +13,36 @@ mod import_neuron;
 mod import_onnx;
 mod import_safetensors;
 mod label;
+#[cfg(feature = "train")]
+mod linear_equations;
+#[cfg(feature = "train")]
+mod logistic;
 mod network;
 mod number;
 mod onnx_constants;
 mod onnx_file;
 #[cfg(feature = "train")]
+mod pairs;
+#[cfg(feature = "train")]
 mod polish;
 mod protobuf;
 #[cfg(test)]
 pub(crate) mod random;
+#[cfg(feature = "train")]
+mod search;
 mod slice_program;
 mod steps;
 #[cfg(feature = "train")]
 mod straight_through;
 #[cfg(feature = "train")]
 mod train;
+#[cfg(feature = "train")]
+mod train_options;
 mod tree;
+#[cfg(feature = "train")]
+mod validate;
+#[cfg(feature = "train")]
+mod whole_weights;
 mod zero_sum;
 
 pub use all_inputs::{AllInputs, BlockScratch};
@@ -38,9 +52,15 @@ pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
 pub use label::Label;
+#[cfg(feature = "train")]
+pub use logistic::{Regression, regress};
 pub use network::{Gate, Network, Output, Score};
 pub use number::parse_decimal;
+#[cfg(feature = "train")]
+pub use search::{Afford, Choice};
 pub use steps::{Step, fold_steps};
 #[cfg(feature = "train")]
-pub use train::{TrainOptions, correct, train};
+pub use train::{Learned, correct, train};
+#[cfg(feature = "train")]
+pub use train_options::{ClassWeights, Hidden, TrainOptions, Weights};
 pub use tree::{DecisionTree, Forest, TreeNode};

@@ -1,4 +1,4 @@
-//! A discrete search around a trained network: flip a sign or move a threshold by one, and see how many training rows are
+//! A discrete search around a trained network: flip a sign, or move a weight or a threshold by one, and see how many training rows are
 //! right.
 //!
 //! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983), cooled until hardly a loss is accepted. Rows are collapsed and
@@ -10,6 +10,7 @@
 use super::evaluate::gate_word;
 use super::network::{Gate, Network, Output, Score};
 use super::train::right_in_block;
+use super::train_options::Weights;
 use super::{ModelError, NetworkEvaluator};
 use crate::data::{Seeded, Tally};
 use crate::lit::Watch;
@@ -22,8 +23,14 @@ const MAX_WORK: u64 = 4_000_000_000;
 const HEAT: f64 = 0.0005;
 
 /// Searches for a network that labels more of the rows right.
-pub(crate) fn polish(start: &Network, rows: &Tally, seed: u64, watch: &Watch<'_>) -> Result<Network, ModelError> {
-    let mut search = Search::new(start, rows)?;
+pub(crate) fn polish(
+    start: &Network,
+    rows: &Tally,
+    weights: Weights,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Network, ModelError> {
+    let mut search = Search::new(start, rows, weights)?;
     let mut best = (start.clone(), search.right);
     let mut chance = Seeded::new(seed, 4);
     let moves = MAX_MOVES.min(MAX_WORK / search.cost_of_a_move());
@@ -44,16 +51,17 @@ pub(crate) fn polish(start: &Network, rows: &Tally, seed: u64, watch: &Watch<'_>
 struct Search<'a> {
     network: Network,
     rows: &'a Tally,
+    weights: Weights,
     /// The values of each layer's inputs, first the rows themselves: a vector of words for each.
     values: Vec<Vec<Vec<u64>>>,
     right: u64,
 }
 
 impl<'a> Search<'a> {
-    fn new(network: &Network, rows: &'a Tally) -> Result<Self, ModelError> {
+    fn new(network: &Network, rows: &'a Tally, weights: Weights) -> Result<Self, ModelError> {
         let bits = rows.rows();
         let inputs = (0..bits.features()).map(|feature| bits.feature(feature).to_vec()).collect();
-        let mut search = Search { network: network.clone(), rows, values: vec![inputs], right: 0 };
+        let mut search = Search { network: network.clone(), rows, weights, values: vec![inputs], right: 0 };
         for layer in 0..network.hidden().len() {
             let outputs = layer_values(&network.hidden()[layer], &search.values[layer]);
             search.values.push(outputs);
@@ -78,7 +86,7 @@ impl<'a> Search<'a> {
         let layer = chance.below(layers + 1);
         let (network, values) = if layer < layers {
             let index = chance.below(self.network.hidden()[layer].len());
-            let changed = change_gate(&self.network.hidden()[layer][index], chance);
+            let changed = change_gate(&self.network.hidden()[layer][index], self.weights, chance);
             let word = gate_values(&changed, &self.values[layer]);
             let mut hidden = self.network.hidden().to_vec();
             hidden[layer][index] = changed;
@@ -96,7 +104,7 @@ impl<'a> Search<'a> {
             }
             (network, values)
         } else {
-            let output = change_output(self.network.output(), chance);
+            let output = change_output(self.network.output(), self.weights, chance);
             (Network::new(self.network.inputs(), self.network.hidden().to_vec(), output)?, Vec::new())
         };
         let last = values.last().unwrap_or(&self.values[layers]);
@@ -137,21 +145,30 @@ fn gate_values(gate: &Gate, inputs: &[Vec<u64>]) -> Vec<u64> {
         .collect()
 }
 
-/// One sign flipped, or the threshold one up or down.
-fn change_gate(gate: &Gate, chance: &mut Seeded) -> Gate {
+/// Another weight: the other sign, or one up or down within the range.
+fn change_weight(weight: i128, weights: Weights, chance: &mut Seeded) -> i128 {
+    if weights == Weights::Binary {
+        return -weight;
+    }
+    let largest = i128::from(weights.largest());
+    (if chance.below(2) == 0 { weight - 1 } else { weight + 1 }).clamp(-largest, largest)
+}
+
+/// One weight changed, or the threshold one up or down.
+fn change_gate(gate: &Gate, range: Weights, chance: &mut Seeded) -> Gate {
     let mut weights = gate.weights().to_vec();
     let mut need = gate.need() as i128;
     match chance.below(weights.len() + 2) {
         0 => need += 1,
         1 => need -= 1,
-        index => weights[index - 2] = -weights[index - 2],
+        index => weights[index - 2] = change_weight(weights[index - 2], range, chance),
     }
     Gate::new(weights, need).expect("signs and small thresholds stay in range")
 }
 
-fn change_output(output: &Output, chance: &mut Seeded) -> Output {
+fn change_output(output: &Output, range: Weights, chance: &mut Seeded) -> Output {
     match output {
-        Output::Step(gate) => Output::Step(change_gate(gate, chance)),
+        Output::Step(gate) => Output::Step(change_gate(gate, range, chance)),
         Output::Argmax(scores) => {
             let mut scores = scores.clone();
             let index = chance.below(scores.len());
@@ -160,7 +177,7 @@ fn change_output(output: &Output, chance: &mut Seeded) -> Output {
             match chance.below(weights.len() + 2) {
                 0 => bias += 1,
                 1 => bias -= 1,
-                flip => weights[flip - 2] = -weights[flip - 2],
+                index => weights[index - 2] = change_weight(weights[index - 2], range, chance),
             }
             scores[index] = Score::new(weights, bias).expect("signs and small biases stay in range");
             Output::Argmax(scores)

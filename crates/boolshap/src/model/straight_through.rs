@@ -2,13 +2,15 @@
 //!
 //! Layer by layer, signs `s` enter and sums `z = sign(W) s / sqrt(inputs) + b` come out; their signs enter the next
 //! layer, and the last sums are logits. A single logit is that of class 1 against a constant 0. The loss is the mean of
-//! the cross entropies of a batch.
+//! the cross entropies of a batch, each times the weight of its class.
+//!
+//! With weights from -K to K, `round(K W) / K` takes the place of `sign(W)`.
 //!
 //! A sign is flat everywhere but at 0, so the way back takes the slope of x clipped to +-1 instead: 1 where |x| <= 1, else
 //! 0 (the straight-through estimator of Bengio, Leonard and Courville 2013). Writing d for slopes of the loss:
 //!
 //! ```text
-//! dz = (softmax(z) - 1 at the label) / rows     at the last layer
+//! dz = (softmax(z) - 1 at the label) * the class's weight / rows     at the last layer
 //! dW = dz^T s / sqrt(inputs)      db = the sum of dz over the rows
 //! ds = dz sign(W) / sqrt(inputs)      dz of the layer before = ds where |z| <= 1, else 0
 //! ```
@@ -16,15 +18,18 @@
 //! Weights must lie within +-1, so their own signs let every slope through. A batch costs about 6 operations for each
 //! weight and row. Every sum is taken in one fixed order, so the result does not depend on threads or vector units.
 
+use super::train_options::Weights;
 use std::ops::Range;
 
 /// The layers and the memory of one pass there and back. The parameters are one vector: each layer's weights, a row for
 /// each output, then its biases.
 pub(super) struct StraightThrough {
     layers: Vec<Layer>,
-    /// The sign of each parameter.
+    /// What each parameter is rounded to: a sign or a whole number.
     signs: Vec<f32>,
     gradient: Vec<f32>,
+    weights: Weights,
+    class_weights: Vec<f32>,
 }
 
 /// A layer, and what it last worked on: row after row.
@@ -32,6 +37,8 @@ pub(super) struct Layer {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     start: usize,
+    /// What a weight of 1 is rounded to.
+    unit: f32,
     entering: Vec<f32>,
     sums: Vec<f32>,
     /// The slopes of the sums.
@@ -40,13 +47,14 @@ pub(super) struct Layer {
 
 impl StraightThrough {
     /// Layers between neighbouring widths, of which there are at least two.
-    pub(super) fn new(widths: &[usize]) -> Self {
+    pub(super) fn new(widths: &[usize], weights: Weights, class_weights: &[f64]) -> Self {
         let mut start = 0;
         let layer = |pair: &[usize]| {
             let layer = Layer {
                 inputs: pair[0],
                 outputs: pair[1],
                 start,
+                unit: weights.largest() as f32,
                 entering: Vec::new(),
                 sums: Vec::new(),
                 slopes: Vec::new(),
@@ -55,7 +63,21 @@ impl StraightThrough {
             layer
         };
         let layers = widths.windows(2).map(layer).collect();
-        StraightThrough { layers, signs: Vec::new(), gradient: vec![0.0; start] }
+        let class_weights = class_weights.iter().map(|&weight| weight as f32).collect();
+        StraightThrough { layers, signs: Vec::new(), gradient: vec![0.0; start], weights, class_weights }
+    }
+
+    /// What a latent weight of 1 is rounded to.
+    pub(super) fn unit(&self) -> u32 {
+        self.weights.largest()
+    }
+
+    /// What a latent weight is rounded to: a sign, or a whole number up to [`unit`](Self::unit).
+    pub(super) fn rounded(&self, weight: f32) -> f32 {
+        match self.weights {
+            Weights::Binary => sign(weight),
+            _ => (weight * self.unit() as f32).round(),
+        }
     }
 
     pub(super) fn layers(&self) -> &[Layer] {
@@ -64,8 +86,7 @@ impl StraightThrough {
 
     /// The slopes of the mean loss of these rows, which are signs, one row after another.
     pub(super) fn gradient(&mut self, parameters: &[f32], rows: &[f32], labels: &[u32]) -> &[f32] {
-        self.signs.clear();
-        self.signs.extend(parameters.iter().map(|&value| sign(value)));
+        self.signs = parameters.iter().map(|&value| self.rounded(value)).collect();
         self.forward(parameters, rows);
         self.backward(labels);
         &self.gradient
@@ -86,7 +107,7 @@ impl StraightThrough {
 
     fn backward(&mut self, labels: &[u32]) {
         let last = self.layers.last_mut().expect("there are two widths");
-        loss_slopes(&last.sums, last.outputs, labels, &mut last.slopes);
+        loss_slopes(&last.sums, last.outputs, labels, &self.class_weights, &mut last.slopes);
         for index in (0..self.layers.len()).rev() {
             let (before, rest) = self.layers.split_at_mut(index);
             let layer = &rest[0];
@@ -120,8 +141,13 @@ impl Layer {
         1.0 / (self.inputs as f32).sqrt()
     }
 
+    /// The same for sums of rounded weights.
+    fn rounded_scale(&self) -> f32 {
+        self.scale() / self.unit
+    }
+
     fn add_up(&mut self, signs: &[f32], bias: &[f32]) {
-        let scale = self.scale();
+        let scale = self.rounded_scale();
         self.sums.clear();
         for entering in self.entering.chunks_exact(self.inputs) {
             let neurons = signs.chunks_exact(self.inputs).zip(bias);
@@ -140,7 +166,7 @@ impl Layer {
     }
 
     fn entering_slopes(&self, signs: &[f32], result: &mut Vec<f32>) {
-        let scale = self.scale();
+        let scale = self.rounded_scale();
         result.clear();
         result.resize(self.entering.len(), 0.0);
         for (result, slopes) in result.chunks_exact_mut(self.inputs).zip(self.slopes.chunks_exact(self.outputs)) {
@@ -157,15 +183,16 @@ impl Layer {
 }
 
 /// 0 counts as +1, just as a gate's sum that reaches its need.
-pub(super) fn sign(value: f32) -> f32 {
+fn sign(value: f32) -> f32 {
     if value >= 0.0 { 1.0 } else { -1.0 }
 }
 
 /// The slopes of the mean cross entropy: probabilities less the truth, over the number of rows.
-fn loss_slopes(logits: &[f32], outputs: usize, labels: &[u32], slopes: &mut Vec<f32>) {
+fn loss_slopes(logits: &[f32], outputs: usize, labels: &[u32], class_weights: &[f32], slopes: &mut Vec<f32>) {
     slopes.clear();
-    let share = 1.0 / labels.len() as f32;
+    let mean = 1.0 / labels.len() as f32;
     for (logits, &label) in logits.chunks_exact(outputs).zip(labels) {
+        let share = mean * class_weights[label as usize];
         if let &[logit] = logits {
             slopes.push((1.0 / (1.0 + (-logit).exp()) - label as f32) * share);
             continue;
@@ -179,7 +206,7 @@ fn loss_slopes(logits: &[f32], outputs: usize, labels: &[u32], slopes: &mut Vec<
     }
 }
 
-/// The sum of the products of signs. It is a whole number, so several partial sums lose nothing.
+/// The sum of the products of signs and whole weights. It is a whole number, so several partial sums lose nothing.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a, a_rest) = a.as_chunks::<16>();
     let (b, b_rest) = b.as_chunks::<16>();
@@ -242,7 +269,8 @@ mod tests {
                 if values.len() == 1 {
                     values.insert(0, 0.0);
                 }
-                loss += values.iter().map(|value| value.exp()).sum::<f64>().ln() - values[label as usize];
+                let own = values.iter().map(|value| value.exp()).sum::<f64>().ln() - values[label as usize];
+                loss += own * (1.0 + f64::from(label) / 2.0);
             }
             loss / rows.len() as f64
         }
@@ -252,14 +280,15 @@ mod tests {
     fn slopes_are_those_of_a_surrogate_by_finite_differences() {
         let mut chance = Seeded::new(5, 0);
         for widths in [&[3, 1][..], &[5, 4], &[4, 3, 1], &[6, 5, 3], &[20, 17, 4, 1], &[3, 1, 2, 3]] {
-            let mut pass = StraightThrough::new(widths);
+            let classes = widths[widths.len() - 1].max(2);
+            let class_weights: Vec<f64> = (0..classes).map(|class| 1.0 + class as f64 / 2.0).collect();
+            let mut pass = StraightThrough::new(widths, Weights::Binary, &class_weights);
             let count = pass.gradient.len();
             // Biases beyond +-1 too, so that some sums let no slope through.
             let mut parameters: Vec<f32> = (0..count).map(|_| (chance.unit() * 2.0 - 1.0) as f32).collect();
             for layer in pass.layers() {
                 parameters[layer.bias()].iter_mut().for_each(|bias| *bias *= 1.5);
             }
-            let classes = widths[widths.len() - 1].max(2);
             let labels: Vec<u32> = (0..9).map(|_| chance.below(classes) as u32).collect();
             let rows: Vec<f32> = (0..9 * widths[0]).map(|_| sign(chance.unit() as f32 - 0.5)).collect();
             let slopes = pass.gradient(&parameters, &rows, &labels).to_vec();
@@ -285,11 +314,12 @@ mod tests {
     #[test]
     fn extreme_logits_have_finite_slopes() {
         let mut slopes = Vec::new();
-        loss_slopes(&[1e30, -1e30, 0.0], 1, &[0, 1, 1], &mut slopes);
+        let equal = [1.0; 3];
+        loss_slopes(&[1e30, -1e30, 0.0], 1, &[0, 1, 1], &equal, &mut slopes);
         assert_eq!(slopes, [1.0, -1.0, -0.5].map(|slope: f32| slope * (1.0 / 3.0)));
-        loss_slopes(&[1e30, -1e30, 0.0], 3, &[1], &mut slopes);
+        loss_slopes(&[1e30, -1e30, 0.0], 3, &[1], &equal, &mut slopes);
         assert_eq!(slopes, [1.0, -1.0, 0.0]);
-        loss_slopes(&[-300.0, -500.0], 2, &[1], &mut slopes);
+        loss_slopes(&[-300.0, -500.0], 2, &[1], &equal, &mut slopes);
         assert_eq!(slopes, [1.0, -1.0]);
     }
 }

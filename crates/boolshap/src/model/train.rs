@@ -1,67 +1,126 @@
-//! Training: gradient descent through the signs, then a discrete polish.
+//! Training: a network of given layers by gradient descent and a discrete polish, or a network that is chosen.
 //!
-//! The idea: real latent weights are kept beside their signs, and [`super::straight_through`] pretends that signs have
-//! slopes, as Hubara et al. 2016 train binary networks. AdamW moves the latent weights over mini-batches; after every
-//! epoch the network of signs is judged on rows held back from the training part, and training stops when it has not
-//! improved for a while. Then [`super::polish`] searches around the best one.
+//! Given layers: real latent weights are kept beside their signs (or the whole numbers that they are rounded to), and
+//! [`super::straight_through`] pretends that rounding has slopes, as Hubara et al. 2016 train binary networks. AdamW moves
+//! the latent weights over mini-batches; after every epoch the rounded network is judged on rows held back from the
+//! training part, and training stops when it has not improved for a while. Then [`super::polish`] searches around the best
+//! one. One neuron with whole weights is a rounded regression instead, for which there is no need to pretend.
 //!
-//! All chance comes from the seed, the work is done on one thread and rows come as a [`Tally`], so neither the order of
+//! Without given layers, [`super::search`] chooses; among networks of weights +-1, [`choose_width`].
+//!
+//! All chance comes from the seed, sums are taken in a fixed order and rows come as a [`Tally`], so neither the order of
 //! rows in a file nor the number of cores matters: one seed gives one network.
 
 use super::fold::{DenseLayer, fold_network};
 use super::polish::polish;
-use super::straight_through::{StraightThrough, sign};
+use super::search::{Afford, Choice, Search};
+use super::straight_through::StraightThrough;
+use super::train_options::{Hidden, TrainOptions, Weights};
+use super::validate::{Folds, Judged};
 use super::{ModelError, Network, NetworkEvaluator};
 use crate::data::{Bits, Seeded, Tally};
 use crate::lit::Watch;
 use dashu::rational::RBig;
-
-/// What to train and how long.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrainOptions {
-    /// The widths of the hidden layers.
-    pub hidden: Vec<usize>,
-    /// Where initial weights, batches and the polish are drawn from.
-    pub seed: u64,
-    /// The most passes over the training rows.
-    pub epochs: usize,
-    /// How many passes without improvement end the training.
-    pub patience: usize,
-    /// Rows in a batch.
-    pub batch: usize,
-    /// The step size of AdamW at the start; it falls to zero along a cosine.
-    pub learning_rate: f64,
-}
-
-impl Default for TrainOptions {
-    fn default() -> Self {
-        TrainOptions { hidden: vec![13], seed: 7, epochs: 60, patience: 15, batch: 128, learning_rate: 0.02 }
-    }
-}
+use rayon::prelude::*;
 
 /// More weights than this are refused before memory runs out.
 const MAX_WEIGHTS: usize = 100_000_000;
 /// The share of the training rows that judges the epochs.
 const HELD_BACK: f64 = 0.1;
 
-/// Trains a network of weights +-1 on rows of two or more classes: a step output for two, argmax for more.
-pub fn train(rows: &Tally, options: &TrainOptions, watch: &Watch<'_>) -> Result<Network, ModelError> {
+/// Class weights are counted in this unit.
+const WEIGHT_UNIT: f64 = 1000.0;
+
+/// A trained network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learned {
+    /// The network.
+    pub network: Network,
+    /// The weights that it may have.
+    pub weights: Weights,
+    /// What was chosen and why, if there was a choice.
+    pub choice: Option<Choice>,
+}
+
+/// Trains a network on rows of two or more classes: a step output for two, argmax for more. Where there is a choice, a
+/// network is taken whose circuit can be afforded.
+pub fn train(
+    rows: &Tally,
+    options: &TrainOptions,
+    afford: Afford<'_>,
+    watch: &Watch<'_>,
+) -> Result<Learned, ModelError> {
     let classes = rows.counts().first().map_or(0, Vec::len);
     if rows.total() < 2 || classes < 2 || rows.rows().features() == 0 {
         return Err(ModelError::Training("there are too few rows, classes or features to learn from".into()));
     }
-    if options.batch == 0 || options.hidden.contains(&0) {
-        return Err(ModelError::Training("the batch size and every hidden layer must be at least 1".into()));
+    if options.batch == 0 {
+        return Err(ModelError::Training("the batch size must be at least 1".into()));
     }
+    let chosen = |found: (Network, Weights, Choice)| {
+        let (network, weights, choice) = found;
+        Ok(Learned { network, weights, choice: Some(choice) })
+    };
+    match (&options.hidden, options.weights) {
+        (Hidden::Auto, Some(Weights::Binary)) => choose_width(rows, options, afford, watch).and_then(chosen),
+        (Hidden::Auto, weights) => Search::new(rows, options, watch).choose(weights, true, afford).and_then(chosen),
+        (Hidden::Layers(widths), Some(weights)) if widths.is_empty() && weights != Weights::Binary => {
+            Search::new(rows, options, watch).choose(Some(weights), false, afford).and_then(chosen)
+        }
+        (Hidden::Layers(widths), weights) => {
+            let weights = weights.unwrap_or(Weights::Binary);
+            let network = train_layers(rows, widths, weights, options, watch)?;
+            Ok(Learned { network, weights, choice: None })
+        }
+    }
+}
+
+/// Trains hidden layers of these widths.
+fn train_layers(
+    rows: &Tally,
+    hidden: &[usize],
+    weights: Weights,
+    options: &TrainOptions,
+    watch: &Watch<'_>,
+) -> Result<Network, ModelError> {
+    if hidden.contains(&0) {
+        return Err(ModelError::Training("every hidden layer must have at least 1 neuron".into()));
+    }
+    let start = descend(rows, &widths_of(rows, hidden)?, weights, options, watch)?;
+    polish(&start, &class_weighted(rows, options), weights, options.seed, watch)
+}
+
+/// The widths from the inputs to the outputs.
+fn widths_of(rows: &Tally, hidden: &[usize]) -> Result<Vec<usize>, ModelError> {
+    let classes = rows.counts()[0].len();
     let outputs = if classes == 2 { 1 } else { classes };
-    let hidden = options.hidden.iter().copied();
+    let hidden = hidden.iter().copied();
     let widths: Vec<usize> = [rows.rows().features()].into_iter().chain(hidden).chain([outputs]).collect();
     let weights = widths.windows(2).try_fold(0usize, |sum, pair| sum.checked_add(pair[0].checked_mul(pair[1])?));
     if weights.is_none_or(|weights| weights > MAX_WEIGHTS) {
         return Err(ModelError::Training(format!("the layers have more than {MAX_WEIGHTS} weights")));
     }
-    let start = descend(rows, &widths, options, watch)?;
-    polish(&start, rows, options.seed, watch)
+    Ok(widths)
+}
+
+/// How many rows there are of each class.
+fn class_sizes(rows: &Tally) -> Vec<u64> {
+    let of_class = |class: usize| rows.counts().iter().map(|counts| counts[class]).sum();
+    (0..rows.counts()[0].len()).map(of_class).collect()
+}
+
+/// The rows with counts times the weights of their classes, as whole numbers; as they are if all count the same.
+fn class_weighted(rows: &Tally, options: &TrainOptions) -> Tally {
+    let weights = options.class_weights.of(&class_sizes(rows));
+    if weights.iter().all(|&weight| weight == 1.0) {
+        return rows.clone();
+    }
+    let scaled = |count: u64, weight: f64| count * (weight * WEIGHT_UNIT).round().max(1.0) as u64;
+    let counted = rows.counts().iter().enumerate().map(|(row, counts)| {
+        let counts = counts.iter().zip(&weights).map(|(&count, &weight)| scaled(count, weight)).collect();
+        (rows.rows().row(row), counts)
+    });
+    Tally::from_counts(rows.rows().features(), counted)
 }
 
 /// How many of the rows the network labels right.
@@ -83,9 +142,64 @@ pub(super) fn right_in_block(rows: &Tally, block: usize, classes: &[u64]) -> u64
     counts.map(right).sum()
 }
 
-fn descend(rows: &Tally, widths: &[usize], options: &TrainOptions, watch: &Watch<'_>) -> Result<Network, ModelError> {
+/// Hidden widths of binary networks to choose from.
+const BINARY_WIDTHS: [&[usize]; 4] = [&[], &[3], &[7], &[13]];
+
+/// A network of weights +-1 whose width is chosen: the smallest within a standard error of the best in three folds, and
+/// not beyond what can be afforded.
+fn choose_width(
+    rows: &Tally,
+    options: &TrainOptions,
+    afford: Afford<'_>,
+    watch: &Watch<'_>,
+) -> Result<(Network, Weights, Choice), ModelError> {
+    const FOLDS: usize = 3;
+    let folds = Folds::new(rows, &options.class_weights.of(&class_sizes(rows)), FOLDS, options.seed);
+    let judged = BINARY_WIDTHS.par_iter().map(|hidden| {
+        let widths = widths_of(rows, hidden)?;
+        let of_fold = |fold: usize| -> Result<Judged, ModelError> {
+            let network = descend(&folds.learned(rows, fold), &widths, Weights::Binary, options, &watch.silent())?;
+            Ok(folds.judge_answers(fold, |row| network.classify(&rows.rows().row(row as usize))))
+        };
+        Ok(Judged::joined((0..FOLDS).map(of_fold).collect::<Result<Vec<_>, _>>()?))
+    });
+    let judged = judged.collect::<Result<Vec<_>, ModelError>>()?;
+    let by_accuracy = |a: &&Judged, b: &&Judged| a.accuracy().mean.total_cmp(&b.accuracy().mean);
+    let best = judged.iter().rev().max_by(by_accuracy).expect("there are widths");
+    let chosen = judged.iter().position(|judged| !best.more_right(judged).is_clear()).expect("the best is there");
+    let accuracy = judged[chosen].accuracy();
+    for (place, hidden) in BINARY_WIDTHS[..=chosen].iter().enumerate().rev() {
+        let network = train_layers(rows, hidden, Weights::Binary, options, watch)?;
+        let nodes = afford(&network)?;
+        if nodes.is_none() && place > 0 {
+            continue;
+        }
+        let smaller = if place < chosen { "; wider layers are beyond the budget for the circuit" } else { "" };
+        let words = format!(
+            "chosen: shape {}, weights binary; {FOLDS}-fold validation inside the training rows gives {:.4} +- {:.4}, and no \
+             larger network was better by a standard error{smaller}",
+            network.shape(),
+            accuracy.mean,
+            accuracy.error
+        );
+        let accuracy = Some([accuracy.mean, accuracy.error]);
+        let choice = Choice { strength: None, pairs: 0, folds: FOLDS, accuracy, nodes, words };
+        return Ok((network, Weights::Binary, choice));
+    }
+    unreachable!("the smallest network is always taken")
+}
+
+fn descend(
+    rows: &Tally,
+    widths: &[usize],
+    weights: Weights,
+    options: &TrainOptions,
+    watch: &Watch<'_>,
+) -> Result<Network, ModelError> {
     let (mut learn, judge) = hold_back(rows, options.seed);
-    let mut latent = Latent::new(widths, options.seed);
+    let class_weights = options.class_weights.of(&class_sizes(rows));
+    let judge = class_weighted(&judge, options);
+    let mut latent = Latent::new(widths, weights, &class_weights, options.seed);
     let mut adam = AdamW::new(latent.parameters.len());
     let mut chance = Seeded::new(options.seed, 2);
     let mut best = (latent.network()?, 0);
@@ -138,8 +252,8 @@ struct Latent {
 }
 
 impl Latent {
-    fn new(widths: &[usize], seed: u64) -> Self {
-        let pass = StraightThrough::new(widths);
+    fn new(widths: &[usize], weights: Weights, class_weights: &[f64], seed: u64) -> Self {
+        let pass = StraightThrough::new(widths, weights, class_weights);
         let mut chance = Seeded::new(seed, 3);
         let mut parameters = Vec::new();
         for layer in pass.layers() {
@@ -165,19 +279,19 @@ impl Latent {
         }
     }
 
-    /// The network of the signs.
+    /// The network of the rounded weights.
     fn network(&self) -> Result<Network, ModelError> {
         let mut layers = Vec::new();
         for (index, layer) in self.pass.layers().iter().enumerate() {
-            let root = (layer.inputs as f64).sqrt();
-            let sign = |&weight: &f32| if sign(weight) > 0.0 { RBig::ONE } else { -RBig::ONE };
+            let root = (layer.inputs as f64).sqrt() * f64::from(self.pass.unit());
+            let whole = |&weight: &f32| RBig::from(self.pass.rounded(weight) as i64);
             let name = format!("layer {}", index + 1);
             let bias = self.parameters[layer.bias()].iter().enumerate();
             let bias = bias.map(|(n, &b)| super::number::exact(f64::from(b) * root, &name, "the bias", n));
             let weights = self.parameters[layer.weights()].chunks_exact(layer.inputs);
             layers.push(DenseLayer {
                 bias: bias.collect::<Result<_, _>>()?,
-                weights: weights.map(|row| row.iter().map(sign).collect()).collect(),
+                weights: weights.map(|row| row.iter().map(whole).collect()).collect(),
                 name,
                 norm: None,
             });
@@ -238,8 +352,8 @@ mod tests {
     }
 
     fn train_with(rows: &Tally, hidden: &[usize]) -> Network {
-        let options = TrainOptions { hidden: hidden.to_vec(), batch: 16, ..TrainOptions::default() };
-        train(rows, &options, &Watch::unlimited()).unwrap()
+        let options = TrainOptions { batch: 16, ..TrainOptions::binary(hidden) };
+        train(rows, &options, &|_| Ok(Some(1)), &Watch::unlimited()).unwrap().network
     }
 
     #[test]
@@ -273,9 +387,11 @@ mod tests {
             let outputs = if classes == 2 { 1 } else { classes };
             let widths: Vec<usize> = [8].into_iter().chain(hidden.iter().copied()).chain([outputs]).collect();
             let options = TrainOptions { batch: 16, ..TrainOptions::default() };
-            let network = descend(&rows, &widths, &options, &Watch::unlimited()).unwrap();
-            let share = correct(&network, &rows) as f64 / rows.total() as f64;
-            assert!(share >= 0.9, "{classes} classes, {hidden:?}: {share}");
+            for weights in [Weights::Binary, Weights::Ternary, Weights::Integer(3)] {
+                let network = descend(&rows, &widths, weights, &options, &Watch::unlimited()).unwrap();
+                let share = correct(&network, &rows) as f64 / rows.total() as f64;
+                assert!(share >= 0.9, "{classes} classes, {hidden:?}, {weights}: {share}");
+            }
         }
     }
 
@@ -310,15 +426,16 @@ mod tests {
     #[test]
     fn what_cannot_be_trained_is_refused() {
         let rows = rows_of(2, 2, |row| ones(row) % 2);
-        let refusal = |rows: &Tally, options: TrainOptions| match train(rows, &options, &Watch::unlimited()) {
-            Err(error) => error.to_string(),
-            Ok(network) => panic!("trained {network:?}"),
-        };
-        let with = TrainOptions::default;
+        let refusal =
+            |rows: &Tally, options: TrainOptions| match train(rows, &options, &|_| Ok(Some(1)), &Watch::unlimited()) {
+                Err(error) => error.to_string(),
+                Ok(learned) => panic!("trained {learned:?}"),
+            };
+        let with = || TrainOptions::binary(&[13]);
         assert!(refusal(&rows_of(2, 1, |_| 0), with()).contains("too few"));
         assert!(refusal(&rows, TrainOptions { batch: 0, ..with() }).contains("at least 1"));
-        assert!(refusal(&rows, TrainOptions { hidden: vec![3, 0], ..with() }).contains("at least 1"));
-        assert!(refusal(&rows, TrainOptions { hidden: vec![1 << 40, 1 << 40], ..with() }).contains("weights"));
+        assert!(refusal(&rows, TrainOptions::binary(&[3, 0])).contains("at least 1"));
+        assert!(refusal(&rows, TrainOptions::binary(&[1 << 40, 1 << 40])).contains("weights"));
         assert!(refusal(&rows, TrainOptions { learning_rate: f64::INFINITY, ..with() }).contains("finite"));
     }
 }

@@ -14,6 +14,8 @@ mod encode;
 mod error;
 mod explainer;
 mod import;
+#[cfg(feature = "train")]
+mod learn;
 mod load;
 mod menu;
 mod outlook;
@@ -39,6 +41,8 @@ pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
+#[cfg(feature = "train")]
+pub use learn::learn;
 pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
 pub use menu::{Choice, Menu, Offer};
 pub use outlook::{Outlook, outlook, outlook_if_long};
@@ -48,6 +52,6 @@ pub use read_source::source_files;
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]
-pub use train::{TrainRequest, Trained, train, train_watched};
+pub use train::{Spread, TrainRequest, Trained, train, train_watched};
 pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
 pub use wait::Wait;

@@ -1,9 +1,9 @@
 //! From a table to a model: columns become bits, rows are split, a network is trained, and the model says how.
 
-use super::Error;
+use super::{Error, learn};
 use crate::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, named_kind, quote_csv};
 use crate::lit::{Watch, thousands};
-use crate::model::{self, Marginals, Model, TrainOptions, correct};
+use crate::model::{Choice, Learned, Marginals, Model, Regression, TrainOptions, Weights, correct, regress};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,13 +21,15 @@ pub struct TrainRequest {
     pub fit: FitOn,
     /// The network and its training; its seed also draws the split.
     pub options: TrainOptions,
+    /// How many seeds, from that of the options on, to measure the accuracy with; the model is that of the first.
+    pub seeds: u64,
 }
 
 impl TrainRequest {
-    /// The defaults for this column: half of the rows for testing, and the paper's network.
+    /// The defaults for this column: half of the rows for testing, and a network that is chosen.
     pub fn new(target: impl Into<String>) -> Self {
         let (kinds, options) = (Kinds::new(), TrainOptions::default());
-        TrainRequest { target: target.into(), kinds, test_fraction: 0.5, fit: FitOn::All, options }
+        TrainRequest { target: target.into(), kinds, test_fraction: 0.5, fit: FitOn::All, options, seeds: 1 }
     }
 
     /// Takes the kinds of columns from a JSON file, `{"NAME": "KIND", ...}`.
@@ -73,47 +75,136 @@ pub struct Trained {
     pub train_accuracy: Option<f64>,
     /// The share of test rows that it labels right; nothing without rows.
     pub test_accuracy: Option<f64>,
+    /// Logistic regression on the same bits of the training rows, for comparison; nothing if the table is too large.
+    pub logistic: Option<Regression>,
+    /// The share of test rows that logistic regression labels right.
+    pub logistic_test_accuracy: Option<f64>,
+    /// The weights that the network may have.
+    pub weights: Weights,
+    /// What was chosen and why, if there was a choice.
+    pub choice: Option<Choice>,
+    /// The accuracies of several seeds, if they were asked for.
+    pub spread: Option<Spread>,
     /// What a person should know about the table.
     pub notes: Vec<String>,
 }
 
+/// Test accuracies of several seeds, each with its own split.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// Those of the networks.
+    pub networks: Vec<f64>,
+    /// Those of logistic regression, where it was learned for every seed.
+    pub logistic: Vec<f64>,
+}
+
+impl Spread {
+    /// The mean, and the standard deviation of a single seed around it.
+    pub fn mean_and_deviation(values: &[f64]) -> [f64; 2] {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        [mean, (squares / (values.len() as f64 - 1.0).max(1.0)).sqrt()]
+    }
+}
+
 impl Trained {
-    /// A model and the rows that it was trained and is tested on. The model then says how good it is on them.
-    pub fn new(mut model: Model, training: Tally, testing: Tally, notes: Vec<String>) -> Self {
-        let rate =
-            |rows: &Tally| (rows.total() > 0).then(|| correct(&model.network, rows) as f64 / rows.total() as f64);
-        let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
+    /// A learned model and the rows that it was trained and is tested on. The model then says how good it is on them.
+    pub fn new(
+        mut model: Model,
+        learned: (Weights, Option<Choice>),
+        [training, testing]: [Tally; 2],
+        mut notes: Vec<String>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        let rate = |right: u64, rows: &Tally| (rows.total() > 0).then(|| right as f64 / rows.total() as f64);
+        let of_network = |rows: &Tally| rate(correct(&model.network, rows), rows);
+        let (train_accuracy, test_accuracy) = (of_network(&training), of_network(&testing));
+        let logistic = regress(&training, watch)?;
+        if logistic.is_none() {
+            notes.push("the table is too large for logistic regression beside the network".into());
+        }
+        let logistic_test_accuracy = logistic.as_ref().and_then(|logistic| rate(logistic.correct(&testing), &testing));
+        let judged = if testing.total() > 0 { &testing } else { &training };
+        if correct(&model.network, judged) <= largest_class(judged) {
+            let rows = if testing.total() > 0 { "test" } else { "training" };
+            notes
+                .push(format!("the network is no better on the {rows} rows than answering their largest class always"));
+        }
+        let (weights, choice) = learned;
+        notes.extend(choice.iter().map(|choice| choice.words.clone()));
         model.provenance.insert("train_accuracy".into(), json!(train_accuracy));
         model.provenance.insert("test_accuracy".into(), json!(test_accuracy));
         let all = training.merged(&testing);
         let rows = [all.total() as usize, all.rows().rows()];
-        Trained { model, training, testing, rows, train_accuracy, test_accuracy, notes }
+        Ok(Trained {
+            model,
+            training,
+            testing,
+            rows,
+            train_accuracy,
+            test_accuracy,
+            logistic,
+            logistic_test_accuracy,
+            weights,
+            choice,
+            spread: None,
+            notes,
+        })
     }
 
     /// How good the network is, beside what guessing and what knowing everything would give.
     pub fn accuracy_words(&self) -> String {
         let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
         let judged = if self.testing.total() > 0 { &self.testing } else { &self.training };
-        let of_class = |class: usize| judged.counts().iter().map(|counts| counts[class]).sum::<u64>();
         let share = |rows: u64| rows as f64 / judged.total() as f64;
+        let spread = self.spread.as_ref().map_or(String::new(), |spread| {
+            let [mean, deviation] = Spread::mean_and_deviation(&spread.networks);
+            let logistic = match spread.logistic.len() == spread.networks.len() {
+                true => format!(", logistic regression {:.4}", Spread::mean_and_deviation(&spread.logistic)[0]),
+                false => String::new(),
+            };
+            format!(
+                "\n          over {} seeds: mean {mean:.4}, deviation {deviation:.4}{logistic}",
+                spread.networks.len()
+            )
+        });
         format!(
-            "accuracy: {} on training rows, {} on {} test rows\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4})",
+            "accuracy: {} on training rows, {} on {} test rows (logistic regression: {})\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4}){spread}",
             shown(self.train_accuracy),
             shown(self.test_accuracy),
             thousands(self.testing.total()),
-            share((0..self.model.network.classes()).map(of_class).max().unwrap_or(0)),
+            shown(self.logistic_test_accuracy),
+            share(largest_class(judged)),
             share(judged.ceiling()),
         )
     }
 
     /// The same as one JSON object.
     pub fn json(&self) -> Value {
-        json!({
+        let hidden: Vec<usize> = self.model.network.hidden().iter().map(Vec::len).collect();
+        let mut summary = json!({
             "rows": self.rows[0], "distinct_rows": self.rows[1],
             "features": self.model.features, "classes": self.model.classes, "shape": self.model.network.shape(),
+            "hidden": hidden, "weights": self.weights.to_string(),
             "train_rows": self.training.total(), "test_rows": self.testing.total(),
             "train_accuracy": self.train_accuracy, "test_accuracy": self.test_accuracy,
-        })
+            "logistic_test_accuracy": self.logistic_test_accuracy,
+        });
+        if let Some(logistic) = &self.logistic {
+            let (weights, biases): (Vec<_>, Vec<_>) = logistic.parameters().into_iter().unzip();
+            summary["logistic"] = json!({ "weights": weights, "biases": biases });
+        }
+        if let Some(choice) = &self.choice {
+            summary["choice"] = choice_json(choice);
+        }
+        if let Some(Spread { networks, logistic }) = &self.spread {
+            let [mean, deviation] = Spread::mean_and_deviation(networks);
+            summary["seeds"] = json!({
+                "count": networks.len(), "test_accuracies": networks, "logistic_test_accuracies": logistic,
+                "mean": mean, "deviation": deviation,
+            });
+        }
+        summary
     }
 
     /// The distinct rows as bits, then `train:K` and `test:K`: how often class K occurs, as CSV.
@@ -137,6 +228,21 @@ impl Trained {
     }
 }
 
+fn choice_json(choice: &Choice) -> Value {
+    let Choice { strength, pairs, folds, accuracy, nodes, words } = choice;
+    json!({
+        "strength": strength, "pairs": pairs, "folds": folds, "validation_accuracy": accuracy.map(|[mean, _]| mean),
+        "standard_error": accuracy.map(|[_, error]| error), "circuit_nodes": nodes, "why": words,
+    })
+}
+
+/// How many rows the most frequent class has.
+fn largest_class(rows: &Tally) -> u64 {
+    let classes = rows.counts().first().map_or(0, Vec::len);
+    let of_class = |class: usize| rows.counts().iter().map(|counts| counts[class]).sum::<u64>();
+    (0..classes).map(of_class).max().unwrap_or(0)
+}
+
 /// Trains a network on a CSV or Parquet table.
 pub fn train(path: impl AsRef<Path>, request: &TrainRequest) -> Result<Trained, Error> {
     let watch = Watch::unlimited();
@@ -150,7 +256,32 @@ pub fn train_watched(
     reading: &Watch<'_>,
     training: &Watch<'_>,
 ) -> Result<Trained, Error> {
-    let TrainRequest { target, kinds, test_fraction, fit, options } = request;
+    let mut trained = train_seed(path, request, reading, training)?;
+    if request.seeds > 1 {
+        let mut spread = Spread { networks: Vec::new(), logistic: Vec::new() };
+        let mut add = |trained: &Trained| {
+            spread.networks.extend(trained.test_accuracy);
+            spread.logistic.extend(trained.logistic_test_accuracy);
+        };
+        add(&trained);
+        for step in 1..request.seeds {
+            let mut other = request.clone();
+            other.options.seed = request.options.seed.wrapping_add(step);
+            add(&train_seed(path, &other, reading, training)?);
+        }
+        trained.spread = (!spread.networks.is_empty()).then_some(spread);
+    }
+    Ok(trained)
+}
+
+/// The network of one seed.
+fn train_seed(
+    path: &Path,
+    request: &TrainRequest,
+    reading: &Watch<'_>,
+    training: &Watch<'_>,
+) -> Result<Trained, Error> {
+    let TrainRequest { target, kinds, test_fraction, fit, options, .. } = request;
     if kinds.get(target) == Some(&Kind::Ignored) {
         return Err(Error::setting("target", format!("'{target}' cannot be ignored")));
     }
@@ -160,8 +291,10 @@ pub fn train_watched(
     let classes = data.target.code.classes();
     let tally = |test: bool| Tally::new(&data.bits, &data.labels, classes, |row| data.test[row] == test);
     let (learned, testing) = (tally(false), tally(true));
-    let network = model::train(&learned, options, training).map_err(|error| Error::from(error).in_file(path))?;
-    let mut model = Model::new(network, data.binariser.features()).map_err(|error| Error::from(error).in_file(path))?;
+    let distinct = learned.rows().rows() + testing.rows().rows();
+    let in_file = |error| Error::from(error).in_file(path);
+    let Learned { network, weights, choice } = learn(&learned, distinct, options, training).map_err(in_file)?;
+    let mut model = Model::new(network, data.binariser.features()).map_err(in_file)?;
     model.classes = Some(data.target.classes());
     model.marginals = Some(Marginals { rows: learned.total(), ones: learned.ones() });
     let facts = json!({
@@ -173,8 +306,9 @@ pub fn train_watched(
         "test_fraction": test_fraction,
         "fit": fit.name(),
         "seed": options.seed,
+        "weights": weights.to_string(),
     });
     model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
     model.binariser = Some(data.binariser);
-    Ok(Trained::new(model, learned, testing, data.notes))
+    Trained::new(model, (weights, choice), [learned, testing], data.notes, training)
 }

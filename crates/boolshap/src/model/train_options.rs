@@ -1,0 +1,190 @@
+//! What to train: the widths of the layers, the weights that they may have, and how rows count.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The hidden layers of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hidden {
+    /// What validation inside the training rows suggests and the circuit can bear.
+    Auto,
+    /// Layers of these widths; none is a single neuron, or one for each of several classes.
+    Layers(Vec<usize>),
+}
+
+impl FromStr for Hidden {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let width = |part: &str| match part.trim().parse() {
+            Ok(width @ 1..=1_000_000) => Ok(width),
+            _ => Err(format!("'{text}' is neither auto, nor 0, nor widths from 1 to 1000000 with commas between")),
+        };
+        match text.trim() {
+            "auto" => Ok(Hidden::Auto),
+            "0" => Ok(Hidden::Layers(Vec::new())),
+            widths => widths.split(',').map(width).collect::<Result<_, _>>().map(Hidden::Layers),
+        }
+    }
+}
+
+/// The weights that a network may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weights {
+    /// +1 and -1: every input counts, and all count the same.
+    Binary,
+    /// -1, 0 and +1.
+    Ternary,
+    /// Whole numbers from -K to K.
+    Integer(u32),
+}
+
+impl Weights {
+    /// The largest weight.
+    pub fn largest(self) -> u32 {
+        match self {
+            Weights::Binary | Weights::Ternary => 1,
+            Weights::Integer(largest) => largest,
+        }
+    }
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Weights::Binary => f.write_str("binary"),
+            Weights::Ternary => f.write_str("ternary"),
+            Weights::Integer(largest) => write!(f, "integer:{largest}"),
+        }
+    }
+}
+
+impl FromStr for Weights {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "binary" => Ok(Weights::Binary),
+            "ternary" => Ok(Weights::Ternary),
+            other => match other.strip_prefix("integer:").map(str::parse) {
+                Some(Ok(largest @ 1..=10_000)) => Ok(Weights::Integer(largest)),
+                _ => Err(format!("'{text}' is not one of binary, ternary, integer:K with K from 1 to 10000")),
+            },
+        }
+    }
+}
+
+/// How much the rows of each class count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClassWeights {
+    /// Every row counts the same.
+    #[default]
+    Equal,
+    /// Every class counts the same, so that the rows of a rare one count more.
+    Balanced,
+}
+
+impl ClassWeights {
+    /// Its name: `equal` or `balanced`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClassWeights::Equal => "equal",
+            ClassWeights::Balanced => "balanced",
+        }
+    }
+
+    /// The weight of a row of each class, given how many rows there are of each. Weights have the mean 1 over all rows.
+    pub fn of(self, rows: &[u64]) -> Vec<f64> {
+        let total: u64 = rows.iter().sum();
+        let present = rows.iter().filter(|&&count| count > 0).count();
+        let weight = |&count: &u64| match self {
+            ClassWeights::Balanced if count > 0 => total as f64 / (present as f64 * count as f64),
+            _ => 1.0,
+        };
+        rows.iter().map(weight).collect()
+    }
+}
+
+impl FromStr for ClassWeights {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = [ClassWeights::Equal, ClassWeights::Balanced].into_iter().find(|weights| weights.name() == text);
+        found.ok_or_else(|| format!("'{text}' is not one of equal, balanced"))
+    }
+}
+
+/// What to train and how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainOptions {
+    /// The hidden layers.
+    pub hidden: Hidden,
+    /// The weights; if nothing is said, binary for given layers, and what suits the rows otherwise.
+    pub weights: Option<Weights>,
+    /// How much the rows of each class count.
+    pub class_weights: ClassWeights,
+    /// Where folds, initial weights, batches and the polish are drawn from.
+    pub seed: u64,
+    /// The most passes over the training rows.
+    pub epochs: usize,
+    /// How many passes without improvement end the training.
+    pub patience: usize,
+    /// Rows in a batch.
+    pub batch: usize,
+    /// The step size of AdamW at the start; it falls to zero along a cosine.
+    pub learning_rate: f64,
+}
+
+impl Default for TrainOptions {
+    fn default() -> Self {
+        TrainOptions {
+            hidden: Hidden::Auto,
+            weights: None,
+            class_weights: ClassWeights::Equal,
+            seed: 7,
+            epochs: 60,
+            patience: 15,
+            batch: 128,
+            learning_rate: 0.02,
+        }
+    }
+}
+
+impl TrainOptions {
+    /// The defaults for a network of weights +-1 with hidden layers of these widths, such as the paper's 13.
+    pub fn binary(hidden: &[usize]) -> Self {
+        let hidden = Hidden::Layers(hidden.to_vec());
+        TrainOptions { hidden, weights: Some(Weights::Binary), ..TrainOptions::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_and_written() {
+        assert_eq!("auto".parse(), Ok(Hidden::Auto));
+        assert_eq!("0".parse(), Ok(Hidden::Layers(vec![])));
+        assert_eq!("13, 5".parse(), Ok(Hidden::Layers(vec![13, 5])));
+        for wrong in ["", "13,0", "-1", "many", "0,3"] {
+            assert!(wrong.parse::<Hidden>().is_err(), "{wrong}");
+        }
+        for text in ["binary", "ternary", "integer:7"] {
+            assert_eq!(text.parse::<Weights>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "integer", "integer:0", "integer:-3", "real"] {
+            assert!(wrong.parse::<Weights>().is_err(), "{wrong}");
+        }
+        assert!("fair".parse::<ClassWeights>().is_err());
+    }
+
+    #[test]
+    fn balanced_classes_weigh_the_same() {
+        let rows = [90, 10, 0];
+        let weights = ClassWeights::Balanced.of(&rows);
+        assert_eq!(weights[0] * 90.0, weights[1] * 10.0);
+        assert_eq!(weights[0] * 90.0 + weights[1] * 10.0, 100.0);
+        assert_eq!(ClassWeights::Equal.of(&rows), [1.0; 3]);
+    }
+}
