@@ -149,3 +149,13 @@ def test_refusals_are_the_same(folder, ask, fields, words):
         else:
             boolshap.Explainer(circuit, **{"class_" if setting == "class" else setting: value})
     assert words in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_a_network_that_takes_long_is_not_compiled_in_passing():
+    """One rule with the command line: an explainer compiles what is cheap, and says how to get the rest."""
+    chance = np.random.default_rng(1)
+    wide = [(chance.choice([-1, 1], size=(13, 60)), np.zeros(13)), (chance.choice([-1, 1], size=(1, 13)), np.zeros(1))]
+    with pytest.raises(boolshap.errors.LimitError, match="too large to be compiled in passing .60 bits, 13 neurons"):
+        boolshap.Explainer(wide)
+    with pytest.raises(boolshap.errors.LimitError, match="call boolshap.compile"):
+        boolshap.Explainer(wide)

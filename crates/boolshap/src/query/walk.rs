@@ -10,7 +10,7 @@
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
 use crate::circuit::{Circuit, Node, NodeId};
-use crate::lit::{Var, Watch};
+use crate::lit::{Pieces, Var, Watch};
 use crate::model::{Network, Output};
 use std::collections::HashSet;
 
@@ -32,13 +32,14 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     let mut level = Level { states: vec![(Place::of(circuit, circuit.root()), first.needs.clone())], ways: Vec::new() };
     let mut ways = Vec::with_capacity(order.len());
     let mut pairs = 1;
+    let pieces = Pieces::new(watch, order.len());
     for (depth, &var) in order.iter().enumerate() {
-        watch.count(pairs as u64, "pairs")?;
+        watch.check()?;
         for (left, weights) in remaining.iter_mut().zip(&first.weights) {
             *left -= weights[var.index()].abs();
         }
         let most = first.most_of_level().min(options.max_pairs.saturating_sub(pairs));
-        let next = level.next(circuit, var, &first, &remaining, most, watch)?;
+        let next = pieces.next(|watch| level.next(circuit, var, &first, &remaining, most, watch))?;
         let Some(next) = next else {
             return Err(QueryError::TooManyPairs { pairs: pairs + most + 1, depth, variables: order.len() });
         };
@@ -86,7 +87,7 @@ impl Level {
         let mut next = Level { states: Vec::new(), ways: Vec::new() };
         for (index, (node, needs)) in self.states.iter().enumerate() {
             if index % 4096 == 0 {
-                watch.check()?;
+                watch.count(next.states.len() as u64, "pairs")?;
             }
             for value in [false, true] {
                 let state = (node.step(circuit, var, value), first.needs_after(needs, var, value, remaining));
