@@ -53,7 +53,8 @@ impl<'a> Clauses<'a> {
         self.variables
     }
 
-    fn constant(&self, value: bool) -> i32 {
+    /// The literal that is always this value.
+    pub(super) fn constant(&self, value: bool) -> i32 {
         if value { self.truth } else { -self.truth }
     }
 
@@ -75,7 +76,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A variable that is true when any of these is.
-    fn any(&mut self, literals: &[i32]) -> i32 {
+    pub(super) fn any(&mut self, literals: &[i32]) -> i32 {
         let negated: Vec<i32> = literals.iter().map(|literal| -literal).collect();
         -self.all(&negated)
     }
@@ -102,7 +103,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A literal that is true when the weights of the literals that hold reach this sum.
-    fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
+    pub(super) fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
         // Behind each term, what the rest can give at most.
         let mut rest: Vec<i128> = vec![0; terms.len() + 1];
         for place in (0..terms.len()).rev() {
@@ -153,21 +154,32 @@ impl<'a> Clauses<'a> {
         if total >= MOST || constant.unsigned_abs() >= MOST {
             return Err(QueryError::LargeWeights);
         }
-        // A term counts twice its weight above the least, minus the total.
-        let mut terms: Vec<(u128, i32)> = weights
-            .iter()
-            .zip(literals)
-            .filter(|(weight, _)| **weight != 0)
-            .map(|(&weight, &literal)| (2 * weight.unsigned_abs(), if weight > 0 { literal } else { -literal }))
-            .collect();
+        // A term counts twice its weight above the least, minus the total; what is fixed is counted at once.
+        let mut sum = total as i128 - constant;
+        let mut terms: Vec<(u128, i32)> = Vec::with_capacity(weights.len());
+        for (&weight, &literal) in weights.iter().zip(literals).filter(|(weight, _)| **weight != 0) {
+            let (twice, literal) = (2 * weight.unsigned_abs(), if weight > 0 { literal } else { -literal });
+            match literal.abs() == self.truth {
+                true if literal > 0 => sum -= twice as i128,
+                true => {}
+                false => terms.push((twice, literal)),
+            }
+        }
         // Large weights first decide most.
         terms.sort_by_key(|&(weight, _)| std::cmp::Reverse(weight));
-        self.reaches(&terms, total as i128 - constant)
+        self.reaches(&terms, sum)
     }
 
     /// A literal that is true when the network's answer is this class.
     pub(super) fn network(&mut self, network: &Network, class: usize) -> Result<i32, QueryError> {
-        let mut values: Vec<i32> = (1..=network.inputs() as i32).collect();
+        let features: Vec<i32> = (1..=network.inputs() as i32).collect();
+        let values = self.last_hidden(network, &features)?;
+        self.class_wins(network, &values, class)
+    }
+
+    /// The literals of the last hidden layer, or of the inputs, where these are the features.
+    pub(super) fn last_hidden(&mut self, network: &Network, features: &[i32]) -> Result<Vec<i32>, QueryError> {
+        let mut values = features.to_vec();
         for layer in network.hidden() {
             let mut next = Vec::with_capacity(layer.len());
             for gate in layer {
@@ -177,10 +189,15 @@ impl<'a> Clauses<'a> {
             }
             values = next;
         }
+        Ok(values)
+    }
+
+    /// A literal that is true when these values of the last hidden layer make the answer this class.
+    pub(super) fn class_wins(&mut self, network: &Network, values: &[i32], class: usize) -> Result<i32, QueryError> {
         match network.output() {
             Output::Step(gate) => {
                 let constant = gate.total() as i128 - 2 * gate.need() as i128;
-                let label = self.signs_reach(gate.weights(), &values, constant)?;
+                let label = self.signs_reach(gate.weights(), values, constant)?;
                 Ok(if class == 1 { label } else { -label })
             }
             Output::Argmax(scores) => {
@@ -189,7 +206,7 @@ impl<'a> Clauses<'a> {
                     let mine = &scores[class];
                     let weights: Vec<i128> = mine.weights().iter().zip(score.weights()).map(|(a, b)| a - b).collect();
                     let draw = i128::from(other < class);
-                    wins.push(self.signs_reach(&weights, &values, mine.bias() - score.bias() - draw)?);
+                    wins.push(self.signs_reach(&weights, values, mine.bias() - score.bias() - draw)?);
                 }
                 Ok(self.all(&wins))
             }
@@ -201,15 +218,31 @@ impl<'a> Clauses<'a> {
         self.nodes(circuit, &circuit.reachable())
     }
 
+    /// A literal that is true when the circuit is, where these are the features.
+    pub(super) fn root(&mut self, circuit: &Circuit, features: &[i32]) -> Result<i32, QueryError> {
+        Ok(self.nodes_over(circuit, &circuit.reachable(), features)?[&circuit.root()])
+    }
+
     /// A literal for each of these nodes, children before parents and all of them there.
     pub(super) fn nodes(&mut self, circuit: &Circuit, ids: &[NodeId]) -> Result<HashMap<NodeId, i32>, QueryError> {
+        let features: Vec<i32> = (1..=circuit.variables() as i32).collect();
+        self.nodes_over(circuit, ids, &features)
+    }
+
+    /// The same where these are the features.
+    fn nodes_over(
+        &mut self,
+        circuit: &Circuit,
+        ids: &[NodeId],
+        features: &[i32],
+    ) -> Result<HashMap<NodeId, i32>, QueryError> {
         let mut literals: HashMap<NodeId, i32> = HashMap::new();
         for &id in ids {
             self.check()?;
             let literal = match circuit.node(id) {
                 Node::Constant(value) => self.constant(value),
-                Node::Literal(lit) => lit.to_dimacs(),
-                Node::Decision { var, lo, hi } => self.choice(var.positive().to_dimacs(), literals[&hi], literals[&lo]),
+                Node::Literal(lit) => features[lit.var().index()] * lit.to_dimacs().signum(),
+                Node::Decision { var, lo, hi } => self.choice(features[var.index()], literals[&hi], literals[&lo]),
                 Node::And(children) => {
                     let children: Vec<i32> = children.iter().map(|child| literals[child]).collect();
                     if children.is_empty() { self.constant(true) } else { self.all(&children) }

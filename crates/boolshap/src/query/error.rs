@@ -94,6 +94,24 @@ pub enum QueryError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A certificate that does not show what it claims.
+    #[error("the certificate is refused: {problem}")]
+    Certificate {
+        /// Why.
+        problem: String,
+    },
+    /// A claim without a proof that has more inputs than are tried.
+    #[error("without a proof, {inputs} are more than can be tried")]
+    Untried {
+        /// Which inputs.
+        inputs: String,
+    },
+    /// An answer that no certificate can show.
+    #[error("there is no certificate for this: {reason}")]
+    NoCertificate {
+        /// Why.
+        reason: String,
+    },
     /// The proof could not be written or read.
     #[error("{}: {problem}", path.display())]
     ProofFile {

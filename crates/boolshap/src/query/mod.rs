@@ -7,20 +7,36 @@
 
 #[cfg(feature = "sat")]
 mod at_most_one;
-#[cfg(feature = "sat")]
+mod certificate;
+mod certificate_check;
+mod certificate_clauses;
+mod certificate_recount;
+mod certificate_sets;
+mod certificate_words;
+mod certify;
 mod clauses;
 mod error;
 mod exhaustive;
 mod lrat;
 #[cfg(feature = "sat")]
 mod miter;
+#[cfg(feature = "sat")]
+mod refute;
 mod switches;
 mod verify;
 mod walk;
 
+#[cfg(all(test, feature = "sat"))]
+mod certificate_tests;
 #[cfg(test)]
 mod tests;
 
+pub use certificate::{
+    BiasClaim, Certificate, Claim, ClassifierBiasClaim, Evidence, Extent, Group, Moves, NearestClaim, PairEvidence,
+    PlayerClaim, ProbableClaim, PropertiesClaim, SetsClaim, Sufficient, Within,
+};
+pub use certificate_check::{Checked, check_certificate};
+pub use certify::{Witness, certify};
 pub use error::QueryError;
 pub use lrat::check_lrat;
 pub use switches::deciding_switches;
