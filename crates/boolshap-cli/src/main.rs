@@ -4,6 +4,7 @@
 //! Ctrl-C, 128 + N after another signal N.
 
 mod bench;
+mod check;
 mod compile;
 mod convert;
 mod demo;
@@ -49,6 +50,7 @@ enum Command {
     Compile(compile::Compile),
     Info(info::Info),
     Verify(verify::Verify),
+    Check(check::Check),
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
@@ -93,6 +95,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Check(command) => command.run(),
         Command::Info(command) => command.run(),
     }
 }

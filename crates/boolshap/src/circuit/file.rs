@@ -15,8 +15,8 @@
 //! literal is twice its variable, plus 1 if it is negated.
 //!
 //! The header is an object of `features` (names), `schema` (how raw values become bits, or null), `marginals` (`rows` and
-//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`), `nodes`
-//! (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
+//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`,
+//! `model`, the digest of the model's file), `nodes` (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
 //! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
 //! file as this program writes it, or of the table.
 //!

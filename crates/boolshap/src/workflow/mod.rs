@@ -5,6 +5,7 @@
 //! here, errors say what kind they are and what can be done, and long work takes a [`Watch`](crate::lit::Watch) where a
 //! caller has one.
 
+mod check;
 mod class_choice;
 mod compile;
 mod compile_request;
@@ -28,6 +29,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
