@@ -80,6 +80,22 @@ pub enum QueryError {
         /// The limit.
         conflicts: u64,
     },
+    /// The radius is not decided, but a bound is.
+    #[error(
+        "the radius is not decided within {conflicts} conflicts; no change of up to {refuted} players changes the decision"
+    )]
+    RadiusOpen {
+        /// The limit.
+        conflicts: u64,
+        /// How many players can change.
+        refuted: usize,
+    },
+    /// The smallest reason was not found.
+    #[error("the smallest reason is not decided with {limit} inputs that are decided otherwise")]
+    TooManyDifferences {
+        /// How many were looked at.
+        limit: usize,
+    },
     /// This build has no SAT solver.
     #[error("this build has no SAT solver (feature `sat`)")]
     NoSolver,

@@ -21,6 +21,8 @@ mod lrat;
 #[cfg(feature = "sat")]
 mod miter;
 #[cfg(feature = "sat")]
+mod network_solver;
+#[cfg(feature = "sat")]
 mod refute;
 mod switches;
 mod verify;
@@ -39,6 +41,8 @@ pub use certificate_check::{Checked, check_certificate};
 pub use certify::{Witness, certify};
 pub use error::QueryError;
 pub use lrat::check_lrat;
+#[cfg(feature = "sat")]
+pub use network_solver::{NetworkSolver, Terms};
 pub use switches::deciding_switches;
 pub use verify::{Counterexample, Method, SolverLimits, Verdict, VerifyOptions};
 pub use verify::{check_determinism, decide_gates, verify};
