@@ -3,6 +3,7 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 after
 //! Ctrl-C, 128 + N after another signal N.
 
+mod ask;
 mod bench;
 mod check;
 mod compile;
@@ -54,6 +55,7 @@ enum Command {
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
+    Ask(ask::Ask),
     Report(report::Report),
     Serve(serve::Serve),
     Bench(bench::Bench),
@@ -90,6 +92,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Compile(command) => command.run(),
         Command::Convert(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Ask(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Serve(command) => command.run(memory::limit(arguments.max_memory)),
         Command::Bench(command) => command.run(),

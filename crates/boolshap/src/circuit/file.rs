@@ -145,7 +145,7 @@ impl NamedCircuit {
     }
 
     /// The digest of all that a file holds before it.
-    pub(super) fn content_digest(&self) -> Digest {
+    pub(crate) fn content_digest(&self) -> Digest {
         let mut out = Summed::new(Digester::default());
         self.write_content(&mut out).expect("a digest takes everything");
         out.inner.finish()

@@ -1,6 +1,6 @@
 //! Circuit files: read, and proved to be sound where that is not too hard.
 
-use super::Error;
+use super::{CompileRequest, Error, ModelOrCircuit, compile_watched};
 use crate::circuit::NamedCircuit;
 use crate::lit::Watch;
 use crate::query::{QueryError, SolverLimits, decide_gates};
@@ -12,6 +12,18 @@ use std::path::Path;
 pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
     let named = NamedCircuit::load(path).map_err(Error::from).and_then(decide);
     named.map_err(|error| error.in_file(path))
+}
+
+/// The circuit of a circuit file, or that of a model file, compiled now: each class of several.
+pub fn load_or_compile(path: &Path, watch: &Watch<'_>) -> Result<NamedCircuit, Error> {
+    match ModelOrCircuit::load(path)? {
+        ModelOrCircuit::Circuit(circuit) => Ok(*circuit),
+        ModelOrCircuit::Model(model) => {
+            let request = CompileRequest { each_of_several: true, ..CompileRequest::default() };
+            let compiled = compile_watched(&*model, &request, watch).map_err(|error| error.in_file(path))?;
+            Ok(compiled.circuit)
+        }
+    }
 }
 
 /// The same of the content of a file.

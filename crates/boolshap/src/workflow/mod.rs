@@ -5,6 +5,12 @@
 //! here, errors say what kind they are and what can be done, and long work takes a [`Watch`](crate::lit::Watch) where a
 //! caller has one.
 
+mod ask;
+mod ask_answers;
+mod ask_claims;
+mod ask_codes;
+mod ask_request;
+mod ask_text;
 mod check;
 mod class_choice;
 mod compile;
@@ -17,6 +23,7 @@ mod explainer;
 mod import;
 mod load;
 mod menu;
+mod player_names;
 mod predict;
 mod read_source;
 mod request;
@@ -24,11 +31,17 @@ mod resolve;
 mod stages;
 #[cfg(feature = "train")]
 mod train;
+mod value_words;
 mod verify;
 
 #[cfg(test)]
 mod tests;
 
+pub use ask::Asker;
+pub use ask_answers::{Found, RowAnswer, Summary};
+pub use ask_claims::{Claim, Verdict};
+pub use ask_codes::Letter;
+pub use ask_request::{AskRequest, Question};
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
@@ -39,7 +52,7 @@ pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
-pub use load::{load_circuit, read_circuit};
+pub use load::{load_circuit, load_or_compile, read_circuit};
 pub use menu::{Choice, Menu, Offer};
 pub use predict::{ModelOrCircuit, Predictor};
 pub use read_source::source_files;
