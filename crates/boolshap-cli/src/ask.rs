@@ -1,10 +1,11 @@
 //! `boolshap ask`: questions about decisions and classifiers.
 
 use crate::game_options::INPUTS;
-use crate::terminal::{input_path, note, output_path, print, seconds, usage, with_timeout};
-use boolshap::Error;
+use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
 use boolshap::data::WholeFile;
-use boolshap::workflow::{AskRequest, Asker, Question, RowAnswer, Summary, load_or_compile};
+use boolshap::workflow::load_or_compile;
+use boolshap::workflow::{AskRequest, Asker, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary};
+use boolshap::{Error, Model, NamedCircuit};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::Write;
@@ -102,6 +103,12 @@ pub(crate) struct Ask {
     /// codes: the players that a person can act upon
     #[arg(long, value_name = "A,B")]
     actionable: Vec<String>,
+    /// Write a certificate of each answer to this folder; `boolshap check` verifies it with the model alone
+    #[arg(long, value_name = "DIR")]
+    certificate: Option<PathBuf>,
+    /// The model that SOURCE was compiled from: certificates can then hold proofs
+    #[arg(long, value_name = "MODEL", requires = "certificate")]
+    model: Option<PathBuf>,
     /// Where to write the answers: CSV if the name ends in .csv, else JSON
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -133,21 +140,71 @@ impl Ask {
         let inputs: Vec<&std::path::Path> =
             std::iter::once(&self.source).chain(&self.more).map(PathBuf::as_path).chain(request.files()).collect();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
+        let model = self.model()?;
+        if let Some(model) = model.as_ref().filter(|model| NetworkAsker::is_for(model) && self.model.is_none()) {
+            return self.ask_network(model, &request, data, output);
+        }
         with_timeout("asking", self.timeout, |watch| {
             let circuit = Arc::new(load_or_compile(&self.source, &watch.silent())?);
             circuit.facts.notes().iter().for_each(|text| note(text));
             let second = second.map(|path| load_or_compile(path, &watch.silent())).transpose()?;
             let asker = Asker::prepare(circuit, second.as_ref(), &request, &watch.silent())?;
+            let folder = self.certificate.clone().map(|folder| CertificateFolder::new(folder, &asker, model));
+            let mut folder = folder.transpose()?;
             let mut sink = Sink::open(&asker, output, self.json)?;
+            let mut row = |answer: &RowAnswer| {
+                folder.as_mut().map_or(Ok(()), |folder| folder.add_row(&asker, answer, watch))?;
+                sink.row(answer)
+            };
             let summary = match data {
-                Some(data) => {
-                    let entities = asker.open(&input_path(data))?;
-                    asker.ask_table(entities, &mut |answer| sink.row(answer), watch)?
-                }
+                Some(data) => asker.ask_table(asker.open(&input_path(data))?, &mut row, watch)?,
                 None => Summary::default(),
             };
+            if let Some(folder) = &mut folder {
+                folder.add_overall(&asker, watch)?;
+                folder.notes().iter().for_each(|text| note(text));
+            }
             sink.finish(&summary, watch)
         })
+    }
+
+    /// The model that is asked, or that certificates are about.
+    fn model(&self) -> anyhow::Result<Option<Model>> {
+        match &self.model {
+            Some(path) => Ok(Some(Model::load(path)?)),
+            None if NamedCircuit::recognises(&self.source).map_err(Error::file(&self.source))? => Ok(None),
+            None => Ok(Some(Model::load(&self.source)?)),
+        }
+    }
+
+    /// A network that is too large to be compiled.
+    fn ask_network(
+        &self,
+        model: &Model,
+        request: &AskRequest,
+        data: Option<&PathBuf>,
+        output: Option<PathBuf>,
+    ) -> anyhow::Result<()> {
+        let Some(data) = data else { return usage("this network is too large for all but questions about rows") };
+        let asker = NetworkAsker::prepare(model.clone(), request)?;
+        let mut folder = self.certificate.clone().map(|folder| asker.certificates(folder)).transpose()?;
+        let mut rows = Vec::new();
+        with_timeout("asking", self.timeout, |watch| {
+            let mut row = |answer: &serde_json::Value| {
+                rows.push(answer.clone());
+                Ok(())
+            };
+            asker.ask_file(&input_path(data), folder.as_mut(), &mut row, watch)
+        })?;
+        folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
+        if output.is_none() && !self.json {
+            return rows.iter().try_for_each(|row| print(&row.to_string()));
+        }
+        let answer = serde_json::json!({"question": request.question.name(), "rows": rows});
+        if let Some(path) = &output {
+            WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
+        }
+        if self.json { print_json(&answer) } else { Ok(()) }
     }
 
     fn request(&self) -> Result<AskRequest, Error> {

@@ -61,9 +61,6 @@ impl Checker<'_> {
     /// The nearest inputs that are decided as wished.
     pub(super) fn nearest(&self, claim: &NearestClaim) -> Result<(), QueryError> {
         let journey = self.journey(claim)?;
-        if claim.to == Some(claim.label) {
-            return refuse("the decision that is wished for is the entity's own");
-        }
         let (label, is) = claim.to.map_or((claim.label, false), |label| (label, true));
         let wished = |input: &[bool]| (self.subject.decide(input) == label) == is;
         let distance = claim.distance.as_ref().map(|text| journey.parts(text)).transpose()?;
@@ -255,6 +252,19 @@ impl Checker<'_> {
             true => refuse("a set with the share is left out"),
             false => Ok(()),
         }
+    }
+
+    /// The exact share of each set of a claim.
+    pub(super) fn exact_shares(&self, claim: &ProbableClaim) -> Result<Vec<String>, QueryError> {
+        let mut shares = self.shares(&self.entity(&claim.entity, claim.label)?, claim.label)?;
+        if claim.contrasts {
+            shares.reverse();
+        }
+        let share = |names: &Vec<String>| {
+            let (kept, all) = shares[self.set(names)?.members().map(|player| 1usize << player).sum::<usize>()];
+            Ok(RBig::from_parts(kept.into(), all.into()).to_string())
+        };
+        claim.sets.iter().map(share).collect()
     }
 
     /// For every set of players: of the valid inputs that agree on it, how many keep the decision, and how many there are.

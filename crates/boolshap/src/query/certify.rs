@@ -33,7 +33,8 @@ pub enum Witness<'a> {
     Circuits(&'a [Arc<Circuit>], &'a [String]),
 }
 
-/// Adds the evidence for the claim. Counts that a reader cannot repeat are taken out of the claim, with a note each.
+/// Adds the evidence for the claim, and the exact shares to one of probable sets. Counts that a reader cannot repeat are taken
+/// out of the claim, with a note each.
 pub fn certify(
     certificate: &mut Certificate,
     witness: &Witness<'_>,
@@ -91,6 +92,11 @@ fn fill(
     watch: &Watch<'_>,
 ) -> Result<Vec<String>, QueryError> {
     let notes = drop_counts(certificate, decider, features, watch)?;
+    if let Claim::Probable(claim) = &certificate.claim {
+        let shares = Checker::new(certificate, decider, features, watch)?.exact_shares(claim)?;
+        let Claim::Probable(claim) = &mut certificate.claim else { return Ok(notes) };
+        claim.shares = shares;
+    }
     let draft = certificate.clone();
     let mut checker = Checker::new(&draft, decider, features, watch)?;
     checker.most_free = prove_beyond.unwrap_or(checker.most_free);
@@ -99,7 +105,7 @@ fn fill(
     match &draft.claim {
         Claim::Reasons(claim) => (evidence.sufficient, evidence.inputs) = prover.reasons(claim)?,
         Claim::Contrasts(claim) => (evidence.sufficient, evidence.inputs) = prover.contrasts(claim)?,
-        Claim::Probable(claim) => prover.checker.probable(claim)?,
+        Claim::Probable(_) => {}
         Claim::Nearest(claim) => evidence.proof = prover.nearest(claim)?,
         Claim::DecisionBias(claim) => {
             let entity = prover.checker.entity(&claim.entity, claim.label)?;
@@ -127,15 +133,12 @@ fn fill(
     }
     // What is handed out has passed the checker, which also finds a claim that is not true.
     let checker = Checker::new(certificate, decider, features, watch)?;
-    checker.check_claim().map_err(|error| match error {
-        QueryError::Certificate { problem } => untrue(problem),
-        other => other,
-    })?;
+    checker.check_claim()?;
     Ok(notes)
 }
 
-fn untrue(reason: impl Into<String>) -> QueryError {
-    QueryError::NoCertificate { reason: reason.into() }
+fn untrue(problem: impl Into<String>) -> QueryError {
+    QueryError::Certificate { problem: problem.into() }
 }
 
 /// Takes counts out of a claim that nobody could repeat.
@@ -260,9 +263,10 @@ impl Prover<'_> {
     }
 
     fn needs_network(&self, inputs: &str) -> QueryError {
-        untrue(format!(
+        let reason = format!(
             "{inputs} are more than can be tried, and a proof can be made of the network only, not of a circuit"
-        ))
+        );
+        QueryError::NoCertificate { reason }
     }
 
     /// Evidence for minimal sufficient sets.

@@ -328,7 +328,7 @@ impl<'a> AskedTable<'a> {
 }
 
 /// The circuits of the classes, or of one class as a label.
-fn labels_of(circuit: &NamedCircuit, class: Option<&ClassChoice>) -> Result<Vec<Arc<Circuit>>, Error> {
+pub(super) fn labels_of(circuit: &NamedCircuit, class: Option<&ClassChoice>) -> Result<Vec<Arc<Circuit>>, Error> {
     match class {
         None => Ok(circuit.labels()?),
         Some(_) if circuit.classes.is_empty() => {

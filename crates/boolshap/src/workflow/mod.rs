@@ -9,8 +9,11 @@ mod ask;
 mod ask_answers;
 mod ask_claims;
 mod ask_codes;
+#[cfg(feature = "sat")]
+mod ask_network;
 mod ask_request;
 mod ask_text;
+mod certificates;
 mod check;
 mod class_choice;
 mod compile;
@@ -41,7 +44,10 @@ pub use ask::Asker;
 pub use ask_answers::{Found, RowAnswer, Summary};
 pub use ask_claims::{Claim, Verdict};
 pub use ask_codes::Letter;
+#[cfg(feature = "sat")]
+pub use ask_network::NetworkAsker;
 pub use ask_request::{AskRequest, Question};
+pub use certificates::CertificateFolder;
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
