@@ -13,7 +13,10 @@ mod class_tables;
 mod classifier;
 #[cfg(feature = "sat")]
 mod clauses;
+mod complete_reason;
 mod counterfactual;
+mod diagram_search;
+mod diagrams;
 mod difference;
 mod error;
 mod exhaustive;
