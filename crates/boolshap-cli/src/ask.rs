@@ -122,6 +122,8 @@ pub(crate) struct Ask {
 
 /// How many rows are shown on the terminal.
 const SHOWN_ROWS: u64 = 20;
+/// How much of a result waits for the end of the work.
+const MOST_WAITING: usize = 64 << 20;
 
 impl Ask {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
@@ -256,7 +258,8 @@ struct Sink<'a> {
     asker: &'a Asker,
     file: Option<(WholeFile, PathBuf)>,
     is_csv: bool,
-    json: Option<std::io::BufWriter<std::io::Stdout>>,
+    /// What is to be printed, while it is not too much: nothing is printed of a result that fails.
+    json: Option<String>,
     rows: u64,
 }
 
@@ -267,7 +270,7 @@ impl<'a> Sink<'a> {
             Some(path) => Some((WholeFile::create(&path).map_err(Error::file(&path))?, path)),
             None => None,
         };
-        let json = json.then(|| std::io::BufWriter::new(std::io::stdout()));
+        let json = json.then(String::new);
         let mut sink = Sink { asker, file, is_csv, json, rows: 0 };
         let begin = format!("{{\"question\":\"{}\",\"rows\":[", asker.request().question.name());
         match is_csv {
@@ -286,10 +289,15 @@ impl<'a> Sink<'a> {
     }
 
     fn to_stdout(&mut self, text: &str) -> Result<(), Error> {
-        match &mut self.json {
-            Some(out) => out.write_all(text.as_bytes()).map_err(Error::file(std::path::Path::new("standard output"))),
-            None => Ok(()),
-        }
+        let Some(waiting) = &mut self.json else { return Ok(()) };
+        waiting.push_str(text);
+        if waiting.len() > MOST_WAITING { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let text = self.json.as_mut().map(std::mem::take).unwrap_or_default();
+        let place = std::path::Path::new("standard output");
+        std::io::stdout().lock().write_all(text.as_bytes()).map_err(Error::file(place))
     }
 
     fn row(&mut self, answer: &RowAnswer) -> Result<(), Error> {
@@ -336,9 +344,7 @@ impl<'a> Sink<'a> {
             self.to_file(&text)?;
         }
         self.to_stdout(&text)?;
-        if let Some(out) = &mut self.json {
-            out.flush()?;
-        }
+        self.flush()?;
         if let Some((file, path)) = self.file {
             file.finish().map_err(Error::file(&path))?;
             if self.json.is_none() {

@@ -10,6 +10,9 @@
 //! sums are exact.
 
 use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::diagram_search::Ways;
+use super::diagrams::Diagrams;
 use super::set_family::{SetFamily, ones};
 use super::space::Space;
 use super::{Classifier, Entity, QueryError};
@@ -20,6 +23,8 @@ use dashu::rational::RBig;
 
 /// The most inputs that are listed.
 const MOST_LISTED: usize = 1_000_000;
+/// Of so many at one distance in a diagram the first of the order are listed, of more any.
+const SORTED: usize = 10_000;
 /// A cost that cannot be paid.
 pub(super) const FORBIDDEN: u64 = u64::MAX;
 
@@ -71,13 +76,17 @@ pub fn counterfactuals(
 ) -> Result<Counterfactuals, QueryError> {
     let costs = Costs::new(classifier.space(), wish.costs.as_deref())?;
     let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let moves = Moves::of(entity, wish);
     // An entity of the wished class is its own counterfactual.
-    let tables = &classifier.tables;
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => return on_diagram(diagrams, classifier, entity, wish, &moves, &costs, watch),
+    };
     let family = match wish.class {
         Some(class) => tables.of_class(class, entity.code),
         None => tables.not_of_class(entity.class, entity.code),
     };
-    let near = Near::new(classifier, entity, family, &Moves::of(entity, wish), &costs);
+    let near = Near::new(classifier.space(), tables, entity, family, &moves, &costs);
     let Some(distance) = near.distance() else {
         return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
     };
@@ -87,19 +96,65 @@ pub fn counterfactuals(
         true => near.nearest(limit, watch)?,
         false => near.at(distance, MOST_LISTED),
     };
-    let space = classifier.space();
-    let mut listed: Vec<(u64, Counterfactual)> = found
-        .drain(..)
-        .map(|(cost, difference)| {
-            let input = tables.codes.input(entity.code ^ difference);
-            let changed = space.changed(&entity.bits, &input);
-            (cost, Counterfactual { input, changed, distance: costs.exact(cost) })
-        })
-        .collect();
-    listed.sort_by(|(a, x), (b, y)| (a, &x.changed, &x.input).cmp(&(b, &y.changed, &y.input)));
-    listed.truncate(limit);
-    let listed = listed.into_iter().map(|(_, one)| one).collect();
+    let listed = found.drain(..).map(|(cost, difference)| (cost, tables.codes.input(entity.code ^ difference)));
+    let listed = in_order(classifier.space(), entity, &costs, listed.collect(), limit);
     Ok(Counterfactuals { distance: Some(costs.exact(distance)), count: count.into(), listed })
+}
+
+/// Inputs by distance, then by the players that change, then by their bits.
+fn in_order(
+    space: &Space,
+    entity: &Entity,
+    costs: &Costs,
+    found: Vec<(u64, Vec<bool>)>,
+    limit: usize,
+) -> Vec<Counterfactual> {
+    let mut listed: Vec<(u64, Vec<usize>, Vec<bool>)> =
+        found.into_iter().map(|(cost, input)| (cost, space.changed(&entity.bits, &input), input)).collect();
+    listed.sort();
+    listed.truncate(limit);
+    let made = |(cost, changed, input)| Counterfactual { input, changed, distance: costs.exact(cost) };
+    listed.into_iter().map(made).collect()
+}
+
+/// The nearest inputs from the diagram of the wished class, or of all other inputs.
+fn on_diagram(
+    diagrams: &Diagrams,
+    classifier: &Classifier,
+    entity: &Entity,
+    wish: &Wish,
+    moves: &Moves,
+    costs: &Costs,
+    watch: &Watch<'_>,
+) -> Result<Counterfactuals, QueryError> {
+    let region = match wish.class {
+        Some(class) => &diagrams.classes[class][0],
+        None => &diagrams.classes[entity.class][1],
+    };
+    let ways = Ways::new(region, entity, &moves.may_change, &costs.of, watch)?;
+    let Some(distance) = ways.distance() else {
+        return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
+    };
+    let count = ways.count_nearest(watch)?;
+    let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let is_near = |next: u64| next == distance;
+    let found = match wish.beyond {
+        // All of one distance are needed for their order, unless they are very many.
+        true => {
+            let last = std::cell::Cell::new(0);
+            ways.nearest(
+                |found, next| {
+                    let goes_on = found < limit || next == last.get() && found < MOST_LISTED;
+                    last.set(next);
+                    goes_on
+                },
+                watch,
+            )?
+        }
+        false => ways.nearest(|found, next| is_near(next) && found < MOST_LISTED.min(limit.max(SORTED)), watch)?,
+    };
+    let listed = in_order(classifier.space(), entity, costs, found, limit);
+    Ok(Counterfactuals { distance: Some(costs.exact(distance)), count, listed })
 }
 
 /// Costs as whole numbers with one denominator.
@@ -174,13 +229,13 @@ struct HighRun {
 impl<'a> Near<'a> {
     /// The differences of a family, as far as the moves allow them.
     pub(super) fn new(
-        classifier: &'a Classifier,
+        space: &Space,
+        tables: &'a ClassTables,
         entity: &Entity,
         family: SetFamily,
         moves: &Moves,
         costs: &Costs,
     ) -> Self {
-        let (space, tables) = (classifier.space(), &classifier.tables);
         let codes = &tables.codes;
         // A value is out of reach if taking it changes a feature that may not change.
         let runs: Vec<HighRun> = codes

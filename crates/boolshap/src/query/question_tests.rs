@@ -56,7 +56,10 @@ impl Case {
     }
 
     fn classifiers(&self) -> Vec<Classifier> {
-        vec![Classifier::new(&self.labels, self.space.clone(), &Watch::unlimited()).unwrap()]
+        let watch = Watch::unlimited();
+        let tables = Classifier::new(&self.labels, self.space.clone(), &watch).unwrap();
+        let diagrams = Classifier::of_diagrams(&self.labels, self.space.clone(), &watch).unwrap();
+        vec![tables, diagrams]
     }
 }
 
@@ -118,6 +121,10 @@ fn reasons_are_those_of_the_definition() {
         let at_least = share.clone().unwrap_or(RBig::ONE);
         let wanted = ReasonsWanted { which: Which::All, exclude: exclude.clone(), prefer: Vec::new(), share };
         let watch = Watch::unlimited();
+        if wanted.share.is_some() && classifier.table_inputs().is_none() {
+            assert!(sufficient(classifier, entity, &wanted, &watch).is_err());
+            return;
+        }
         let ask = |wanted: &ReasonsWanted, is_sufficient: bool| match is_sufficient {
             true => sufficient(classifier, entity, wanted, &watch).unwrap(),
             false => contrastive(classifier, entity, wanted, &watch).unwrap(),
@@ -132,7 +139,7 @@ fn reasons_are_those_of_the_definition() {
             assert!(found.is_complete());
             let few = ask(&ReasonsWanted { which: Which::Smallest(2), ..wanted.clone() }, is_sufficient);
             assert_eq!(few.sets, expected[..expected.len().min(2)]);
-            assert_eq!(few.count, UBig::from(expected.len()));
+            assert_eq!(few.count, Some(UBig::from(expected.len())));
             let prefer = subset(all.players(), chance);
             let one = ask(&ReasonsWanted { which: Which::One, prefer, ..wanted.clone() }, is_sufficient);
             assert_eq!(one.sets.len(), expected.len().min(1));
@@ -157,6 +164,10 @@ fn a_preferred_player_is_in_the_reason_if_it_is_in_any() {
 fn attributions_are_those_of_the_definition() {
     each(60, 3, |classifier, all, entity, _| {
         let reasons = all.sufficient(&entity.bits, &RBig::ONE, &[]);
+        if classifier.table_inputs().is_none() {
+            assert!(attribution(classifier, entity, &Watch::unlimited()).is_err());
+            return;
+        }
         let found = attribution(classifier, entity, &Watch::unlimited()).unwrap();
         for (player, part) in found.iter().enumerate() {
             let with = reasons.iter().filter(|set| set.contains(&player)).count() as u64;
@@ -217,7 +228,9 @@ fn radii_are_those_of_the_definition() {
         }
         let radii: Option<Vec<usize>> = all.inputs.iter().map(|(input, _)| others(input).into_iter().min()).collect();
         let mean = radii.map(|radii| RBig::from_parts(radii.iter().sum::<usize>().into(), radii.len().into()));
-        assert_eq!(mean_over_inputs(classifier, &Watch::unlimited()).unwrap(), mean);
+        if classifier.table_inputs().is_some() {
+            assert_eq!(mean_over_inputs(classifier, &Watch::unlimited()).unwrap(), mean);
+        }
     });
 }
 
@@ -227,10 +240,10 @@ fn bias_is_that_of_the_definition() {
         let protected = subset(all.players(), chance);
         let bias = Bias::new(classifier, &protected, &Watch::unlimited()).unwrap();
         let count = all.inputs.iter().filter(|(input, _)| all.is_biased(input, &protected)).count();
-        assert_eq!(bias.inputs(), UBig::from(count));
-        let other = bias.other(classifier, entity);
+        assert_eq!(*bias.inputs(), UBig::from(count));
+        let other = bias.other(classifier, entity, &Watch::unlimited()).unwrap();
         assert_eq!(other.is_some(), all.is_biased(&entity.bits, &protected));
-        let pair = bias.witness(classifier).unwrap();
+        let pair = bias.witness(classifier, &Watch::unlimited()).unwrap();
         assert_eq!(pair.is_some(), count > 0);
         let own = other.map(|other| [entity.bits.clone(), other]);
         for [one, other] in pair.into_iter().chain(own) {
@@ -266,7 +279,9 @@ fn properties_are_those_of_the_definition() {
                 (true, false) => Some(Monotone::Up),
                 (false, true) => Some(Monotone::Down),
             };
-            assert_eq!(property.monotone, expected);
+            // Beyond tables it is not found for columns and several classes.
+            let is_known = classifier.table_inputs().is_some() || classifier.classes() == 2 && !ordered[player];
+            assert_eq!(property.monotone, expected.filter(|&way| is_known || way == Monotone::Constant));
             for class in 0..classifier.classes() {
                 let mut values: Vec<usize> =
                     all.inputs.iter().filter(|(_, other)| *other == class).map(|(input, _)| value(input)).collect();

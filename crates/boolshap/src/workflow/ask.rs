@@ -168,7 +168,10 @@ impl Asker {
             Question::Robustness => {
                 Found::Robustness(query::robustness(classifier, &entity, self.request.radius, watch)?)
             }
-            Question::Bias => Found::Bias(parts.bias.as_ref().and_then(|bias| bias.other(classifier, &entity))),
+            Question::Bias => Found::Bias(match &parts.bias {
+                Some(bias) => bias.other(classifier, &entity, watch)?,
+                None => None,
+            }),
             Question::Difference => Found::OtherClass(self.other_class(bits)?),
             Question::Judge => Found::Verdicts(self.judge(row, &entity, watch)?),
             Question::Codes => Found::Codes(self.codes(&entity, watch)?),

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 /// The largest whole number that every reader of JSON keeps exact.
 const EXACT_IN_JSON: u64 = 1 << 53;
-/// The most bits of inputs' numbers where the mean over all inputs is computed.
-const MEAN_BITS: usize = 1 << 22;
+/// The most inputs of which the mean radius is computed.
+const MEAN_INPUTS: usize = 1 << 22;
 
 /// The answer for one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +110,7 @@ impl Asker {
         match &answer.found {
             Found::Reasons(reasons) => {
                 put("reasons", reasons.sets.iter().map(|set| self.names(set)).collect());
-                put("count", big(&reasons.count));
+                put("count", reasons.count.as_ref().map_or(Value::Null, big));
                 put("complete", reasons.is_complete().into());
             }
             Found::Attribution(all) => put("players", self.attribution_json(all)),
@@ -198,16 +198,16 @@ impl Asker {
                 put("mean_radius", fraction(summary.mean_radius()));
                 let bars = summary.radii.iter().map(|(radius, rows)| (radius.to_string(), Value::from(*rows)));
                 put("histogram", Value::Object(bars.collect()));
-                if self.classifier.table_words() * 64 <= MEAN_BITS {
+                if self.classifier.table_inputs().is_some_and(|inputs| inputs <= MEAN_INPUTS) {
                     let mean = mean_over_inputs(&self.classifier, watch)?;
                     put("mean_radius_of_inputs", mean.map_or(Value::Null, |mean| mean.to_string().into()));
                 }
             }
             Question::Bias => {
                 if let Some(bias) = &self.parts.bias {
-                    let pair = bias.witness(&self.classifier)?;
+                    let pair = bias.witness(&self.classifier, watch)?;
                     put("classifier_biased", pair.is_some().into());
-                    put("inputs", big(&bias.inputs()));
+                    put("inputs", big(bias.inputs()));
                     put("witness", pair.map_or(Value::Null, |pair| pair.map(|input| bit_text(&input)).to_vec().into()));
                     put("biased_rows", summary.biased.into());
                     put("groups", self.groups_json(summary));

@@ -137,7 +137,8 @@ impl Asker {
                     true => "nothing is needed: the decision is always the same".into(),
                     false => self.reason_words(entity, set),
                 };
-                format!("{start} {} reasons{}", found.count, list(found.sets.iter().map(one).collect()))
+                let count = found.count.as_ref().map_or("an unknown number of".into(), ToString::to_string);
+                format!("{start} {count} reasons{}", list(found.sets.iter().map(one).collect()))
             }
             Found::Counterfactuals(found) => match &found.distance {
                 None => format!("{start} no input within reach is of that class"),
