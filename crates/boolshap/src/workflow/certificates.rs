@@ -108,7 +108,7 @@ impl CertificateFolder {
                 Some(bias) => {
                     let protected = names_of(&self.space, &asker.parts.protected);
                     let (biased, inputs) =
-                        (bias.witness(asker.classifier())?.is_some(), Some(bias.inputs().to_string()));
+                        (bias.witness(asker.classifier(), watch)?.is_some(), Some(bias.inputs().to_string()));
                     self.add("bias", Claim::ClassifierBias(ClassifierBiasClaim { protected, biased, inputs }), watch)
                 }
                 None => Ok(()),
