@@ -73,9 +73,9 @@ skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
 
-# Longer: twenty thousand random cases and five thousand questions against the definitions, a hundred programs killed at random moments, ten thousand
-# malformed requests, the server among ten thousand rude connections for a minute each, and every reader fuzzed for this many
-# seconds.
+# Longer: twenty thousand random cases and five thousand questions against the definitions, a hundred programs killed at
+# random moments, ten thousand malformed requests, the server among ten thousand rude connections for a minute each, and every
+# reader fuzzed for this many seconds.
 FUZZ_SECONDS ?= 180
 soak: prepare build
 	BOOLSHAP_CASES=20000 $(PYTEST) -n 2 --dist load tests/outside/test_differential.py

@@ -225,7 +225,7 @@ class Asked:
         self.world = World(boolshap, rng, most=8)
         self.boolshap = boolshap
         world = self.world
-        self.options, self.model, self.cases = [], None, 0
+        self.options, self.model, self.cases, self.line = [], None, 0, []
         constraint = random_clauses(rng, world.n, 3) if rng.integers(3) == 0 else []
         kind = str(rng.choice(["features", "columns", "blocks"]))
         columns = columns_of(world.features)
