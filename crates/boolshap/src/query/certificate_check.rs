@@ -46,7 +46,7 @@ pub(super) struct Checker<'a> {
     pub(super) members: Vec<Vec<usize>>,
     names: HashMap<&'a str, usize>,
     pub(super) features: HashMap<&'a str, usize>,
-    /// All values of this many features are tried at most.
+    /// As many inputs are tried at most as this many features have values.
     pub(super) most_free: usize,
     pub(super) watch: Watch<'a>,
 }
@@ -161,22 +161,46 @@ impl<'a> Checker<'a> {
         given
     }
 
-    /// Goes through all valid inputs with these values until the visitor has seen enough.
+    /// Whether all valid inputs with these values are few enough to be tried.
+    pub(super) fn can_try(&self, given: &[Option<bool>]) -> bool {
+        let choices = self.choices(given).iter().map(|choice| choice.ways());
+        choices.fold(1u64, u64::saturating_mul) <= 1 << self.most_free
+    }
+
+    /// What is open where these values are given: columns with all of their values, and other features.
+    fn choices(&self, given: &[Option<bool>]) -> Vec<Choice<'a>> {
+        let mut open: Vec<bool> = given.iter().map(Option::is_none).collect();
+        let mut choices = Vec::new();
+        for group in self.subject.one_hot {
+            if group.iter().all(|&feature| open[feature]) {
+                group.iter().for_each(|&feature| open[feature] = false);
+                choices.push(Choice::OneOf(group));
+            }
+        }
+        choices.extend((0..open.len()).filter(|&feature| open[feature]).map(Choice::Bit));
+        choices
+    }
+
+    /// Goes through all valid inputs with these values, unless there are too many or the visitor fails.
     pub(super) fn try_all(
         &self,
         given: &[Option<bool>],
         mut visit: impl FnMut(&[bool]) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        let free: Vec<usize> = (0..given.len()).filter(|&feature| given[feature].is_none()).collect();
-        if free.len() > self.most_free {
-            return Err(QueryError::Untried { inputs: format!("all values of {} features", free.len()) });
+        let choices = self.choices(given);
+        if !self.can_try(given) {
+            return Err(QueryError::Untried { inputs: format!("all choices of {} values", choices.len()) });
         }
         let mut input: Vec<bool> = given.iter().map(|value| value.unwrap_or(false)).collect();
-        for number in 0..1u32 << free.len() {
+        for number in 0..choices.iter().map(Choice::ways).product::<u64>() {
             if number % 1024 == 0 {
                 self.watch.check()?;
             }
-            free.iter().enumerate().for_each(|(place, &feature)| input[feature] = number >> place & 1 == 1);
+            let mut left = number;
+            for choice in &choices {
+                choice.take(left % choice.ways(), &mut input);
+                left /= choice.ways();
+            }
             if self.subject.is_valid(&input) {
                 visit(&input)?;
             }
@@ -344,6 +368,32 @@ impl<'a> Checker<'a> {
                 Some((one, other)) => refuse(format!("{} and {} show the contrary", text_of(&one), text_of(&other))),
             },
             _ => refuse("its evidence is for the contrary"),
+        }
+    }
+}
+
+/// Something of an input that is open.
+enum Choice<'a> {
+    /// A feature.
+    Bit(usize),
+    /// Which of these features is 1.
+    OneOf(&'a [usize]),
+}
+
+impl Choice<'_> {
+    fn ways(&self) -> u64 {
+        match self {
+            Choice::Bit(_) => 2,
+            Choice::OneOf(group) => group.len() as u64,
+        }
+    }
+
+    fn take(&self, way: u64, input: &mut [bool]) {
+        match self {
+            Choice::Bit(feature) => input[*feature] = way == 1,
+            Choice::OneOf(group) => {
+                group.iter().enumerate().for_each(|(place, &feature)| input[feature] = place as u64 == way);
+            }
         }
     }
 }

@@ -195,20 +195,36 @@ impl Checker<'_> {
                 visit(&input, cost)?;
             }
             for player in (from..self.members.len()).filter(|&player| cost + journey.costs[player] <= most) {
-                let free: Vec<usize> =
-                    self.members[player].iter().copied().filter(|&place| journey.given[place].is_none()).collect();
-                if free.len() > self.most_free || visited as usize + open.len() > 1 << self.most_free {
+                if visited as usize + open.len() > 1 << self.most_free {
                     return Err(QueryError::Untried { inputs: "the inputs within the distance".into() });
                 }
-                for change in 1..1u32 << free.len() {
-                    let mut changed = input.clone();
-                    let flip = |(place, &feature): (usize, &usize)| changed[feature] ^= change >> place & 1 == 1;
-                    free.iter().enumerate().for_each(flip);
+                for changed in self.changes(journey, &input, player)? {
                     open.push((changed, player + 1, cost + journey.costs[player]));
                 }
             }
         }
         Ok(())
+    }
+
+    /// The input with every other value of a player that may be taken; a column has one value.
+    fn changes(&self, journey: &Journey, input: &[bool], player: usize) -> Result<Vec<Vec<bool>>, QueryError> {
+        let members = &self.members[player];
+        let allowed = |changed: &Vec<bool>| {
+            members.iter().all(|&feature| journey.given[feature].is_none_or(|value| value == changed[feature]))
+        };
+        let with = |values: &dyn Fn(usize) -> bool| {
+            let mut changed = input.to_vec();
+            members.iter().enumerate().for_each(|(place, &feature)| changed[feature] = values(place));
+            changed
+        };
+        let all: Vec<Vec<bool>> = match self.subject.one_hot.contains(members) {
+            true => (0..members.len()).map(|one| with(&|place| place == one)).collect(),
+            false if members.len() > self.most_free => {
+                return Err(QueryError::Untried { inputs: format!("the values of {} features", members.len()) });
+            }
+            false => (0..1u32 << members.len()).map(|number| with(&|place| number >> place & 1 == 1)).collect(),
+        };
+        Ok(all.into_iter().filter(|changed| changed[..] != *input && allowed(changed)).collect())
     }
 
     /// Sets with which a share of the inputs keeps the decision.
@@ -269,7 +285,10 @@ impl Checker<'_> {
 
     /// For every set of players: of the valid inputs that agree on it, how many keep the decision, and how many there are.
     fn shares(&self, entity: &[bool], label: usize) -> Result<Vec<(u64, u64)>, QueryError> {
-        let mut shares = vec![(0, 0); 1 << self.members.len().min(self.most_free)];
+        if self.members.len() > self.most_free {
+            return Err(QueryError::Untried { inputs: format!("all sets of {} players", self.members.len()) });
+        }
+        let mut shares = vec![(0, 0); 1 << self.members.len()];
         self.try_all(&vec![None; entity.len()], |input| {
             let agree = (0..self.members.len())
                 .filter(|&player| self.members[player].iter().all(|&feature| input[feature] == entity[feature]));

@@ -8,7 +8,7 @@
 //! Models", AAAI 2019; Liffiton et al., "Fast, flexible MUS enumeration", 2016). If a claim is false, the loop finds out.
 
 use super::QueryError;
-use super::certificate::{Certificate, Claim, Extent, PairEvidence, SetsClaim, Sufficient};
+use super::certificate::{Certificate, Claim, Evidence, Extent, PairEvidence, SetsClaim, Sufficient};
 use super::certificate_check::{Checker, text_of};
 use super::certificate_clauses::{Apart, Decider, NetworkDecider, PairQuestion, Question};
 use super::certificate_sets::{PlayerSet, SetSearch};
@@ -97,6 +97,7 @@ fn fill(
         let Claim::Probable(claim) = &mut certificate.claim else { return Ok(notes) };
         claim.shares = shares;
     }
+    certificate.evidence = Evidence::default();
     let draft = certificate.clone();
     let mut checker = Checker::new(&draft, decider, features, watch)?;
     checker.most_free = prove_beyond.unwrap_or(checker.most_free);
@@ -151,7 +152,7 @@ fn drop_counts(
     let mut notes = Vec::new();
     let draft = certificate.clone();
     let checker = Checker::new(&draft, decider, features, watch)?;
-    let large = decider.inputs() > checker.most_free;
+    let large = !checker.can_try(&vec![None; decider.inputs()]);
     match &mut certificate.claim {
         Claim::Nearest(claim) => {
             let mut keep = |distance: Option<String>| match &distance {
@@ -202,7 +203,7 @@ impl Prover<'_> {
     /// An input that agrees with the entity on these players and is decided otherwise.
     fn other(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
         let given = self.checker.given(entity, players);
-        if given.iter().filter(|value| value.is_none()).count() <= self.checker.most_free.min(TRY_FREE) {
+        if self.checker.can_try(&given) {
             let mut found = None;
             self.checker.try_all(&given, |input| {
                 if found.is_none() && self.checker.subject.decide(input) != label {
@@ -250,14 +251,13 @@ impl Prover<'_> {
     /// A set that suffices, with a proof where there is too much to try.
     fn sufficient(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Sufficient, QueryError> {
         let given = self.checker.given(entity, players);
-        let free = given.iter().filter(|value| value.is_none()).count();
-        let proof = match (free <= self.checker.most_free, self.proves) {
+        let proof = match (self.checker.can_try(&given), self.proves) {
             (true, _) => None,
             (false, true) => {
                 let question = Question { subject: self.checker.subject, given, label, is: false, budget: None };
                 Some(self.proof(&question.clauses(&self.checker.watch)?)?)
             }
-            (false, false) => return Err(self.needs_network(&format!("all values of {free} features"))),
+            (false, false) => return Err(self.needs_network("all values of the other players")),
         };
         Ok(Sufficient { players: self.names(players), proof })
     }
