@@ -163,8 +163,7 @@ impl<'a> Checker<'a> {
 
     /// Whether all valid inputs with these values are few enough to be tried.
     pub(super) fn can_try(&self, given: &[Option<bool>]) -> bool {
-        let choices = self.choices(given).iter().map(|choice| choice.ways());
-        choices.fold(1u64, u64::saturating_mul) <= 1 << self.most_free
+        self.choices(given).iter().map(Choice::ways).fold(1u64, u64::saturating_mul) <= 1 << self.most_free
     }
 
     /// What is open where these values are given: columns with all of their values, and other features.
