@@ -73,12 +73,13 @@ skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
 
-# Longer: twenty thousand random cases against the definitions, a hundred programs killed at random moments, ten thousand
-# malformed requests, the server among ten thousand rude connections for a minute each, and every reader fuzzed for this many
-# seconds.
+# Longer: twenty thousand random cases and five thousand questions against the definitions, a hundred programs killed at
+# random moments, ten thousand malformed requests, the server among ten thousand rude connections for a minute each, and every
+# reader fuzzed for this many seconds.
 FUZZ_SECONDS ?= 180
 soak: prepare build
 	BOOLSHAP_CASES=20000 $(PYTEST) -n 2 --dist load tests/outside/test_differential.py
+	BOOLSHAP_QUESTIONS=5000 BOOLSHAP_MUTATED=500 $(PYTEST) -n 2 --dist load tests/outside/test_questions.py
 	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 $(PYTEST) tests/outside/test_trust.py tests/outside/test_interrupt.py
 	BOOLSHAP_MALFORMED=10000 $(PYTEST) tests/outside/test_serve_schema.py
 	BOOLSHAP_CROWD=10000 BOOLSHAP_CROWD_SECONDS=60 $(PYTEST) -s tests/outside/test_serve_attacks.py

@@ -152,9 +152,9 @@ class Network:
         }))
 
 
-def random_features(rng):
-    """Names of two to seven features, some of them the values of columns, mixed."""
-    n = int(rng.integers(2, 8))
+def random_features(rng, most=7):
+    """Names of two to this many features, some of them the values of columns, mixed."""
+    n = int(rng.integers(2, most + 1))
     names = []
     while len(names) < n:
         size = int(rng.choice([1, 1, 1, 2, 3]))
@@ -169,9 +169,9 @@ def random_features(rng):
 class World:
     """A compiled source. `answers` gives the label or class of each row; `classes` is 1 for a label."""
 
-    def __init__(self, boolshap, rng):
+    def __init__(self, boolshap, rng, most=7):
         self.boolshap, self.rng, self.folder = boolshap, rng, boolshap.folder
-        self.features = random_features(rng)
+        self.features = random_features(rng, most)
         self.n = len(self.features)
         self.rows = rows_of(self.n)
         write_table(self.folder / "names.csv", self.features, [])

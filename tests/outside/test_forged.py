@@ -514,7 +514,7 @@ def is_the_models(file, model):
     """Whether all that a file says is the model's; what it leaves out says nothing."""
     header, facts = file.header, dict(file.header["provenance"])
     route, class_ = facts.pop("route", None), facts.pop("class", 1)
-    for key in ("smooth", "verified"):
+    for key in ("smooth", "verified", "model"):
         facts.pop(key, None)
     of_file = route in ("cnf", "sdd", "nnf", "ddnnf") and list(facts) == ["source"]
     roots = file.roots()

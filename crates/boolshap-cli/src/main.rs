@@ -3,7 +3,9 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 after
 //! Ctrl-C, 128 + N after another signal N.
 
+mod ask;
 mod bench;
+mod check;
 mod compile;
 mod convert;
 mod demo;
@@ -54,9 +56,11 @@ enum Command {
     Compile(compile::Compile),
     Info(info::Info),
     Verify(verify::Verify),
+    Check(check::Check),
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
+    Ask(ask::Ask),
     Report(report::Report),
     Serve(serve::Serve),
     Bench(bench::Bench),
@@ -98,6 +102,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Compile(command) => command.run(),
         Command::Convert(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Ask(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Serve(command) => command.run(memory::limit(arguments.max_memory)),
         Command::Bench(command) => command.run(),
@@ -105,6 +110,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Man(command) => command.run(Arguments::command()),
         Command::Predict(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Check(command) => command.run(),
         Command::Info(command) => command.run(),
     }
 }

@@ -160,3 +160,63 @@
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Questions about a decision
+//! Scores say how much each feature matters; other questions have answers that are sets, inputs, or yes and no. The same
+//! entity again: what suffices for its answer, what would change it, how far is it from another answer, and does it hang on x1?
+//!
+//! ```
+//! use boolshap::workflow::{AskRequest, Asker, Question};
+//! use boolshap::{CompileRequest, Model, compile};
+//! use serde_json::json;
+//!
+//! let model = Model::from_json(r#"{"format": "boolshap model", "version": 1, "features": ["x1", "x2", "x3"],
+//!     "classes": null, "schema": null, "marginals": null,
+//!     "hidden": [[{"weights": "--+", "need": "2"}, {"weights": "---", "need": "2"}, {"weights": "+++", "need": "2"}]],
+//!     "output": {"step": {"weights": "++-", "need": "2"}}, "provenance": {}}"#)?;
+//! let circuit = compile(&model, &CompileRequest::default())?.circuit;
+//! let ask = |question: Question, settings: &[(&str, &str)]| {
+//!     let mut request = AskRequest::new(question);
+//!     settings.iter().try_for_each(|(setting, text)| request.set(setting, text))?;
+//!     let asker = Asker::new(&circuit, &request)?;
+//!     Ok::<_, boolshap::Error>(asker.json(&asker.answer(1, &[true, false, false])?))
+//! };
+//! // Two features that are 0 suffice for the answer 1, whatever x1 is, and each of them is needed.
+//! assert_eq!(ask(Question::Reason, &[("all", "true")])?["reasons"], json!([["x2", "x3"]]));
+//! assert_eq!(ask(Question::Contrast, &[("all", "true")])?["reasons"], json!([["x2"], ["x3"]]));
+//! let nearest = ask(Question::Counterfactual, &[])?;
+//! assert_eq!((&nearest["distance"], &nearest["count"]), (&json!(1), &json!(2)));
+//! assert_eq!(ask(Question::Robustness, &[])?["radius"], 1);
+//! assert_eq!(ask(Question::Bias, &[("protected", "x1")])?["biased"], false);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! None of this has to be believed. A certificate holds what is claimed of the network and what shows it: inputs on which
+//! the network can be evaluated, and sets whose other features can all be tried, or have a proof. Checking it takes the model
+//! and no circuit:
+//!
+//! ```
+//! use boolshap::Model;
+//! use boolshap::lit::Watch;
+//! use boolshap::query::{Certificate, Claim, Extent, SetsClaim, Witness, certify, check_certificate};
+//!
+//! # let model = Model::from_json(r#"{"format": "boolshap model", "version": 1, "features": ["x1", "x2", "x3"],
+//! #     "classes": null, "schema": null, "marginals": null,
+//! #     "hidden": [[{"weights": "--+", "need": "2"}, {"weights": "---", "need": "2"}, {"weights": "+++", "need": "2"}]],
+//! #     "output": {"step": {"weights": "++-", "need": "2"}}, "provenance": {}}"#)?;
+//! let claim = |reason: &[&str]| {
+//!     let sets = vec![reason.iter().map(ToString::to_string).collect()];
+//!     Claim::Reasons(SetsClaim { entity: "100".into(), label: 1, sets, among: None, extent: Extent::All })
+//! };
+//! let mut certificate = Certificate::new(model.digest(), None, claim(&["x2", "x3"]));
+//! certify(&mut certificate, &Witness::Model(&model), &Watch::unlimited())?;
+//! assert_eq!(certificate.evidence.inputs, ["110", "101"]);
+//! let checked = check_certificate(&certificate.to_json(), &model, &Watch::unlimited())?;
+//! assert!(checked.claim.starts_with("{x2, x3} suffices for the decision 1 of 100, and no part of it"));
+//!
+//! // What is not true has no certificate, and the same evidence does not show it.
+//! certificate.claim = claim(&["x1", "x3"]);
+//! assert!(check_certificate(&certificate.to_json(), &model, &Watch::unlimited()).is_err());
+//! assert!(certify(&mut certificate, &Witness::Model(&model), &Watch::unlimited()).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The names of the methods by which a circuit is proved.
 const METHODS: [&str; 3] = ["exhaustive", "walk", "sat"];
 /// The facts that stand among the free ones in a file.
-const NAMES: [&str; 4] = ["route", "class", "smooth", "verified"];
+const NAMES: [&str; 5] = ["route", "class", "smooth", "model", "verified"];
 
 /// What the compiler says of a circuit; a model cannot say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Facts {
     pub class: Option<usize>,
     /// Whether it was made smooth.
     pub smooth: bool,
+    /// The digest of the model that it was compiled from.
+    pub model: Option<Digest>,
     /// Whether it was proved equal to its source.
     pub verified: Verified,
     /// The or-gates of which it is not known that they are deterministic: too large to be decided where the circuit was
@@ -177,6 +179,7 @@ impl Facts {
                     facts.class = Some(value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(wrong)? as usize)
                 }
                 "smooth" => facts.smooth = value.as_bool().ok_or_else(wrong)?,
+                "model" => facts.model = Some(value.as_str().ok_or_else(wrong)?.parse().map_err(|_| wrong())?),
                 _ => facts.verified = Verified::Unbacked(known_method(value.as_str().ok_or_else(wrong)?)?),
             }
         }
@@ -198,9 +201,16 @@ impl Facts {
             ("route", self.route.as_deref().map(Value::from)),
             ("class", self.class.map(Value::from)),
             ("smooth", self.smooth.then_some(Value::Bool(true))),
+            ("model", self.model.map(|digest| digest.to_string().into())),
             ("verified", verified),
         ];
         provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
+    }
+
+    /// The digest of the model that it is said to be equal to.
+    pub fn network(&self) -> Option<Digest> {
+        let proved = self.verified.proof().filter(|proof| proof.of == ProofOf::Model).map(|proof| proof.source);
+        self.model.or(proved)
     }
 
     /// What must be known by whoever uses the numbers.

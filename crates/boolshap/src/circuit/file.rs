@@ -15,8 +15,8 @@
 //! literal is twice its variable, plus 1 if it is negated.
 //!
 //! The header is an object of `features` (names), `schema` (how raw values become bits, or null), `marginals` (`rows` and
-//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`), `nodes`
-//! (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
+//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`,
+//! `model`, the digest of the model's file), `nodes` (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
 //! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
 //! file as this program writes it, or of the table.
 //!
@@ -145,7 +145,7 @@ impl NamedCircuit {
     }
 
     /// The digest of all that a file holds before it.
-    pub(super) fn content_digest(&self) -> Digest {
+    pub(crate) fn content_digest(&self) -> Digest {
         let mut out = Summed::new(Digester::default());
         self.write_content(&mut out).expect("a digest takes everything");
         out.inner.finish()

@@ -6,7 +6,8 @@
 //! longer change it. An answer holds for a whole interval of sums between which no rest makes a difference, and is made
 //! once for all of them. That is a pseudo-Boolean constraint as its decision diagram (Eén and Sörensson, "Translating
 //! Pseudo-Boolean Constraints into SAT", 2006; Abío et al., "A New Look at BDDs for Pseudo-Boolean Constraints", 2012), for
-//! weights +-1 a sequential counter. Weights without structure can make it exponential: there is a limit of clauses. An
+//! weights +-1 a sequential counter. Weights without structure can make it exponential: there is a limit of clauses, and sums of
+//! more than 256 terms are added up in binary instead. An
 //! argmax asks whether the difference of two scores reaches 0, or 1 where the other class wins a draw. Nothing here uses
 //! the compilers' gates, nor how they turn classes into gates.
 
@@ -14,10 +15,12 @@ use super::QueryError;
 use crate::circuit::{Circuit, Node, NodeId};
 use crate::lit::Watch;
 use crate::model::{Network, Output};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Questions between two looks at the watch.
 const LOOK_AFTER: usize = 1 << 12;
+/// The most terms of a sum that are counted; more are added up, which takes fewer clauses.
+const MOST_COUNTED: usize = 256;
 
 /// Clauses in DIMACS numbers. Variables 1 to `features` are the features.
 pub(super) struct Clauses<'a> {
@@ -53,7 +56,8 @@ impl<'a> Clauses<'a> {
         self.variables
     }
 
-    fn constant(&self, value: bool) -> i32 {
+    /// The literal that is always this value.
+    pub(super) fn constant(&self, value: bool) -> i32 {
         if value { self.truth } else { -self.truth }
     }
 
@@ -75,7 +79,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A variable that is true when any of these is.
-    fn any(&mut self, literals: &[i32]) -> i32 {
+    pub(super) fn any(&mut self, literals: &[i32]) -> i32 {
         let negated: Vec<i32> = literals.iter().map(|literal| -literal).collect();
         -self.all(&negated)
     }
@@ -102,7 +106,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A literal that is true when the weights of the literals that hold reach this sum.
-    fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
+    pub(super) fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
         // Behind each term, what the rest can give at most.
         let mut rest: Vec<i128> = vec![0; terms.len() + 1];
         for place in (0..terms.len()).rev() {
@@ -153,21 +157,75 @@ impl<'a> Clauses<'a> {
         if total >= MOST || constant.unsigned_abs() >= MOST {
             return Err(QueryError::LargeWeights);
         }
-        // A term counts twice its weight above the least, minus the total.
-        let mut terms: Vec<(u128, i32)> = weights
-            .iter()
-            .zip(literals)
-            .filter(|(weight, _)| **weight != 0)
-            .map(|(&weight, &literal)| (2 * weight.unsigned_abs(), if weight > 0 { literal } else { -literal }))
-            .collect();
+        // A term counts twice its weight above the least, minus the total; what is fixed is counted at once.
+        let mut sum = total as i128 - constant;
+        let mut terms: Vec<(u128, i32)> = Vec::with_capacity(weights.len());
+        for (&weight, &literal) in weights.iter().zip(literals).filter(|(weight, _)| **weight != 0) {
+            let (twice, literal) = (2 * weight.unsigned_abs(), if weight > 0 { literal } else { -literal });
+            match literal.abs() == self.truth {
+                true if literal > 0 => sum -= twice as i128,
+                true => {}
+                false => terms.push((twice, literal)),
+            }
+        }
         // Large weights first decide most.
         terms.sort_by_key(|&(weight, _)| std::cmp::Reverse(weight));
-        self.reaches(&terms, total as i128 - constant)
+        match terms.len() > MOST_COUNTED {
+            true => self.adds_up(&terms, sum),
+            false => self.reaches(&terms, sum),
+        }
+    }
+
+    /// The same as `reaches` by adding numbers: columns of bits, three of which are a bit of the sum and one to carry (Eén
+    /// and Sörensson, section 5.2). It has few clauses, but the solver learns less from them.
+    fn adds_up(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
+        let total: u128 = terms.iter().map(|(weight, _)| weight).sum();
+        if sum <= 0 || sum > total as i128 {
+            return Ok(self.constant(sum <= 0));
+        }
+        let mut columns: Vec<VecDeque<i32>> = vec![VecDeque::new(); 128];
+        for &(weight, literal) in terms {
+            (0..128).filter(|bit| weight >> bit & 1 == 1).for_each(|bit| columns[bit].push_back(literal));
+        }
+        let mut reached = self.constant(true);
+        for bit in 0..127 {
+            while let (Some(a), Some(b)) = (columns[bit].pop_front(), columns[bit].pop_front()) {
+                self.check()?;
+                let c = columns[bit].pop_front().unwrap_or(self.constant(false));
+                let (odd, carry) = self.add_three(a, b, c);
+                columns[bit].push_back(odd);
+                columns[bit + 1].push_back(carry);
+                if columns[bit].len() == 1 {
+                    break;
+                }
+            }
+            let digit = columns[bit].pop_front().unwrap_or(self.constant(false));
+            reached = match sum >> bit & 1 == 1 {
+                true => self.all(&[digit, reached]),
+                false => self.any(&[digit, reached]),
+            };
+        }
+        Ok(reached)
+    }
+
+    /// Whether an odd number of these holds, and whether two of them do.
+    fn add_three(&mut self, a: i32, b: i32, c: i32) -> (i32, i32) {
+        let pair = self.choice(a, -b, b);
+        let odd = self.choice(pair, -c, c);
+        let carry = self.choice(pair, c, a);
+        (odd, carry)
     }
 
     /// A literal that is true when the network's answer is this class.
     pub(super) fn network(&mut self, network: &Network, class: usize) -> Result<i32, QueryError> {
-        let mut values: Vec<i32> = (1..=network.inputs() as i32).collect();
+        let features: Vec<i32> = (1..=network.inputs() as i32).collect();
+        let values = self.last_hidden(network, &features)?;
+        self.class_wins(network, &values, class)
+    }
+
+    /// The literals of the last hidden layer, or of the inputs, where these are the features.
+    pub(super) fn last_hidden(&mut self, network: &Network, features: &[i32]) -> Result<Vec<i32>, QueryError> {
+        let mut values = features.to_vec();
         for layer in network.hidden() {
             let mut next = Vec::with_capacity(layer.len());
             for gate in layer {
@@ -177,10 +235,15 @@ impl<'a> Clauses<'a> {
             }
             values = next;
         }
+        Ok(values)
+    }
+
+    /// A literal that is true when these values of the last hidden layer make the answer this class.
+    pub(super) fn class_wins(&mut self, network: &Network, values: &[i32], class: usize) -> Result<i32, QueryError> {
         match network.output() {
             Output::Step(gate) => {
                 let constant = gate.total() as i128 - 2 * gate.need() as i128;
-                let label = self.signs_reach(gate.weights(), &values, constant)?;
+                let label = self.signs_reach(gate.weights(), values, constant)?;
                 Ok(if class == 1 { label } else { -label })
             }
             Output::Argmax(scores) => {
@@ -189,7 +252,7 @@ impl<'a> Clauses<'a> {
                     let mine = &scores[class];
                     let weights: Vec<i128> = mine.weights().iter().zip(score.weights()).map(|(a, b)| a - b).collect();
                     let draw = i128::from(other < class);
-                    wins.push(self.signs_reach(&weights, &values, mine.bias() - score.bias() - draw)?);
+                    wins.push(self.signs_reach(&weights, values, mine.bias() - score.bias() - draw)?);
                 }
                 Ok(self.all(&wins))
             }
@@ -201,15 +264,31 @@ impl<'a> Clauses<'a> {
         self.nodes(circuit, &circuit.reachable())
     }
 
+    /// A literal that is true when the circuit is, where these are the features.
+    pub(super) fn root(&mut self, circuit: &Circuit, features: &[i32]) -> Result<i32, QueryError> {
+        Ok(self.nodes_over(circuit, &circuit.reachable(), features)?[&circuit.root()])
+    }
+
     /// A literal for each of these nodes, children before parents and all of them there.
     pub(super) fn nodes(&mut self, circuit: &Circuit, ids: &[NodeId]) -> Result<HashMap<NodeId, i32>, QueryError> {
+        let features: Vec<i32> = (1..=circuit.variables() as i32).collect();
+        self.nodes_over(circuit, ids, &features)
+    }
+
+    /// The same where these are the features.
+    fn nodes_over(
+        &mut self,
+        circuit: &Circuit,
+        ids: &[NodeId],
+        features: &[i32],
+    ) -> Result<HashMap<NodeId, i32>, QueryError> {
         let mut literals: HashMap<NodeId, i32> = HashMap::new();
         for &id in ids {
             self.check()?;
             let literal = match circuit.node(id) {
                 Node::Constant(value) => self.constant(value),
-                Node::Literal(lit) => lit.to_dimacs(),
-                Node::Decision { var, lo, hi } => self.choice(var.positive().to_dimacs(), literals[&hi], literals[&lo]),
+                Node::Literal(lit) => features[lit.var().index()] * lit.to_dimacs().signum(),
+                Node::Decision { var, lo, hi } => self.choice(features[var.index()], literals[&hi], literals[&lo]),
                 Node::And(children) => {
                     let children: Vec<i32> = children.iter().map(|child| literals[child]).collect();
                     if children.is_empty() { self.constant(true) } else { self.all(&children) }
@@ -222,5 +301,39 @@ impl<'a> Clauses<'a> {
             literals.insert(id, literal);
         }
         Ok(literals)
+    }
+}
+
+#[cfg(all(test, feature = "sat"))]
+mod tests {
+    use super::*;
+    use crate::data::Seeded;
+    use crate::formula::Solver;
+    use crate::lit::Lit;
+
+    #[test]
+    fn adding_and_counting_agree_with_the_sum() {
+        let mut chance = Seeded::new(5, 0);
+        for _ in 0..60 {
+            let n = 1 + chance.below(7);
+            let terms: Vec<(u128, i32)> = (1..=n as i32)
+                .map(|var| (1 + chance.below(9) as u128, if chance.below(2) == 0 { var } else { -var }))
+                .collect();
+            let sum = chance.below(40) as i128 - 2;
+            let mut clauses = Clauses::new(n, usize::MAX, &Watch::unlimited());
+            let literals = [clauses.adds_up(&terms, sum).unwrap(), clauses.reaches(&terms, sum).unwrap()];
+            let mut solver = Solver::new();
+            let lit = |number: i32| Lit::from_dimacs(number).unwrap();
+            clauses.list.iter().for_each(|clause| solver.add(clause.iter().map(|&number| lit(number))));
+            for number in 0..1i32 << n {
+                let value = |var: i32| number >> (var - 1) & 1 == 1;
+                let assumed: Vec<Lit> = (1..=n as i32).map(|var| lit(if value(var) { var } else { -var })).collect();
+                let found: u128 = terms.iter().filter(|(_, l)| value(l.abs()) == (*l > 0)).map(|(w, _)| w).sum();
+                assert_eq!(solver.solve(&assumed, &Watch::unlimited()), Ok(true));
+                for literal in literals {
+                    assert_eq!(solver.holds(lit(literal)), found as i128 >= sum, "{terms:?} {sum} {number:b}");
+                }
+            }
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! What can keep a question from being answered.
 
+use super::space::Misplaced;
 use crate::circuit::CircuitError;
 use crate::circuit::check::Violation;
+use crate::diagram::DiagramError;
 use crate::lit::Stopped;
 use crate::model::ModelError;
 use std::path::PathBuf;
@@ -80,6 +82,22 @@ pub enum QueryError {
         /// The limit.
         conflicts: u64,
     },
+    /// The radius is not decided, but a bound is.
+    #[error(
+        "the radius is not decided within {conflicts} conflicts; no change of up to {refuted} players changes the decision"
+    )]
+    RadiusOpen {
+        /// The limit.
+        conflicts: u64,
+        /// How many players can change.
+        refuted: usize,
+    },
+    /// The smallest reason was not found.
+    #[error("the smallest reason is not decided with {limit} inputs that are decided otherwise")]
+    TooManyDifferences {
+        /// How many were looked at.
+        limit: usize,
+    },
     /// This build has no SAT solver.
     #[error("this build has no SAT solver (feature `sat`)")]
     NoSolver,
@@ -94,6 +112,24 @@ pub enum QueryError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A certificate that does not show what it claims.
+    #[error("the certificate is refused: {problem}")]
+    Certificate {
+        /// Why.
+        problem: String,
+    },
+    /// A claim without a proof that has more inputs than are tried.
+    #[error("without a proof, {inputs} are more than can be tried")]
+    Untried {
+        /// Which inputs.
+        inputs: String,
+    },
+    /// An answer that no certificate can show.
+    #[error("there is no certificate for this: {reason}")]
+    NoCertificate {
+        /// Why.
+        reason: String,
+    },
     /// The proof could not be written or read.
     #[error("{}: {problem}", path.display())]
     ProofFile {
@@ -102,6 +138,62 @@ pub enum QueryError {
         /// What went wrong.
         problem: String,
     },
+    /// A constraint over more variables than there are features.
+    #[error("the constraint has {found} variables, but there are {features} features")]
+    ConstraintVariables {
+        /// Its variables.
+        found: usize,
+        /// The features.
+        features: usize,
+    },
+    /// An input that cannot occur.
+    #[error("{what} {flaw}")]
+    Misplaced {
+        /// Which input.
+        what: String,
+        /// What is wrong with it.
+        flaw: Misplaced,
+    },
+    /// No input can occur.
+    #[error("no input satisfies the constraint")]
+    NoInputs,
+    /// An input that is of no class, or of several.
+    #[error("the circuit is wrong: {entity} is of {classes} classes")]
+    WrongClasses {
+        /// The input, as bits.
+        entity: String,
+        /// How many classes hold it.
+        classes: usize,
+    },
+    /// A question that is answered by looking at all inputs, of which there are too many.
+    #[error("{what} needs all inputs, and 2^{bits} are more than the limit of 2^{limit}")]
+    TooManyToList {
+        /// What was asked.
+        what: &'static str,
+        /// Two to this power is the number of inputs.
+        bits: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// A search that grew beyond its limit.
+    #[error("{what} would take more than {limit} {unit}")]
+    SearchLimit {
+        /// What was searched.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+        /// What is counted.
+        unit: &'static str,
+    },
+    /// Costs too large, or of too many digits, to be added up exactly.
+    #[error("the costs are too large or have too many digits to be added up exactly")]
+    LargeCosts,
+    /// Two classifiers that cannot be compared.
+    #[error("{0}")]
+    NotComparable(String),
+    /// A diagram could not be built.
+    #[error(transparent)]
+    Diagram(#[from] DiagramError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Circuit(#[from] CircuitError),

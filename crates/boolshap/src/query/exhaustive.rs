@@ -29,7 +29,8 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     }
     let order = in_order(circuit);
     let (high, low) = order.split_at(inputs - inputs.min(LOW_VARIABLES.len()));
-    let table = LowTable::new(circuit, low);
+    let low_words: Vec<(Var, u64)> = low.iter().copied().zip(LOW_VARIABLES).collect();
+    let table = LowTable::new(circuit, &low_words);
     let weights = network.hidden().iter().flatten().map(|gate| gate.weights().len()).sum::<usize>();
     let last = match network.output() {
         Output::Step(gate) => gate.weights().len(),
@@ -82,17 +83,18 @@ fn all_rows(variables: usize) -> u64 {
 }
 
 /// The words of the nodes that speak of the low variables only.
-struct LowTable {
+pub(super) struct LowTable {
     words: Vec<Option<u64>>,
 }
 
 impl LowTable {
-    fn new(circuit: &Circuit, low: &[Var]) -> Self {
+    /// The low variables, each with its values in a word.
+    pub(super) fn new(circuit: &Circuit, low: &[(Var, u64)]) -> Self {
         let sets = VariableSets::of(circuit);
         let mut mask = vec![0u64; circuit.variables().div_ceil(64).max(1)];
-        low.iter().for_each(|var| mask[var.index() / 64] |= 1 << (var.index() % 64));
+        low.iter().for_each(|(var, _)| mask[var.index() / 64] |= 1 << (var.index() % 64));
         let is_low = |id: NodeId| sets.words(id).iter().zip(&mask).all(|(set, mask)| set & !mask == 0);
-        let word_of = |var: Var| LOW_VARIABLES[low.iter().position(|&other| other == var).expect("a low variable")];
+        let word_of = |var: Var| low.iter().find(|(other, _)| *other == var).expect("a low variable").1;
         let mut words: Vec<Option<u64>> = vec![None; circuit.stored_nodes()];
         for (id, node) in circuit.nodes().filter(|(id, _)| is_low(*id)) {
             let at = |child: &NodeId| words[child.index()].expect("children come before and mention no more");
@@ -129,7 +131,7 @@ impl LowTable {
 }
 
 /// The nodes above, for one word at a time.
-struct Above<'a> {
+pub(super) struct Above<'a> {
     circuit: &'a Circuit,
     table: &'a LowTable,
     /// Gates that are done for this word: their number, and their word.
@@ -147,7 +149,7 @@ struct Waiting {
 }
 
 impl<'a> Above<'a> {
-    fn new(circuit: &'a Circuit, table: &'a LowTable) -> Self {
+    pub(super) fn new(circuit: &'a Circuit, table: &'a LowTable) -> Self {
         Above { circuit, table, done: vec![(0, 0); circuit.stored_nodes()], turn: 0, waiting: Vec::new() }
     }
 
@@ -174,7 +176,8 @@ impl<'a> Above<'a> {
         }
     }
 
-    fn word(&mut self, root: NodeId, values: &[u64]) -> u64 {
+    /// The value of a node in 64 inputs, from the values of each variable.
+    pub(super) fn word(&mut self, root: NodeId, values: &[u64]) -> u64 {
         self.turn += 1;
         let root = self.settle(root, values);
         if self.known(root, values).is_none() {

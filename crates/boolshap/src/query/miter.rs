@@ -78,7 +78,7 @@ fn formula_beside(proof: &Path) -> PathBuf {
     name.into()
 }
 
-fn write_formula(clauses: &[Vec<i32>], path: &Path) -> std::io::Result<()> {
+pub(super) fn write_formula(clauses: &[Vec<i32>], path: &Path) -> std::io::Result<()> {
     let variables = clauses.iter().flatten().map(|literal| literal.unsigned_abs()).max().unwrap_or(0);
     let mut file = BufWriter::new(File::create(path)?);
     writeln!(file, "p cnf {variables} {}", clauses.len())?;

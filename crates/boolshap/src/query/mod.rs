@@ -7,22 +7,71 @@
 
 #[cfg(feature = "sat")]
 mod at_most_one;
-#[cfg(feature = "sat")]
+mod attribution;
+mod bias;
+mod certificate;
+mod certificate_check;
+mod certificate_clauses;
+mod certificate_recount;
+mod certificate_sets;
+mod certificate_words;
+mod certify;
+mod class_tables;
+mod classifier;
 mod clauses;
+mod complete_reason;
+mod counterfactual;
+mod diagram_search;
+mod diagrams;
+mod difference;
 mod error;
 mod exhaustive;
+mod judge;
 mod lrat;
 #[cfg(feature = "sat")]
 mod miter;
+#[cfg(feature = "sat")]
+mod network_solver;
+mod properties;
+mod reason;
+#[cfg(feature = "sat")]
+mod refute;
+mod robustness;
+mod set_family;
+mod space;
 mod switches;
 mod verify;
 mod walk;
 
+#[cfg(all(test, feature = "sat"))]
+mod certificate_tests;
+#[cfg(test)]
+mod definitions;
+#[cfg(test)]
+mod question_tests;
 #[cfg(test)]
 mod tests;
 
+pub use attribution::{Attribution, attribution};
+pub use bias::Bias;
+pub use certificate::{
+    BiasClaim, Certificate, Claim, ClassifierBiasClaim, Evidence, Extent, Group, Moves, NearestClaim, PairEvidence,
+    PlayerClaim, ProbableClaim, PropertiesClaim, SetsClaim, Sufficient, Within,
+};
+pub use certificate_check::{Checked, check_certificate};
+pub use certify::{Witness, certify};
+pub use classifier::{Classifier, Entity};
+pub use counterfactual::{Counterfactual, Counterfactuals, Wish, counterfactuals};
+pub use difference::{Differences, differences};
 pub use error::QueryError;
+pub use judge::{CounterfactualVerdict, SetClaim, SetVerdict, judge_counterfactual, judge_set};
 pub use lrat::check_lrat;
+#[cfg(feature = "sat")]
+pub use network_solver::{NetworkSolver, Terms};
+pub use properties::{Monotone, Property, properties};
+pub use reason::{Reasons, ReasonsWanted, Which, contrastive, sufficient};
+pub use robustness::{Robustness, mean_over_inputs, robustness};
+pub use space::{Misplaced, Space};
 pub use switches::deciding_switches;
 pub use verify::{Counterexample, Method, SolverLimits, Verdict, VerifyOptions};
 pub use verify::{check_determinism, decide_gates, verify};

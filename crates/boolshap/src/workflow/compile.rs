@@ -170,6 +170,7 @@ impl Work<'_> {
             }
         };
         named.facts.class = chosen.filter(|_| request.class.is_some());
+        named.facts.model = renamed.is_none().then(|| model.digest());
         self.proved = digest.map(|digest| (method_names(&methods), digest));
         Ok((route, named))
     }

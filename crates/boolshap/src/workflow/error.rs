@@ -288,7 +288,10 @@ fn of_query(error: &QueryError) -> ErrorKind {
         QueryError::Stopped(stopped) => of_stopped(stopped),
         QueryError::Circuit(error) => of_circuit(error),
         QueryError::Model(error) => of_model(error),
-        QueryError::Inputs { .. } | QueryError::Unsound(_) | QueryError::NotDeterministic { .. } => ErrorKind::Input,
+        QueryError::Inputs { .. }
+        | QueryError::Unsound(_)
+        | QueryError::NotDeterministic { .. }
+        | QueryError::Certificate { .. } => ErrorKind::Input,
         _ => ErrorKind::Limit,
     }
 }

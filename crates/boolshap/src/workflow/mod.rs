@@ -5,6 +5,16 @@
 //! here, errors say what kind they are and what can be done, and long work takes a [`Watch`](crate::lit::Watch) where a
 //! caller has one.
 
+mod ask;
+mod ask_answers;
+mod ask_claims;
+mod ask_codes;
+#[cfg(feature = "sat")]
+mod ask_network;
+mod ask_request;
+mod ask_text;
+mod certificates;
+mod check;
 mod class_choice;
 mod compile;
 mod compile_request;
@@ -19,6 +29,7 @@ mod learn;
 mod load;
 mod menu;
 mod outlook;
+mod player_names;
 mod predict;
 mod read_source;
 mod request;
@@ -26,12 +37,22 @@ mod resolve;
 mod stages;
 #[cfg(feature = "train")]
 mod train;
+mod value_words;
 mod verify;
 mod wait;
 
 #[cfg(test)]
 mod tests;
 
+pub use ask::Asker;
+pub use ask_answers::{Found, RowAnswer, Summary};
+pub use ask_claims::{Claim, Verdict};
+pub use ask_codes::Letter;
+#[cfg(feature = "sat")]
+pub use ask_network::NetworkAsker;
+pub use ask_request::{AskRequest, Question};
+pub use certificates::CertificateFolder;
+pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
 pub use compile_request::{CompileRequest, Shape, Source, Via};

@@ -195,7 +195,7 @@ impl FromStr for PlayersFrom {
 
 impl PlayersFrom {
     /// From its text, in which a file can have any name that the system allows.
-    fn parse(text: &OsStr) -> Result<Self, Error> {
+    pub(super) fn parse(text: &OsStr) -> Result<Self, Error> {
         match text.to_str() {
             Some("features") => Ok(PlayersFrom::Features),
             Some("columns") => Ok(PlayersFrom::Columns),

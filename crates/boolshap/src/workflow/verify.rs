@@ -258,6 +258,9 @@ fn claim_notes(named: &NamedCircuit, model: &Model, classes: &[(usize, Arc<Circu
     if let Some(proof) = named.facts.verified.proof().filter(other) {
         notes.push(format!("the proof that the file claims is of another model, {}", proof.source.short()));
     }
+    if let Some(other) = named.facts.model.filter(|&said| said != model.digest()) {
+        notes.push(format!("the file says that it was compiled from another model, {}", other.short()));
+    }
     if let (Some(said), [(class, _)]) = (named.facts.class, classes)
         && said != *class
     {

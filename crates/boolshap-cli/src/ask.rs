@@ -1,0 +1,359 @@
+//! `boolshap ask`: questions about decisions and classifiers.
+
+use crate::game_options::INPUTS;
+use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
+use boolshap::data::WholeFile;
+use boolshap::workflow::ready_circuit;
+use boolshap::workflow::{AskRequest, Asker, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary};
+use boolshap::{Error, Model, NamedCircuit};
+use clap::Args;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Ask what suffices for a decision, what would change it, and whether it is fair
+///
+/// QUESTION is one of: reason (sufficient or abductive explanations, AXp, PI-explanations), contrast (contrastive
+/// explanations, CXp), attribution (necessary and relevant features, formal feature attribution), counterfactual (the
+/// nearest inputs of another class), robustness (how many players must change), bias (does a decision hang on protected
+/// features), properties (used, monotone, mandatory, influence), difference (of two classifiers), judge (are others' reasons
+/// and counterfactuals right), codes (reason codes for letters). Every answer is exact.
+#[derive(Args)]
+pub(crate) struct Ask {
+    /// What to ask
+    question: String,
+    /// A circuit, or a model that is compiled first
+    source: PathBuf,
+    /// The rows, CSV or Parquet; for difference the second circuit or model, then the rows
+    more: Vec<PathBuf>,
+    /// Only these rows, counted from 1
+    #[arg(long, value_name = "N,...")]
+    row: Vec<String>,
+    /// What changes as one: features; columns (a one-hot column is one player); or a file with columns feature,player
+    #[arg(long, value_name = "features|columns|FILE.csv")]
+    players: Option<OsString>,
+    /// Only inputs that satisfy this formula (DIMACS) over the features can occur
+    #[arg(long, value_name = "FILE.cnf")]
+    constraint: Option<OsString>,
+    /// Of several classes, one as a label
+    #[arg(long, value_name = "K")]
+    class: Option<String>,
+    /// How to read the rows
+    #[arg(long, value_parser = INPUTS)]
+    input: Option<String>,
+    /// reason, contrast: the smallest
+    #[arg(long)]
+    minimum: bool,
+    /// reason, contrast: all
+    #[arg(long)]
+    all: bool,
+    /// At most this many reasons (the smallest), or counterfactuals
+    #[arg(long, value_name = "K")]
+    limit: Option<String>,
+    /// reason, contrast: players to prefer, the most preferred first; score for the order of the absolute SHAP scores
+    #[arg(long, value_name = "A,B")]
+    prefer: Vec<String>,
+    /// reason, contrast: without these players
+    #[arg(long, value_name = "A,B")]
+    exclude: Vec<String>,
+    /// reason, contrast: it is enough that this share of the inputs keeps the class, as 0.9 or 9/10
+    #[arg(long, value_name = "D")]
+    share: Option<String>,
+    /// counterfactual: the class that is wished for; codes: the favourable class
+    #[arg(long, value_name = "CLASS")]
+    to: Option<String>,
+    /// counterfactual: players that must not change
+    #[arg(long, value_name = "A,B")]
+    freeze: Vec<String>,
+    /// counterfactual, codes: players that may only rise
+    #[arg(long, value_name = "A,B")]
+    only_up: Vec<String>,
+    /// counterfactual, codes: players that may only fall
+    #[arg(long, value_name = "A,B")]
+    only_down: Vec<String>,
+    /// counterfactual, codes: a column of numbers may only move into this range
+    #[arg(long, value_name = "COLUMN=LOW..HIGH")]
+    range: Vec<String>,
+    /// counterfactual, codes: what changing a player costs, columns player,cost; others cost 1
+    #[arg(long, value_name = "FILE.csv")]
+    costs: Option<OsString>,
+    /// counterfactual: go on behind the nearest until --limit is reached
+    #[arg(long)]
+    beyond: bool,
+    /// robustness: also count the inputs of other classes within this distance
+    #[arg(long, value_name = "R")]
+    radius: Option<String>,
+    /// bias: the protected features or columns
+    #[arg(long, value_name = "A,B")]
+    protected: Vec<String>,
+    /// judge: what others say, a JSON list of {row, reason | contrast | counterfactual}
+    #[arg(long, value_name = "FILE.json")]
+    claims: Option<OsString>,
+    /// codes: the codes and texts of players, columns player,code,text
+    #[arg(long, value_name = "FILE.csv")]
+    codes: Option<OsString>,
+    /// codes: the rows that scores compare with, say those of approved applicants
+    #[arg(long, value_name = "FILE")]
+    against: Option<OsString>,
+    /// codes: at most this many codes a row (4)
+    #[arg(long, value_name = "N")]
+    top: Option<String>,
+    /// codes: the players that a person can act upon
+    #[arg(long, value_name = "A,B")]
+    actionable: Vec<String>,
+    /// Write a certificate of each answer to this folder; `boolshap check` verifies it with the model alone
+    #[arg(long, value_name = "DIR")]
+    certificate: Option<PathBuf>,
+    /// The model that SOURCE was compiled from: certificates can then hold proofs
+    #[arg(long, value_name = "MODEL", requires = "certificate")]
+    model: Option<PathBuf>,
+    /// Where to write the answers: CSV if the name ends in .csv, else JSON
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many rows are shown on the terminal.
+const SHOWN_ROWS: u64 = 20;
+/// How much of a result waits for the end of the work.
+const MOST_WAITING: usize = 64 << 20;
+
+impl Ask {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let request = self.request()?;
+        let (second, data) = match (request.question, &self.more[..]) {
+            (Question::Difference, [second]) => (Some(second), None),
+            (Question::Difference, [second, data]) => (Some(second), Some(data)),
+            (Question::Difference, []) => return usage("difference needs a second circuit or model"),
+            (_, []) => (None, None),
+            (_, [data]) => (None, Some(data)),
+            _ => return usage("too many files"),
+        };
+        if data.is_none() && request.question.needs_rows() {
+            return usage(format!("{} is asked of rows: name a file of them", request.question.name()));
+        }
+        let inputs: Vec<&std::path::Path> =
+            std::iter::once(&self.source).chain(&self.more).map(PathBuf::as_path).chain(request.files()).collect();
+        let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
+        let model = self.model()?;
+        if let Some(model) = model.as_ref().filter(|model| NetworkAsker::is_for(model) && self.model.is_none()) {
+            return self.ask_network(model, &request, data, output);
+        }
+        with_timeout("asking", self.timeout, |watch| {
+            let ready = |path: &Path| -> Result<NamedCircuit, Error> {
+                let ready = ready_circuit(path, &watch.silent())?;
+                ready.notes.iter().for_each(|text| note(text));
+                Ok(ready.circuit)
+            };
+            let (circuit, second) = (Arc::new(ready(&self.source)?), second.map(|path| ready(path)).transpose()?);
+            let asker = Asker::prepare(circuit, second.as_ref(), &request, &watch.silent())?;
+            let folder = self.certificate.clone().map(|folder| CertificateFolder::new(folder, &asker, model));
+            let mut folder = folder.transpose()?;
+            let mut sink = Sink::open(&asker, output, self.json)?;
+            let mut row = |answer: &RowAnswer| {
+                folder.as_mut().map_or(Ok(()), |folder| folder.add_row(&asker, answer, watch))?;
+                sink.row(answer)
+            };
+            let summary = match data {
+                Some(data) => asker.ask_table(asker.open(&input_path(data))?, &mut row, watch)?,
+                None => Summary::default(),
+            };
+            if let Some(folder) = &mut folder {
+                folder.add_overall(&asker, watch)?;
+                folder.notes().iter().for_each(|text| note(text));
+            }
+            sink.finish(&summary, watch)
+        })
+    }
+
+    /// The model that is asked, or that certificates are about.
+    fn model(&self) -> anyhow::Result<Option<Model>> {
+        match &self.model {
+            Some(path) => Ok(Some(Model::load(path)?)),
+            None if NamedCircuit::recognises(&self.source).map_err(Error::file(&self.source))? => Ok(None),
+            None => Ok(Some(Model::load(&self.source)?)),
+        }
+    }
+
+    /// A network that is too large to be compiled.
+    fn ask_network(
+        &self,
+        model: &Model,
+        request: &AskRequest,
+        data: Option<&PathBuf>,
+        output: Option<PathBuf>,
+    ) -> anyhow::Result<()> {
+        let Some(data) = data else { return usage("this network is too large for all but questions about rows") };
+        let asker = NetworkAsker::prepare(model.clone(), request)?;
+        let mut folder = self.certificate.clone().map(|folder| asker.certificates(folder)).transpose()?;
+        let mut rows = Vec::new();
+        with_timeout("asking", self.timeout, |watch| {
+            let mut row = |answer: &serde_json::Value| {
+                rows.push(answer.clone());
+                Ok(())
+            };
+            asker.ask_file(&input_path(data), folder.as_mut(), &mut row, watch)
+        })?;
+        folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
+        if output.is_none() && !self.json {
+            return rows.iter().try_for_each(|row| print(&row.to_string()));
+        }
+        let answer = serde_json::json!({"question": request.question.name(), "rows": rows});
+        if let Some(path) = &output {
+            WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
+        }
+        if self.json { print_json(&answer) } else { Ok(()) }
+    }
+
+    fn request(&self) -> Result<AskRequest, Error> {
+        let mut request = AskRequest::new(self.question.parse()?);
+        let flag = |is_given: bool| is_given.then(|| OsString::from("true"));
+        let text = |text: &Option<String>| text.as_ref().map(OsString::from);
+        let single = [
+            ("players", self.players.clone()),
+            ("constraint", self.constraint.clone()),
+            ("class", text(&self.class)),
+            ("input", text(&self.input)),
+            ("minimum", flag(self.minimum)),
+            ("all", flag(self.all)),
+            ("limit", text(&self.limit)),
+            ("share", text(&self.share)),
+            ("to", text(&self.to)),
+            ("costs", self.costs.clone()),
+            ("beyond", flag(self.beyond)),
+            ("radius", text(&self.radius)),
+            ("claims", self.claims.clone()),
+            ("codes", self.codes.clone()),
+            ("against", self.against.clone()),
+            ("top", text(&self.top)),
+        ];
+        let lists = [
+            ("row", &self.row),
+            ("prefer", &self.prefer),
+            ("exclude", &self.exclude),
+            ("freeze", &self.freeze),
+            ("only_up", &self.only_up),
+            ("only_down", &self.only_down),
+            ("range", &self.range),
+            ("protected", &self.protected),
+            ("actionable", &self.actionable),
+        ];
+        for (setting, text) in single {
+            text.map_or(Ok(()), |text| request.set(setting, text))?;
+        }
+        for (setting, texts) in lists {
+            texts.iter().try_for_each(|text| request.set(setting, text))?;
+        }
+        request.check()?;
+        Ok(request)
+    }
+}
+
+/// Where answers go: JSON to standard output or a file, CSV to a file, the first in words to the terminal.
+struct Sink<'a> {
+    asker: &'a Asker,
+    file: Option<(WholeFile, PathBuf)>,
+    is_csv: bool,
+    /// What is to be printed, while it is not too much: nothing is printed of a result that fails.
+    json: Option<String>,
+    rows: u64,
+}
+
+impl<'a> Sink<'a> {
+    fn open(asker: &'a Asker, output: Option<PathBuf>, json: bool) -> anyhow::Result<Self> {
+        let is_csv = output.as_ref().is_some_and(|path| path.extension().is_some_and(|ending| ending == "csv"));
+        let file = match output {
+            Some(path) => Some((WholeFile::create(&path).map_err(Error::file(&path))?, path)),
+            None => None,
+        };
+        let json = json.then(String::new);
+        let mut sink = Sink { asker, file, is_csv, json, rows: 0 };
+        let begin = format!("{{\"question\":\"{}\",\"rows\":[", asker.request().question.name());
+        match is_csv {
+            true => sink.to_file(&format!("{}\n", asker.csv_columns()))?,
+            false => sink.to_file(&begin)?,
+        }
+        sink.to_stdout(&begin)?;
+        Ok(sink)
+    }
+
+    fn to_file(&mut self, text: &str) -> Result<(), Error> {
+        match &mut self.file {
+            Some((file, path)) => file.write_all(text.as_bytes()).map_err(Error::file(path)),
+            None => Ok(()),
+        }
+    }
+
+    fn to_stdout(&mut self, text: &str) -> Result<(), Error> {
+        let Some(waiting) = &mut self.json else { return Ok(()) };
+        waiting.push_str(text);
+        if waiting.len() > MOST_WAITING { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let text = self.json.as_mut().map(std::mem::take).unwrap_or_default();
+        let place = std::path::Path::new("standard output");
+        std::io::stdout().lock().write_all(text.as_bytes()).map_err(Error::file(place))
+    }
+
+    fn row(&mut self, answer: &RowAnswer) -> Result<(), Error> {
+        self.rows += 1;
+        if self.asker.request().question == Question::Difference {
+            return Ok(());
+        }
+        if self.json.is_some() || self.file.is_some() && !self.is_csv {
+            let comma = if self.rows > 1 { "," } else { "" };
+            let text = format!("{comma}{}", self.asker.json(answer));
+            self.to_stdout(&text)?;
+            if !self.is_csv {
+                self.to_file(&text)?;
+            }
+        }
+        if self.is_csv {
+            self.asker.csv_lines(answer).iter().try_for_each(|line| self.to_file(&format!("{line}\n")))?;
+        }
+        if self.json.is_none() && self.file.is_none() && self.rows <= SHOWN_ROWS {
+            print(&self.asker.say(answer)).map_err(Error::file(std::path::Path::new("standard output")))?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, summary: &Summary, watch: &boolshap::lit::Watch<'_>) -> anyhow::Result<()> {
+        let mut overall = self.asker.overall(summary, watch)?;
+        if self.json.is_none() && self.file.is_none() {
+            if self.rows > SHOWN_ROWS && self.asker.request().question != Question::Difference {
+                print(&format!("({} more rows: use -o or --json)", self.rows - SHOWN_ROWS))?;
+            }
+            for (key, value) in &overall {
+                print(&format!("{key}: {value}"))?;
+            }
+            return Ok(());
+        }
+        let end = match overall.remove("rows") {
+            // Of two classifiers the rows are only numbers.
+            Some(rows) => rows.to_string().trim_start_matches('[').to_string(),
+            None => "]".into(),
+        };
+        let more: String = overall.iter().map(|(key, value)| format!(",{}:{value}", serde_json::json!(key))).collect();
+        let text = format!("{end}{more}}}\n");
+        if !self.is_csv {
+            self.to_file(&text)?;
+        }
+        self.to_stdout(&text)?;
+        self.flush()?;
+        if let Some((file, path)) = self.file {
+            file.finish().map_err(Error::file(&path))?;
+            if self.json.is_none() {
+                print(&format!("{} rows: {}", self.rows, path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! What a certificate claims, in words: one sentence that can be read without the file.
+
+use super::certificate::{Certificate, Claim, Extent, NearestClaim, PlayerClaim, SetsClaim};
+use crate::model::Model;
+
+/// The claim of a certificate as a sentence.
+pub(super) fn claim_in_words(certificate: &Certificate, model: &Model) -> String {
+    let said = match &certificate.claim {
+        Claim::Reasons(claim) => {
+            let what = [" suffices for", "reason", "sufficient"];
+            sets_in_words(claim, what)
+        }
+        Claim::Contrasts(claim) => sets_in_words(claim, [" can change", "contrast", "contrastive"]),
+        Claim::Probable(claim) => {
+            let sets: Vec<String> =
+                claim.sets.iter().zip(&claim.shares).map(|(set, share)| format!("{} ({share})", braces(set))).collect();
+            let others = others_in_words(claim.extent, "set");
+            format!(
+                "{}: minimal sets with{} the decision {} of {}{others}",
+                list(&sets),
+                match claim.contrasts {
+                    false => format!(" which at least {} of the inputs keep", claim.share),
+                    true => format!("out which less than {} of the inputs keep", claim.share),
+                },
+                claim.label,
+                claim.entity
+            )
+        }
+        Claim::Nearest(claim) => nearest_in_words(claim),
+        Claim::DecisionBias(claim) => {
+            let (does, of) = (if claim.biased { "changes" } else { "does not change" }, braces(&claim.protected));
+            format!("a change of {of} alone {does} the decision {} of {}", claim.label, claim.entity)
+        }
+        Claim::ClassifierBias(claim) => {
+            let does = if claim.biased { "changes a" } else { "changes no" };
+            let count = claim.inputs.as_ref().map_or(String::new(), |count| format!(" ({count} inputs are biased)"));
+            format!("a change of {} alone {does} decision{count}", braces(&claim.protected))
+        }
+        Claim::Properties(claim) => claim.players.iter().map(player_in_words).collect::<Vec<_>>().join("; "),
+    };
+    let decision = match certificate.class {
+        Some(class) if (class, model.network.classes()) != (1, 2) => {
+            format!(", where the decision is \"class {class}\"")
+        }
+        _ => String::new(),
+    };
+    format!("{said}{decision}{}", domain_in_words(certificate))
+}
+
+fn braces(names: &[String]) -> String {
+    format!("{{{}}}", names.join(", "))
+}
+
+fn list(texts: &[String]) -> String {
+    if texts.is_empty() { "none".into() } else { texts.join(", ") }
+}
+
+fn others_in_words(extent: Extent, what: &str) -> String {
+    match extent {
+        Extent::Some => String::new(),
+        Extent::Smallest => format!("; no other {what} is smaller"),
+        Extent::All => format!("; there is no other {what}"),
+    }
+}
+
+fn sets_in_words(claim: &SetsClaim, [does, noun, kind]: [&str; 3]) -> String {
+    let among = claim.among.as_ref().map_or(String::new(), |names| format!(" among {}", braces(names)));
+    let of = format!("the decision {} of {}", claim.label, claim.entity);
+    let others = others_in_words(claim.extent, &format!("minimal {kind} set{among}"));
+    match &claim.sets[..] {
+        [] => format!("{of} has no {kind} set{among}"),
+        [only] => format!("{}{does} {of}, and no part of it{others}", braces(only)),
+        several => {
+            let sets: Vec<String> = several.iter().map(|set| braces(set)).collect();
+            format!("{of} has the {} minimal {noun}s {}{others}", several.len(), sets.join(", "))
+        }
+    }
+}
+
+fn nearest_in_words(claim: &NearestClaim) -> String {
+    let wish = claim.to.map_or("another decision".to_string(), |label| format!("the decision {label}"));
+    let mut limits: Vec<String> = Vec::new();
+    if !claim.costs.is_empty() {
+        let costs: Vec<String> = claim.costs.iter().map(|(name, cost)| format!("{name} {cost}")).collect();
+        limits.push(format!("costs {}", costs.join(", ")));
+    }
+    for (features, way) in [(&claim.moves.not_up, "from 0 to 1"), (&claim.moves.not_down, "from 1 to 0")] {
+        if !features.is_empty() {
+            limits.push(format!("{} not {way}", braces(features)));
+        }
+    }
+    let limits = if limits.is_empty() { String::new() } else { format!(" ({})", limits.join("; ")) };
+    let from = format!("{}, decided {},", claim.entity, claim.label);
+    let mut said = match &claim.distance {
+        None => format!("{from} no change leads to {wish}{limits}"),
+        Some(distance) => {
+            let inputs = list(&claim.inputs);
+            format!("from {from} the nearest inputs with {wish} are at distance {distance}{limits}: {inputs}")
+        }
+    };
+    if let Some(count) = &claim.count {
+        said.push_str(&format!(", {count} in all"));
+    }
+    if let Some(within) = &claim.within {
+        said.push_str(&format!("; {} within distance {}", within.others, within.distance));
+    }
+    said
+}
+
+fn player_in_words(claim: &PlayerClaim) -> String {
+    let how = match (claim.used, claim.rises, claim.falls) {
+        (false, ..) => "is not used",
+        (true, Some(true), Some(false)) => "is used and only raises the decision",
+        (true, Some(false), Some(true)) => "is used and only lowers the decision",
+        (true, Some(true), Some(true)) => "is used, and raises and lowers the decision",
+        (true, ..) => "is used",
+    };
+    let influence = claim.influence.as_ref().map_or(String::new(), |share| format!(" (influence {share})"));
+    format!("'{}' {how}{influence}", claim.name)
+}
+
+fn domain_in_words(certificate: &Certificate) -> String {
+    let mut limits = Vec::new();
+    if !certificate.one_hot.is_empty() {
+        limits.push(format!("with one value in each of {} columns", certificate.one_hot.len()));
+    }
+    if !certificate.constraint.is_empty() {
+        limits.push(format!("that satisfy the constraint of {} clauses", certificate.constraint.len()));
+    }
+    if limits.is_empty() { String::new() } else { format!(", among inputs {}", limits.join(" and ")) }
+}

@@ -1,0 +1,431 @@
+//! The evidence of a certificate: given a claim, the inputs and proofs that show it.
+//!
+//! Nothing here is believed by the checker, and nothing comes from the search for the answer: inputs are looked for in the
+//! decider itself, by trying all where few features are free and else by SAT. That sets are minimal is shown by one input
+//! (or one sufficient set) a player. That none is left out is shown by a loop: a set of players that the evidence so far does
+//! not exclude leads to a new input or to a new sufficient set, made as small as possible, which excludes it and many others
+//! (implicit hitting sets: Ignatiev, Narodytska and Marques-Silva, "Abduction-Based Explanations for Machine Learning
+//! Models", AAAI 2019; Liffiton et al., "Fast, flexible MUS enumeration", 2016). If a claim is false, the loop finds out.
+
+use super::QueryError;
+use super::certificate::{Certificate, Claim, Evidence, Extent, PairEvidence, SetsClaim, Sufficient};
+use super::certificate_check::{Checker, text_of};
+use super::certificate_clauses::{Apart, Decider, NetworkDecider, PairQuestion, Question};
+use super::certificate_sets::{PlayerSet, SetSearch};
+#[cfg(feature = "sat")]
+use super::refute::{Found, solve};
+use crate::circuit::Circuit;
+use crate::lit::Watch;
+use crate::model::Model;
+use std::sync::Arc;
+
+/// Up to this many free features everything is tried, by whoever certifies and whoever checks.
+const TRY_FREE: usize = 14;
+/// Conflicts of the solver for one piece of evidence.
+const MOST_CONFLICTS: u64 = 2_000_000;
+
+/// Where evidence is looked for.
+pub enum Witness<'a> {
+    /// The network itself: proofs are possible.
+    Model(&'a Model),
+    /// A circuit that is said to be the network, or one for each class, with the names of its features: without the network
+    /// there are no proofs, so the reader has to try all.
+    Circuits(&'a [Arc<Circuit>], &'a [String]),
+}
+
+/// Adds the evidence for the claim, and the exact shares to one of probable sets. Counts that a reader cannot repeat are taken
+/// out of the claim, with a note each.
+pub fn certify(
+    certificate: &mut Certificate,
+    witness: &Witness<'_>,
+    watch: &Watch<'_>,
+) -> Result<Vec<String>, QueryError> {
+    match witness {
+        Witness::Model(model) => {
+            let decider = NetworkDecider { network: &model.network, class: certificate.class };
+            fill(certificate, &decider, &model.features, Some(TRY_FREE), watch)
+        }
+        Witness::Circuits(circuits, features) => fill(certificate, &CircuitDecider(circuits), features, None, watch),
+    }
+}
+
+/// One circuit whose value is the decision, or a circuit for each decision.
+struct CircuitDecider<'a>(&'a [Arc<Circuit>]);
+
+impl Decider for CircuitDecider<'_> {
+    fn inputs(&self) -> usize {
+        self.0[0].variables()
+    }
+
+    fn labels(&self) -> usize {
+        self.0.len().max(2)
+    }
+
+    fn decide(&self, input: &[bool]) -> usize {
+        let holds = |circuit: &Arc<Circuit>| circuit.evaluate(input).unwrap_or(false);
+        match self.0 {
+            [only] => usize::from(holds(only)),
+            several => several.iter().position(holds).unwrap_or(several.len()),
+        }
+    }
+
+    fn literals(
+        &self,
+        clauses: &mut super::clauses::Clauses<'_>,
+        features: &[i32],
+        labels: &[usize],
+    ) -> Result<Vec<i32>, QueryError> {
+        let mut literal = |label: usize| match self.0 {
+            [only] => Ok(clauses.root(only, features)? * if label == 0 { -1 } else { 1 }),
+            several => clauses.root(&several[label], features),
+        };
+        labels.iter().map(|&label| literal(label)).collect()
+    }
+}
+
+/// Everything is tried up to so many free features, and proved beyond; without a limit, nothing is proved.
+fn fill(
+    certificate: &mut Certificate,
+    decider: &dyn Decider,
+    features: &[String],
+    prove_beyond: Option<usize>,
+    watch: &Watch<'_>,
+) -> Result<Vec<String>, QueryError> {
+    let notes = drop_counts(certificate, decider, features, watch)?;
+    if let Claim::Probable(claim) = &certificate.claim {
+        let shares = Checker::new(certificate, decider, features, watch)?.exact_shares(claim)?;
+        let Claim::Probable(claim) = &mut certificate.claim else { return Ok(notes) };
+        claim.shares = shares;
+    }
+    certificate.evidence = Evidence::default();
+    let draft = certificate.clone();
+    let mut checker = Checker::new(&draft, decider, features, watch)?;
+    checker.most_free = prove_beyond.unwrap_or(checker.most_free);
+    let prover = Prover { checker, proves: prove_beyond.is_some() };
+    let evidence = &mut certificate.evidence;
+    match &draft.claim {
+        Claim::Reasons(claim) => (evidence.sufficient, evidence.inputs) = prover.reasons(claim)?,
+        Claim::Contrasts(claim) => (evidence.sufficient, evidence.inputs) = prover.contrasts(claim)?,
+        Claim::Probable(_) => {}
+        Claim::Nearest(claim) => evidence.proof = prover.nearest(claim)?,
+        Claim::DecisionBias(claim) => {
+            let entity = prover.checker.entity(&claim.entity, claim.label)?;
+            let others = prover.complement(&prover.checker.set(&claim.protected)?);
+            match prover.other(&entity, claim.label, &others)? {
+                Some(input) => evidence.inputs = vec![text_of(&input)],
+                None => evidence.proof = prover.sufficient(&entity, claim.label, &others)?.proof,
+            }
+        }
+        Claim::ClassifierBias(claim) => {
+            let mut differ = vec![false; decider.inputs()];
+            for player in prover.checker.set(&claim.protected)?.members() {
+                prover.checker.members[player].iter().for_each(|&feature| differ[feature] = true);
+            }
+            let (subject, given) = (prover.checker.subject, vec![None; differ.len()]);
+            evidence.pairs = vec![prover.pair(&PairQuestion { subject, given, differ, apart: Apart::Somehow })?];
+        }
+        Claim::Properties(claim) => {
+            for one in &claim.players {
+                for (question, _) in prover.checker.player_questions(one)? {
+                    evidence.pairs.push(prover.pair(&question)?);
+                }
+            }
+        }
+    }
+    // What is handed out has passed the checker, which also finds a claim that is not true.
+    let checker = Checker::new(certificate, decider, features, watch)?;
+    checker.check_claim()?;
+    Ok(notes)
+}
+
+fn untrue(problem: impl Into<String>) -> QueryError {
+    QueryError::Certificate { problem: problem.into() }
+}
+
+/// Takes counts out of a claim that nobody could repeat.
+fn drop_counts(
+    certificate: &mut Certificate,
+    decider: &dyn Decider,
+    features: &[String],
+    watch: &Watch<'_>,
+) -> Result<Vec<String>, QueryError> {
+    let mut notes = Vec::new();
+    let draft = certificate.clone();
+    let checker = Checker::new(&draft, decider, features, watch)?;
+    let large = !checker.can_try(&vec![None; decider.inputs()]);
+    match &mut certificate.claim {
+        Claim::Nearest(claim) => {
+            let mut keep = |distance: Option<String>| match &distance {
+                Some(distance) => match checker.can_count(claim, distance) {
+                    Err(QueryError::Untried { inputs }) => {
+                        notes.push(format!("a count is not certified: {inputs} are more than can be tried"));
+                        Ok(false)
+                    }
+                    other => other.map(|()| true),
+                },
+                None => Ok(true),
+            };
+            let count = claim.count.is_none() || keep(claim.distance.clone())?;
+            let within = keep(claim.within.as_ref().map(|within| within.distance.clone()))?;
+            claim.count = claim.count.take().filter(|_| count);
+            claim.within = claim.within.take().filter(|_| within);
+        }
+        Claim::ClassifierBias(claim) if large && claim.inputs.is_some() => {
+            claim.inputs = None;
+            notes.push("how many inputs are biased is not certified: there are too many to be tried".into());
+        }
+        Claim::Properties(claim) if large => {
+            claim.players.iter_mut().for_each(|player| player.influence = None);
+            notes.push("influences are not certified: there are too many inputs to be tried".into());
+        }
+        _ => {}
+    }
+    Ok(notes)
+}
+
+struct Prover<'a> {
+    checker: Checker<'a>,
+    proves: bool,
+}
+
+type Shown = (Vec<Sufficient>, Vec<String>);
+
+impl Prover<'_> {
+    fn complement(&self, set: &PlayerSet) -> PlayerSet {
+        let players = self.checker.members.len();
+        PlayerSet::new(players, (0..players).filter(|&player| !set.has(player)))
+    }
+
+    fn names(&self, set: &PlayerSet) -> Vec<String> {
+        set.members().map(|player| self.checker.name(player).to_string()).collect()
+    }
+
+    /// An input that agrees with the entity on these players and is decided otherwise.
+    fn other(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
+        let given = self.checker.given(entity, players);
+        if self.checker.can_try(&given) {
+            let mut found = None;
+            self.checker.try_all(&given, |input| {
+                if found.is_none() && self.checker.subject.decide(input) != label {
+                    found = Some(input.to_vec());
+                }
+                Ok(())
+            })?;
+            return Ok(found);
+        }
+        let question = Question { subject: self.checker.subject, given: given.clone(), label, is: false, budget: None };
+        let values = self.model(&question.clauses(&self.checker.watch)?, entity.len())?;
+        let input =
+            |values: Vec<bool>| values.iter().zip(given).map(|(&value, given)| given.unwrap_or(value)).collect();
+        Ok(values.map(input))
+    }
+
+    /// The values of the first variables in a model of these clauses.
+    #[cfg(feature = "sat")]
+    fn model(&self, clauses: &[Vec<i32>], variables: usize) -> Result<Option<Vec<bool>>, QueryError> {
+        match solve(clauses, variables, false, MOST_CONFLICTS, &self.checker.watch)? {
+            Found::Values(values) => Ok(Some(values)),
+            Found::Contradiction(_) => Ok(None),
+        }
+    }
+
+    #[cfg(not(feature = "sat"))]
+    fn model(&self, _: &[Vec<i32>], _: usize) -> Result<Option<Vec<bool>>, QueryError> {
+        Err(QueryError::NoSolver)
+    }
+
+    /// A proof that these clauses have no model.
+    #[cfg(feature = "sat")]
+    fn proof(&self, clauses: &[Vec<i32>]) -> Result<String, QueryError> {
+        match solve(clauses, 0, true, MOST_CONFLICTS, &self.checker.watch)? {
+            Found::Contradiction(Some(proof)) => Ok(proof),
+            _ => Err(untrue("the claim is not true")),
+        }
+    }
+
+    #[cfg(not(feature = "sat"))]
+    fn proof(&self, _: &[Vec<i32>]) -> Result<String, QueryError> {
+        Err(QueryError::NoSolver)
+    }
+
+    /// A set that suffices, with a proof where there is too much to try.
+    fn sufficient(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Sufficient, QueryError> {
+        let given = self.checker.given(entity, players);
+        let proof = match (self.checker.can_try(&given), self.proves) {
+            (true, _) => None,
+            (false, true) => {
+                let question = Question { subject: self.checker.subject, given, label, is: false, budget: None };
+                Some(self.proof(&question.clauses(&self.checker.watch)?)?)
+            }
+            (false, false) => return Err(self.needs_network("all values of the other players")),
+        };
+        Ok(Sufficient { players: self.names(players), proof })
+    }
+
+    fn needs_network(&self, inputs: &str) -> QueryError {
+        let reason = format!(
+            "{inputs} are more than can be tried, and a proof can be made of the network only, not of a circuit"
+        );
+        QueryError::NoCertificate { reason }
+    }
+
+    /// Evidence for minimal sufficient sets.
+    fn reasons(&self, claim: &SetsClaim) -> Result<Shown, QueryError> {
+        let (checker, label) = (&self.checker, claim.label);
+        let entity = checker.entity(&claim.entity, label)?;
+        let sets = claim.sets.iter().map(|names| checker.set(names)).collect::<Result<Vec<_>, _>>()?;
+        let sufficient = sets.iter().map(|set| self.sufficient(&entity, label, set)).collect::<Result<Vec<_>, _>>()?;
+        let (mut inputs, mut known) = (Vec::new(), Vec::<PlayerSet>::new());
+        let mut add = |input: Vec<bool>, known: &mut Vec<PlayerSet>| {
+            known.push(checker.difference(&entity, &input));
+            inputs.push(text_of(&input));
+        };
+        for set in &sets {
+            for player in set.members() {
+                let mut rest = set.clone();
+                rest.remove(player);
+                if known.iter().all(|change| change.meets(&rest)) {
+                    let not_minimal = || untrue(format!("it is not minimal: '{}' is not needed", checker.name(player)));
+                    add(self.far_other(&entity, label, rest)?.ok_or_else(not_minimal)?, &mut known);
+                }
+            }
+        }
+        while let Some(found) = self.left_out(claim, &sets, &known)? {
+            let suffices = || untrue(format!("{{{}}} suffices as well", self.names(&found).join(", ")));
+            add(self.far_other(&entity, label, found.clone())?.ok_or_else(suffices)?, &mut known);
+        }
+        Ok((sufficient, inputs))
+    }
+
+    /// An input that agrees on these players and as many others as possible, and is decided otherwise.
+    fn far_other(&self, entity: &[bool], label: usize, mut agree: PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
+        let Some(mut found) = self.other(entity, label, &agree)? else { return Ok(None) };
+        for player in 0..self.checker.members.len() {
+            let change = self.checker.difference(entity, &found);
+            if !change.has(player) {
+                agree.insert(player);
+            }
+        }
+        for player in self.complement(&agree).members().collect::<Vec<_>>() {
+            if agree.has(player) {
+                continue;
+            }
+            agree.insert(player);
+            match self.other(entity, label, &agree)? {
+                Some(input) => {
+                    found = input;
+                    let change = self.checker.difference(entity, &found);
+                    self.complement(&change).members().for_each(|same| agree.insert(same));
+                }
+                None => agree.remove(player),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// A set of players that nothing shows to be of no interest.
+    fn left_out(
+        &self,
+        claim: &SetsClaim,
+        sets: &[PlayerSet],
+        meet: &[PlayerSet],
+    ) -> Result<Option<PlayerSet>, QueryError> {
+        let among = self.checker.among(&claim.among)?;
+        let longest = sets.iter().map(PlayerSet::len).max().unwrap_or(0);
+        let most = match claim.extent {
+            Extent::Some => return Ok(None),
+            Extent::Smallest if longest == 0 => return Ok(None),
+            Extent::Smallest => longest - 1,
+            Extent::All => self.checker.members.len(),
+        };
+        SetSearch { among, meet, avoid: sets, most }.find(&self.checker.watch)
+    }
+
+    /// Evidence for minimal contrastive sets.
+    fn contrasts(&self, claim: &SetsClaim) -> Result<Shown, QueryError> {
+        let (checker, label) = (&self.checker, claim.label);
+        let entity = checker.entity(&claim.entity, label)?;
+        let sets = claim.sets.iter().map(|names| checker.set(names)).collect::<Result<Vec<_>, _>>()?;
+        let (mut sufficient, mut known) = (Vec::new(), Vec::<PlayerSet>::new());
+        let mut inputs = Vec::new();
+        for set in &sets {
+            let none = || untrue(format!("no change of {{{}}} changes the decision", self.names(set).join(", ")));
+            inputs.push(text_of(&self.other(&entity, label, &self.complement(set))?.ok_or_else(none)?));
+            for player in set.members() {
+                let mut rest = set.clone();
+                rest.remove(player);
+                if known.iter().all(|one| one.meets(&rest)) {
+                    let keep = self.complement(&rest);
+                    sufficient.push(self.sufficient(&entity, label, &keep)?);
+                    known.push(keep);
+                }
+            }
+        }
+        while let Some(found) = self.left_out(claim, &sets, &known)? {
+            let keep = self.complement(&found);
+            if self.other(&entity, label, &keep)?.is_some() {
+                return Err(untrue(format!("{{{}}} can change the decision as well", self.names(&found).join(", "))));
+            }
+            let keep = self.smaller(&entity, label, keep)?;
+            sufficient.push(self.sufficient(&entity, label, &keep)?);
+            known.push(keep);
+        }
+        Ok((sufficient, inputs))
+    }
+
+    /// A set within this one that suffices and of which no player can be left out; sets that need a proof stay large.
+    fn smaller(&self, entity: &[bool], label: usize, mut set: PlayerSet) -> Result<PlayerSet, QueryError> {
+        for player in set.members().collect::<Vec<_>>() {
+            set.remove(player);
+            if self.other(entity, label, &set)?.is_some() {
+                set.insert(player);
+            }
+        }
+        Ok(set)
+    }
+
+    /// The proof that none is nearer, if it cannot be tried.
+    fn nearest(&self, claim: &super::certificate::NearestClaim) -> Result<Option<String>, QueryError> {
+        match self.checker.nearest_by_trying(claim) {
+            Err(QueryError::Untried { inputs }) if !self.proves => Err(self.needs_network(&inputs)),
+            Err(QueryError::Untried { .. }) => {
+                self.proof(&self.checker.nearer_question(claim)?.clauses(&self.checker.watch)?).map(Some)
+            }
+            other => other.map(|()| None),
+        }
+    }
+
+    /// Two inputs as the question has them, or that there are none.
+    fn pair(&self, question: &PairQuestion<'_>) -> Result<PairEvidence, QueryError> {
+        let inputs = question.differ.len();
+        match self.checker.some_pair(question) {
+            Ok(Some((one, other))) => return Ok(PairEvidence::Pair(text_of(&one), text_of(&other))),
+            Ok(None) => return Ok(PairEvidence::All),
+            Err(QueryError::Untried { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        let clauses = question.clauses(&self.checker.watch)?;
+        match self.model(&clauses, 2 * inputs)? {
+            Some(values) => {
+                let (mut first, mut second) = (values[..inputs].to_vec(), values[inputs..].to_vec());
+                for feature in 0..inputs {
+                    if let Some(given) = question.given[feature] {
+                        (first[feature], second[feature]) = given;
+                    } else if !question.differ[feature] {
+                        second[feature] = first[feature];
+                    }
+                }
+                Ok(PairEvidence::Pair(text_of(&first), text_of(&second)))
+            }
+            None if self.proves => Ok(PairEvidence::Proof(self.proof(&clauses)?)),
+            None => Err(self.needs_network(&format!("all values of {inputs} features"))),
+        }
+    }
+}
+
+/// The same with proofs for everything.
+#[cfg(all(test, feature = "sat"))]
+pub(super) fn certify_by_proofs(certificate: &mut Certificate, model: &Model) -> Result<Vec<String>, QueryError> {
+    let decider = NetworkDecider { network: &model.network, class: certificate.class };
+    fill(certificate, &decider, &model.features, Some(0), &Watch::unlimited())
+}

@@ -1,0 +1,368 @@
+//! The nearest inputs of another or a wished class.
+//!
+//! The distance of two inputs is the sum of the costs of the players in which they differ, 1 each by default. Features can
+//! be kept from rising or falling: a frozen one from both. A column's values are its features: one that must not rise
+//! cannot be taken, one that must not fall cannot be left.
+//!
+//! *Idea.* Inputs are looked at by what they differ in from the entity, 64 to a word. The cost of a difference is that of
+//! its six low bits plus that of the others, so a word is worth looking at only if its high part is not too dear already,
+//! and then the low parts in the order of their costs. Costs are whole numbers here, multiplied by a common denominator:
+//! sums are exact.
+
+use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::diagram_search::Ways;
+use super::diagrams::Diagrams;
+use super::set_family::{SetFamily, ones};
+use super::space::Space;
+use super::{Classifier, Entity, QueryError};
+use crate::lit::Watch;
+use dashu::base::UnsignedAbs;
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+
+/// The most inputs that are listed.
+const MOST_LISTED: usize = 1_000_000;
+/// Of so many at one distance in a diagram the first of the order are listed, of more any.
+const SORTED: usize = 10_000;
+/// A cost that cannot be paid.
+pub(super) const FORBIDDEN: u64 = u64::MAX;
+
+/// What is wished for, and what may change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wish {
+    /// The class; without it any but the entity's.
+    pub class: Option<usize>,
+    /// Features that must not become 1.
+    pub not_up: Vec<usize>,
+    /// Features that must not become 0.
+    pub not_down: Vec<usize>,
+    /// What changing each player costs; without it 1 each.
+    pub costs: Option<Vec<RBig>>,
+    /// The most inputs to list; a million at the most.
+    pub limit: Option<usize>,
+    /// Whether to go on behind the nearest until the limit is reached.
+    pub beyond: bool,
+}
+
+/// An input of the class that was wished for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counterfactual {
+    /// The input.
+    pub input: Vec<bool>,
+    /// The players in which it differs from the entity.
+    pub changed: Vec<usize>,
+    /// What that costs.
+    pub distance: RBig,
+}
+
+/// The nearest inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counterfactuals {
+    /// The distance of the nearest; nothing if no input within reach is of the class.
+    pub distance: Option<RBig>,
+    /// How many are at that distance.
+    pub count: UBig,
+    /// Those listed: by distance, then by the players that change, then by the input.
+    pub listed: Vec<Counterfactual>,
+}
+
+/// The nearest inputs of another class, or of the one that is wished for.
+pub fn counterfactuals(
+    classifier: &Classifier,
+    entity: &Entity,
+    wish: &Wish,
+    watch: &Watch<'_>,
+) -> Result<Counterfactuals, QueryError> {
+    let costs = Costs::new(classifier.space(), wish.costs.as_deref())?;
+    let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let moves = Moves::of(entity, wish);
+    // An entity of the wished class is its own counterfactual.
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => return on_diagram(diagrams, classifier, entity, wish, &moves, &costs, watch),
+    };
+    let family = match wish.class {
+        Some(class) => tables.of_class(class, entity.code),
+        None => tables.not_of_class(entity.class, entity.code),
+    };
+    let near = Near::new(classifier.space(), tables, entity, family, &moves, &costs);
+    let Some(distance) = near.distance() else {
+        return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
+    };
+    watch.check()?;
+    let count = near.count_at(distance);
+    let mut found = match wish.beyond && count < limit as u64 {
+        true => near.nearest(limit, watch)?,
+        false => near.at(distance, MOST_LISTED),
+    };
+    let listed = found.drain(..).map(|(cost, difference)| (cost, tables.codes.input(entity.code ^ difference)));
+    let listed = in_order(classifier.space(), entity, &costs, listed.collect(), limit);
+    Ok(Counterfactuals { distance: Some(costs.exact(distance)), count: count.into(), listed })
+}
+
+/// Inputs by distance, then by the players that change, then by their bits.
+fn in_order(
+    space: &Space,
+    entity: &Entity,
+    costs: &Costs,
+    found: Vec<(u64, Vec<bool>)>,
+    limit: usize,
+) -> Vec<Counterfactual> {
+    let mut listed: Vec<(u64, Vec<usize>, Vec<bool>)> =
+        found.into_iter().map(|(cost, input)| (cost, space.changed(&entity.bits, &input), input)).collect();
+    listed.sort();
+    listed.truncate(limit);
+    let made = |(cost, changed, input)| Counterfactual { input, changed, distance: costs.exact(cost) };
+    listed.into_iter().map(made).collect()
+}
+
+/// The nearest inputs from the diagram of the wished class, or of all other inputs.
+fn on_diagram(
+    diagrams: &Diagrams,
+    classifier: &Classifier,
+    entity: &Entity,
+    wish: &Wish,
+    moves: &Moves,
+    costs: &Costs,
+    watch: &Watch<'_>,
+) -> Result<Counterfactuals, QueryError> {
+    let region = match wish.class {
+        Some(class) => &diagrams.classes[class][0],
+        None => &diagrams.classes[entity.class][1],
+    };
+    let ways = Ways::new(region, entity, &moves.may_change, &costs.of, watch)?;
+    let Some(distance) = ways.distance() else {
+        return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
+    };
+    let count = ways.count_nearest(watch)?;
+    let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let is_near = |next: u64| next == distance;
+    let found = match wish.beyond {
+        // All of one distance are needed for their order, unless they are very many.
+        true => {
+            let last = std::cell::Cell::new(0);
+            ways.nearest(
+                |found, next| {
+                    let goes_on = found < limit || next == last.get() && found < MOST_LISTED;
+                    last.set(next);
+                    goes_on
+                },
+                watch,
+            )?
+        }
+        false => ways.nearest(|found, next| is_near(next) && found < MOST_LISTED.min(limit.max(SORTED)), watch)?,
+    };
+    let listed = in_order(classifier.space(), entity, costs, found, limit);
+    Ok(Counterfactuals { distance: Some(costs.exact(distance)), count, listed })
+}
+
+/// Costs as whole numbers with one denominator.
+pub(super) struct Costs {
+    pub(super) of: Vec<u64>,
+    denominator: UBig,
+}
+
+impl Costs {
+    pub(super) fn new(space: &Space, given: Option<&[RBig]>) -> Result<Self, QueryError> {
+        let Some(given) = given else {
+            return Ok(Costs { of: vec![1; space.players().len()], denominator: UBig::ONE });
+        };
+        use dashu::base::Gcd;
+        let denominator = given.iter().fold(UBig::ONE, |all, cost| {
+            let own = cost.denominator();
+            &all / (&all).gcd(own) * own
+        });
+        let whole = |cost: &RBig| {
+            let scaled = cost.numerator().unsigned_abs() * (&denominator / cost.denominator());
+            u64::try_from(scaled).map_err(|_| QueryError::LargeCosts)
+        };
+        let of = given.iter().map(whole).collect::<Result<Vec<_>, _>>()?;
+        let sum = of.iter().try_fold(0u64, |sum, &cost| sum.checked_add(cost)).ok_or(QueryError::LargeCosts)?;
+        if sum == FORBIDDEN {
+            return Err(QueryError::LargeCosts);
+        }
+        Ok(Costs { of, denominator })
+    }
+
+    pub(super) fn exact(&self, cost: u64) -> RBig {
+        RBig::from_parts(cost.into(), self.denominator.clone())
+    }
+}
+
+/// Which features may change, seen from an entity.
+pub(super) struct Moves {
+    /// For each feature whether it may differ from the entity.
+    pub(super) may_change: Vec<bool>,
+}
+
+impl Moves {
+    fn of(entity: &Entity, wish: &Wish) -> Self {
+        let mut may_change = vec![true; entity.bits.len()];
+        wish.not_up.iter().filter(|&&feature| !entity.bits[feature]).for_each(|&feature| may_change[feature] = false);
+        wish.not_down.iter().filter(|&&feature| entity.bits[feature]).for_each(|&feature| may_change[feature] = false);
+        Moves { may_change }
+    }
+
+    pub(super) fn all(features: usize) -> Self {
+        Moves { may_change: vec![true; features] }
+    }
+}
+
+/// Differences from an entity with what they cost.
+pub(super) struct Near<'a> {
+    family: SetFamily,
+    /// For each cost of the six low bits, ascending, the numbers below 64 of that cost.
+    low: Vec<(u64, u64)>,
+    /// For each high run, what its values cost: start, width, cost, and the values that are forbidden.
+    high: Vec<HighRun>,
+    tables: &'a ClassTables,
+}
+
+struct HighRun {
+    shift: u32,
+    mask: u64,
+    cost: u64,
+    forbidden: Vec<u64>,
+}
+
+impl<'a> Near<'a> {
+    /// The differences of a family, as far as the moves allow them.
+    pub(super) fn new(
+        space: &Space,
+        tables: &'a ClassTables,
+        entity: &Entity,
+        family: SetFamily,
+        moves: &Moves,
+        costs: &Costs,
+    ) -> Self {
+        let codes = &tables.codes;
+        // A value is out of reach if taking it changes a feature that may not change.
+        let runs: Vec<HighRun> = codes
+            .runs
+            .iter()
+            .map(|run| {
+                let mask = (1u64 << run.width) - 1;
+                let is_forbidden = |difference: &u64| {
+                    let mut changed = codes.changed_features(space, run, entity.code, *difference);
+                    changed.any(|feature| !moves.may_change[feature])
+                };
+                let forbidden = match moves.may_change.iter().all(|&may| may) {
+                    true => Vec::new(),
+                    false => (1..=mask).filter(is_forbidden).collect(),
+                };
+                HighRun { shift: run.start, mask, cost: costs.of[run.player], forbidden }
+            })
+            .collect();
+        let price = |runs: &[HighRun], difference: u64| {
+            runs.iter().try_fold(0u64, |sum, run| {
+                let value = difference >> run.shift & run.mask;
+                match value {
+                    0 => Some(sum),
+                    _ if run.forbidden.contains(&value) => None,
+                    _ => Some(sum + run.cost),
+                }
+            })
+        };
+        let (low_runs, _) = runs.split_at(codes.low_runs);
+        let mut low: Vec<(u64, u64)> = Vec::new();
+        for number in 0..1u64 << codes.bits.min(6) {
+            let Some(cost) = price(low_runs, number) else { continue };
+            match low.iter_mut().find(|(known, _)| *known == cost) {
+                Some((_, mask)) => *mask |= 1 << number,
+                None => low.push((cost, 1 << number)),
+            }
+        }
+        low.sort_unstable();
+        let mut runs = runs;
+        let high = runs.split_off(codes.low_runs);
+        Near { family, low, high, tables }
+    }
+
+    /// What the high bits of a word's differences cost; nothing if they are out of reach.
+    fn high_cost(&self, index: usize) -> Option<u64> {
+        let mut sum = 0;
+        for run in &self.high {
+            let value = (index as u64) << 6 >> run.shift & run.mask;
+            if value != 0 {
+                if run.forbidden.contains(&value) {
+                    return None;
+                }
+                sum += run.cost;
+            }
+        }
+        Some(sum)
+    }
+
+    fn words(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.family.words.iter().copied().enumerate().filter(|(_, word)| *word != 0)
+    }
+
+    /// The smallest cost.
+    pub(super) fn distance(&self) -> Option<u64> {
+        let mut best = FORBIDDEN;
+        for (index, word) in self.words() {
+            if self.low.iter().all(|(_, mask)| word & mask == 0) {
+                continue;
+            }
+            let Some(high) = self.high_cost(index).filter(|high| *high < best) else { continue };
+            if let Some((low, _)) = self.low.iter().find(|(_, mask)| word & mask != 0) {
+                best = best.min(high + low);
+            }
+        }
+        (best != FORBIDDEN).then_some(best)
+    }
+
+    /// How many differences cost this much.
+    pub(super) fn count_at(&self, distance: u64) -> u64 {
+        self.masks_at(distance).map(|(_, word)| u64::from(word.count_ones())).sum()
+    }
+
+    /// The differences of this cost, as words.
+    fn masks_at(&self, distance: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.words().filter_map(move |(index, word)| {
+            let low = distance.checked_sub(self.high_cost(index)?)?;
+            let (_, mask) = self.low.iter().find(|(cost, _)| *cost == low)?;
+            (word & mask != 0).then_some((index, word & mask))
+        })
+    }
+
+    /// The differences of this cost, at most so many.
+    fn at(&self, distance: u64, most: usize) -> Vec<(u64, u64)> {
+        let each =
+            self.masks_at(distance).flat_map(|(index, word)| ones(word).map(move |bit| (index as u64) << 6 | bit));
+        each.take(most).map(|difference| (distance, difference)).collect()
+    }
+
+    /// The cheapest differences, and all others of the last one's cost.
+    fn nearest(&self, most: usize, watch: &Watch<'_>) -> Result<Vec<(u64, u64)>, QueryError> {
+        let mut costs: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+        for (index, word) in self.words() {
+            watch.check()?;
+            let Some(high) = self.high_cost(index) else { continue };
+            for (low, mask) in self.low.iter().filter(|(_, mask)| word & mask != 0) {
+                *costs.entry(high + low).or_default() += u64::from((word & mask).count_ones());
+            }
+        }
+        let mut found = Vec::new();
+        for cost in costs.into_keys() {
+            if found.len() >= most {
+                break;
+            }
+            found.extend(self.at(cost, MOST_LISTED));
+        }
+        Ok(found)
+    }
+
+    /// How many differences cost 0, 1, 2, ..., where every player costs 1.
+    pub(super) fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.tables.codes.runs.len() + 1];
+        for (index, word) in self.words() {
+            let Some(high) = self.high_cost(index) else { continue };
+            for (low, mask) in &self.low {
+                counts[(high + low) as usize] += u64::from((word & mask).count_ones());
+            }
+        }
+        counts
+    }
+}

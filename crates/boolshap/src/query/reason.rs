@@ -1,0 +1,301 @@
+//! Sufficient and contrastive reasons of a decision.
+//!
+//! A set of players suffices if every input that can occur and agrees with the entity in them has the entity's class. The
+//! minimal ones are the sufficient reasons (abductive explanations AXp, PI-explanations, prime implicants). A set is
+//! contrastive if changing players of it only can change the class: if its complement does not suffice. The minimal ones
+//! are the contrastive reasons (CXp), and they are the minimal hitting sets of the others.
+//!
+//! *Idea.* The inputs that are decided otherwise, each as the set of players in which it differs, closed upwards, are the
+//! contrastive sets C; the sets whose complement is not in C suffice. Both families are monotone, so that "contains no
+//! other" is asked of the sets with one player less.
+//!
+//! *Shares.* With a share d below 1, a set suffices if at least d of the inputs that agree with the entity in it have its
+//! class. That is not monotone: minimal then means that no proper subset suffices, and contrastive that the complement
+//! does not. Cost: n 2^n additions.
+//!
+//! *Beyond the table.* One reason takes a search of the diagram for each player; all of them are in `complete_reason`.
+//!
+//! Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020; Ignatiev, Narodytska, Asher and Marques-Silva, "From
+//! contrastive to abductive explanations and back again", AI*IA 2020.
+
+use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::complete_reason::{Effort, Family, MinimalSets};
+use super::diagram_search::AgreeSearch;
+use super::diagrams::Region;
+use super::set_family::{SetFamily, ones};
+use super::{Classifier, Entity, QueryError};
+use crate::lit::Watch;
+use dashu::base::UnsignedAbs;
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+
+/// The most sets that are listed.
+const MOST_LISTED: usize = 1_000_000;
+/// The most bits of inputs' numbers where shares are counted.
+const SHARE_BITS: u32 = 26;
+
+/// Which of the reasons are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Which {
+    /// One: players are dropped from the least preferred on, as long as the rest still is a reason.
+    #[default]
+    One,
+    /// This many of the smallest, by size and then by preference.
+    Smallest(usize),
+    /// All, in the same order, up to a million.
+    All,
+}
+
+/// What reasons are wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReasonsWanted {
+    /// Which are listed.
+    pub which: Which,
+    /// Players that must not be in a reason.
+    pub exclude: Vec<usize>,
+    /// Players that are preferred in a reason, the most preferred first; the others follow in their order.
+    pub prefer: Vec<usize>,
+    /// The share of the inputs that must keep the class, above 0 and at most 1; without it all.
+    pub share: Option<RBig>,
+}
+
+/// Reasons of one decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reasons {
+    /// Those listed, each as ascending players.
+    pub sets: Vec<Vec<usize>>,
+    /// How many there are; nothing if that was not found out within its limits.
+    pub count: Option<UBig>,
+}
+
+impl Reasons {
+    /// Whether all are listed.
+    pub fn is_complete(&self) -> bool {
+        self.count == Some(UBig::from(self.sets.len()))
+    }
+}
+
+impl ReasonsWanted {
+    /// The rank of each player: the most preferred has 0.
+    fn ranks(&self, players: usize) -> Vec<usize> {
+        let mut ranks = vec![usize::MAX; players];
+        let all = self.prefer.iter().copied().chain(0..players);
+        let mut next = 0;
+        for player in all {
+            if ranks[player] == usize::MAX {
+                ranks[player] = next;
+                next += 1;
+            }
+        }
+        ranks
+    }
+}
+
+/// The sufficient reasons of an entity's class.
+pub fn sufficient(
+    classifier: &Classifier,
+    entity: &Entity,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    reasons(classifier, entity, Family::Sufficient, wanted, watch)
+}
+
+/// The contrastive reasons of an entity's class.
+pub fn contrastive(
+    classifier: &Classifier,
+    entity: &Entity,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    reasons(classifier, entity, Family::Contrastive, wanted, watch)
+}
+
+fn reasons(
+    classifier: &Classifier,
+    entity: &Entity,
+    family: Family,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    let tables = match (&classifier.engine, &wanted.share) {
+        (Engine::Tables(tables), _) => tables,
+        (Engine::Diagrams(_), Some(_)) => classifier.tables("a share")?,
+        (Engine::Diagrams(diagrams), None) => {
+            return on_diagram(&diagrams.classes[entity.class][1], classifier, entity, family, wanted, watch);
+        }
+    };
+    let sets = match (&wanted.share, family) {
+        (None, Family::Sufficient) => contrastive_sets(tables, entity).dual(),
+        (None, Family::Contrastive) => contrastive_sets(tables, entity),
+        (Some(share), Family::Sufficient) => enough(tables, entity, share, watch)?,
+        (Some(share), Family::Contrastive) => enough(tables, entity, share, watch)?.dual(),
+    };
+    Ok(minimal_sets(tables, classifier.space().players().len(), sets, wanted))
+}
+
+/// Reasons from the diagram of the inputs of other classes.
+fn on_diagram(
+    region: &Region,
+    classifier: &Classifier,
+    entity: &Entity,
+    family: Family,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    let players = classifier.space().players().len();
+    let ranks = wanted.ranks(players);
+    let most = match wanted.which {
+        Which::One => 0,
+        Which::Smallest(most) => most.min(MOST_LISTED),
+        Which::All => MOST_LISTED,
+    };
+    let effort = if most == 0 { Effort::LITTLE } else { Effort::FULL };
+    let all = MinimalSets::new(region, &entity.bits, family, &wanted.exclude, effort, watch);
+    if most > 0 {
+        let (count, sets) = all?.smallest(most, MOST_LISTED, &ranks);
+        return Ok(Reasons { sets, count: Some(count) });
+    }
+    let count = match all {
+        Ok(all) => Some(all.smallest(0, 0, &ranks).0),
+        Err(QueryError::SearchLimit { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let sets = dropping(region, entity, family, &wanted.exclude, &ranks, watch)?;
+    Ok(Reasons { count: if sets.is_none() { Some(UBig::ZERO) } else { count }, sets: sets.into_iter().collect() })
+}
+
+/// Drops players from the least preferred on, as long as a search says that the rest is in the family.
+fn dropping(
+    region: &Region,
+    entity: &Entity,
+    family: Family,
+    exclude: &[usize],
+    ranks: &[usize],
+    watch: &Watch<'_>,
+) -> Result<Option<Vec<usize>>, QueryError> {
+    let mut search = AgreeSearch::new(region);
+    let mut is_in = vec![true; ranks.len()];
+    exclude.iter().for_each(|&player| is_in[player] = false);
+    let mut holds = |is_in: &[bool]| -> Result<bool, QueryError> {
+        let is_sufficient = family == Family::Sufficient;
+        let free: Vec<bool> = is_in.iter().map(|&inside| inside != is_sufficient).collect();
+        Ok(search.find(&entity.bits, &free, watch)?.is_some() != is_sufficient)
+    };
+    if !holds(&is_in)? {
+        return Ok(None);
+    }
+    let mut order: Vec<usize> = (0..ranks.len()).filter(|&player| is_in[player]).collect();
+    order.sort_by_key(|&player| ranks[player]);
+    for player in order.into_iter().rev() {
+        is_in[player] = false;
+        is_in[player] = !holds(&is_in)?;
+    }
+    Ok(Some((0..ranks.len()).filter(|&player| is_in[player]).collect()))
+}
+
+/// All contrastive sets, by runs: a monotone family.
+pub(super) fn contrastive_sets(tables: &ClassTables, entity: &Entity) -> SetFamily {
+    let mut sets = tables.changed_sets(tables.not_of_class(entity.class, entity.code));
+    sets.close_upwards();
+    sets
+}
+
+/// The sets such that at least a share of the inputs that agree with the entity in them have its class.
+fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>) -> Result<SetFamily, QueryError> {
+    let bits = tables.codes.bits;
+    if bits > SHARE_BITS {
+        return Err(QueryError::TooManyToList { what: "a share", bits, limit: SHARE_BITS });
+    }
+    let same = sums_below(tables.changed_counts(&tables.of_class(entity.class, entity.code)), watch)?;
+    let other = sums_below(tables.changed_counts(&tables.not_of_class(entity.class, entity.code)), watch)?;
+    let number = |big: UBig| u128::try_from(big).unwrap_or(u128::MAX);
+    let (part, whole) = (number(share.numerator().unsigned_abs()), number(share.denominator().clone()));
+    let things = tables.codes.runs.len() as u32;
+    let mut sets = SetFamily::empty(things);
+    let all = (1u64 << things) - 1;
+    for free in 0..=all {
+        let (same, other) = (u128::from(same[free as usize]), u128::from(other[free as usize]));
+        // Counts have 26 bits; a share of more than 100 is met by all or by none alike.
+        if same.saturating_mul(whole) >= part.saturating_mul(same + other) {
+            sets.insert(all & !free);
+        }
+    }
+    Ok(sets)
+}
+
+/// The sum over all subsets of each set.
+fn sums_below(mut counts: Vec<u32>, watch: &Watch<'_>) -> Result<Vec<u32>, QueryError> {
+    let mut stride = 1;
+    while stride < counts.len() {
+        watch.check()?;
+        for pair in counts.chunks_exact_mut(2 * stride) {
+            let (without, with) = pair.split_at_mut(stride);
+            with.iter_mut().zip(without).for_each(|(with, without)| *with += *without);
+        }
+        stride *= 2;
+    }
+    Ok(counts)
+}
+
+/// The sets of a family that contain no other, as wanted.
+fn minimal_sets(tables: &ClassTables, players: usize, mut family: SetFamily, wanted: &ReasonsWanted) -> Reasons {
+    let runs = &tables.codes.runs;
+    let ranks = wanted.ranks(players);
+    let rank_of: Vec<usize> = runs.iter().map(|run| ranks[run.player]).collect();
+    let excluded = (0..runs.len()).filter(|&run| wanted.exclude.contains(&runs[run].player));
+    let excluded = excluded.fold(0, |set, run| set | 1u64 << run);
+    let is_monotone = wanted.share.is_none();
+    if !is_monotone {
+        family.close_upwards();
+    }
+    let mut minimal = family.minimal_of_closed();
+    minimal.keep_without(excluded);
+    let count = minimal.count();
+    let listed = match wanted.which {
+        _ if count == 0 => Vec::new(),
+        Which::One if is_monotone => vec![one_by_dropping(&family, excluded, &rank_of)],
+        Which::One => smallest(&minimal, 1, &rank_of),
+        Which::Smallest(most) => smallest(&minimal, most, &rank_of),
+        Which::All => smallest(&minimal, MOST_LISTED, &rank_of),
+    };
+    let players = |set: u64| {
+        let mut players: Vec<usize> = ones(set).map(|run| runs[run as usize].player).collect();
+        players.sort_unstable();
+        players
+    };
+    Reasons { sets: listed.into_iter().map(players).collect(), count: Some(count.into()) }
+}
+
+/// Drops runs from the least preferred on, as long as the rest is in the monotone family.
+fn one_by_dropping(family: &SetFamily, excluded: u64, rank_of: &[usize]) -> u64 {
+    let mut order: Vec<usize> = (0..rank_of.len()).collect();
+    order.sort_by_key(|&run| rank_of[run]);
+    let mut set = ((1u64 << family.things()) - 1) & !excluded;
+    for run in order.into_iter().rev() {
+        if family.has(set & !(1 << run)) {
+            set &= !(1 << run);
+        }
+    }
+    set
+}
+
+/// The smallest sets, by size and then by the ranks of their runs.
+fn smallest(family: &SetFamily, most: usize, rank_of: &[usize]) -> Vec<u64> {
+    // Of two sets of one size, that with the most preferred of the runs in which they differ comes first.
+    let mut places: Vec<usize> = (0..rank_of.len()).collect();
+    places.sort_by_key(|&run| rank_of[run]);
+    let key = |set: &u64| !places.iter().enumerate().fold(0, |key, (rank, run)| key | (set >> run & 1) << (63 - rank));
+    let mut found = Vec::new();
+    for (size, count) in family.sizes().into_iter().enumerate() {
+        if count == 0 || found.len() >= most {
+            continue;
+        }
+        let mut sets = family.of_size(size);
+        sets.sort_by_cached_key(key);
+        sets.truncate(most - found.len());
+        found.append(&mut sets);
+    }
+    found
+}

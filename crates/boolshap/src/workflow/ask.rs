@@ -1,0 +1,466 @@
+//! Questions about decisions and classifiers: a circuit and a question, made ready for any number of rows.
+//!
+//! An asker resolves a request for a circuit once: names become players, files are read, what can be computed for all rows
+//! together is. Then it answers row by row, or a table of any length in bounded memory: equal rows are answered once as
+//! long as they are remembered, and rows that come for the first time in parallel.
+
+use super::ask_answers::{Found, RowAnswer, Summary};
+use super::player_names::{column_of, named_players, ordered_players, read_costs};
+use super::value_words::ValueWords;
+use super::{AskRequest, ClassChoice, ConstraintFrom, DistributionFrom, Error, Explainer, Question};
+use crate::circuit::{Circuit, NamedCircuit};
+use crate::data::{Bits, Code, Entities, PackedRows, RowIndex};
+use crate::lit::Watch;
+use crate::query::{self, Bias, Classifier, Entity, QueryError, ReasonsWanted, Space, Which, Wish};
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How many answers, or sets and inputs in them, are remembered before all are forgotten.
+const REMEMBERED: usize = 1 << 18;
+/// How many rows are answered in parallel at a time.
+const AT_ONCE: usize = 512;
+
+/// A question, ready to be asked of rows.
+///
+/// ```
+/// use boolshap::workflow::{AskRequest, Asker, Question};
+/// use boolshap::{CompileRequest, Model};
+/// let model = Model::from_json(r#"{"format": "boolshap model", "version": 1, "features": ["rain", "wind", "roof"],
+///     "classes": null, "schema": null, "marginals": null, "hidden": [],
+///     "output": {"step": {"weights": "++-", "need": "2"}}, "provenance": {}}"#)?;
+/// let compiled = boolshap::compile(&model, &CompileRequest::default())?;
+/// let asker = Asker::new(&compiled.circuit, &AskRequest::new(Question::Reason))?;
+/// let answer = asker.answer(1, &[true, true, true])?;
+/// assert_eq!(asker.json(&answer)["reasons"], serde_json::json!([["rain", "wind"]]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Asker {
+    pub(super) circuit: Arc<NamedCircuit>,
+    pub(super) classifier: Classifier,
+    pub(super) request: AskRequest,
+    pub(super) words: ValueWords,
+    pub(super) parts: Parts,
+}
+
+/// What a question needs besides the classifier.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) reasons: ReasonsWanted,
+    /// Gives scores, where reasons follow their order.
+    scores: Option<Explainer>,
+    pub(super) wish: Wish,
+    /// Columns of ordered values that may only rise, or only fall.
+    rising: Vec<usize>,
+    falling: Vec<usize>,
+    pub(super) ordered: Vec<bool>,
+    pub(super) bias: Option<Bias>,
+    pub(super) protected: Vec<usize>,
+    pub(super) other: Option<Vec<Arc<Circuit>>>,
+    pub(super) claims: Vec<super::ask_claims::Claim>,
+    pub(super) codes: Option<super::ask_codes::CodeBook>,
+}
+
+impl Asker {
+    /// Makes a circuit ready for a question.
+    pub fn new(circuit: &NamedCircuit, request: &AskRequest) -> Result<Self, Error> {
+        Self::prepare(Arc::new(circuit.clone()), None, request, &Watch::unlimited())
+    }
+
+    /// The same with limits, for a circuit that is shared; `other` is the second one of the question `difference`.
+    pub fn prepare(
+        circuit: Arc<NamedCircuit>,
+        other: Option<&NamedCircuit>,
+        request: &AskRequest,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        request.check()?;
+        let players = request.scores(DistributionFrom::Uniform).players(&circuit)?;
+        let constraint = match &request.constraint {
+            None => None,
+            Some(ConstraintFrom::File(path)) => Some(super::read_source::read_formula(path)?),
+            Some(ConstraintFrom::Formula(formula)) => Some(formula.clone()),
+        };
+        let space = Space::new(players, constraint)?;
+        let words = ValueWords::new(&circuit, &space);
+        let labels = labels_of(&circuit, request.class.as_ref())?;
+        let mut parts = Parts { ordered: ordered_players(&circuit, &space), ..Parts::default() };
+        parts.resolve(&circuit, &space, request, watch)?;
+        let classifier = Classifier::new(&labels, space, watch)?;
+        parts.wish.class = match &request.to {
+            None => None,
+            Some(choice) => Some(choice.number(classifier.classes(), &class_names(&circuit, request))?),
+        };
+        if request.question == Question::Bias {
+            parts.bias = Some(Bias::new(&classifier, &parts.protected, watch)?);
+        }
+        if let Some(other) = other {
+            if other.features != circuit.features {
+                return Err(Error::input("the two do not have the same features in the same order"));
+            }
+            parts.other = Some(labels_of(other, request.class.as_ref())?);
+        }
+        if request.question == Question::Difference && parts.other.is_none() {
+            return Err(Error::setting("question", "difference needs two circuits or models"));
+        }
+        let mut asker = Asker { circuit, classifier, request: request.clone(), words, parts };
+        asker.prepare_codes(watch)?;
+        Ok(asker)
+    }
+
+    /// What was asked.
+    pub fn request(&self) -> &AskRequest {
+        &self.request
+    }
+
+    /// The circuit that is asked.
+    pub fn circuit(&self) -> &Arc<NamedCircuit> {
+        &self.circuit
+    }
+
+    /// The inputs and players.
+    pub fn space(&self) -> &Space {
+        self.classifier.space()
+    }
+
+    /// The classifier that is asked.
+    pub fn classifier(&self) -> &Classifier {
+        &self.classifier
+    }
+
+    /// The wish for one entity, with what depends on its values.
+    pub fn wish(&self, entity: &Entity) -> Wish {
+        let mut wish = self.parts.wish.clone();
+        let mut keep_out = |players: &[usize], is_out: fn(usize, usize) -> bool| {
+            for &player in players {
+                let members = self.space().members(player);
+                let now = members.iter().position(|&feature| entity.bits[feature]).unwrap_or(0);
+                wish.not_up.extend((0..members.len()).filter(|&at| is_out(at, now)).map(|at| members[at]));
+            }
+        };
+        keep_out(&self.parts.rising, |at, now| at < now);
+        keep_out(&self.parts.falling, |at, now| at > now);
+        wish
+    }
+
+    /// The answer for one row, which errors call by its number.
+    pub fn answer(&self, row: u64, bits: &[bool]) -> Result<RowAnswer, Error> {
+        self.answer_watched(row, bits, &Watch::unlimited())
+    }
+
+    /// The same with limits.
+    pub fn answer_watched(&self, row: u64, bits: &[bool], watch: &Watch<'_>) -> Result<RowAnswer, Error> {
+        let entity = self.classifier.entity(bits, &format!("row {row}"))?;
+        let (classifier, parts) = (&self.classifier, &self.parts);
+        let found = match self.request.question {
+            Question::Reason | Question::Contrast => {
+                let wanted = self.reasons_wanted(bits)?;
+                let ask = match self.request.question {
+                    Question::Reason => query::sufficient,
+                    _ => query::contrastive,
+                };
+                Found::Reasons(ask(classifier, &entity, &wanted, watch)?)
+            }
+            Question::Attribution => Found::Attribution(query::attribution(classifier, &entity, watch)?),
+            Question::Counterfactual => {
+                Found::Counterfactuals(query::counterfactuals(classifier, &entity, &self.wish(&entity), watch)?)
+            }
+            Question::Robustness => {
+                Found::Robustness(query::robustness(classifier, &entity, self.request.radius, watch)?)
+            }
+            Question::Bias => Found::Bias(match &parts.bias {
+                Some(bias) => bias.other(classifier, &entity, watch)?,
+                None => None,
+            }),
+            Question::Difference => Found::OtherClass(self.other_class(bits)?),
+            Question::Judge => Found::Verdicts(self.judge(row, &entity, watch)?),
+            Question::Codes => Found::Codes(self.codes(&entity, watch)?),
+            Question::Properties => Found::Nothing,
+        };
+        Ok(RowAnswer { row, entity, found })
+    }
+
+    fn reasons_wanted(&self, bits: &[bool]) -> Result<ReasonsWanted, Error> {
+        let mut wanted = self.parts.reasons.clone();
+        if let Some(explainer) = &self.parts.scores {
+            let scores = explainer.explain_row(bits)?;
+            let scores = scores.scores(0);
+            let mut order: Vec<usize> = (0..scores.len()).collect();
+            order.sort_by(|&a, &b| scores[b].abs().total_cmp(&scores[a].abs()).then(a.cmp(&b)));
+            wanted.prefer = order;
+        }
+        Ok(wanted)
+    }
+
+    /// The protected values of an entity; all other features are 0.
+    fn group_of(&self, entity: &Entity) -> Vec<bool> {
+        let is_protected = |feature: usize| self.parts.protected.contains(&self.space().players().of(feature));
+        entity.bits.iter().enumerate().map(|(feature, &bit)| bit && is_protected(feature)).collect()
+    }
+
+    fn other_class(&self, bits: &[bool]) -> Result<usize, Error> {
+        let labels = self.parts.other.as_deref().unwrap_or_default();
+        if let [label] = labels {
+            return Ok(usize::from(label.evaluate(bits)?));
+        }
+        for (class, label) in labels.iter().enumerate() {
+            if label.evaluate(bits)? {
+                return Ok(class);
+            }
+        }
+        Err(Error::input("a row is of no class of the second circuit"))
+    }
+
+    /// Opens a file of rows for this circuit.
+    pub fn open(&self, path: &Path) -> Result<Entities, Error> {
+        Ok(Entities::open(path, &self.circuit.features, self.circuit.binariser.as_ref(), self.request.input)?)
+    }
+
+    /// Answers the wanted rows of a table, in their order. Progress counts rows.
+    pub fn ask_table(
+        &self,
+        mut entities: Entities,
+        sink: &mut dyn FnMut(&RowAnswer) -> Result<(), Error>,
+        watch: &Watch<'_>,
+    ) -> Result<Summary, Error> {
+        let place = entities.table().path().display().to_string();
+        let mut table = AskedTable::new(self);
+        let last = self.request.rows.iter().max().copied();
+        let mut next = 1;
+        while last.is_none_or(|last| next <= last) {
+            let Some(batch) = entities.next_batch()? else { break };
+            watch.step(next - 1, batch.expected_rows.unwrap_or(0))?;
+            table.batch(batch.first_row, &batch.bits, sink, watch).map_err(|error| in_place(error, &place))?;
+            next = batch.first_row + batch.bits.rows() as u64;
+        }
+        match last.filter(|&last| last >= next) {
+            Some(last) => Err(Error::input(format!("row {last} is not there: {place} has {} rows", next - 1))),
+            None => Ok(table.summary),
+        }
+    }
+
+    /// The same for rows in memory.
+    pub fn ask_rows(
+        &self,
+        rows: &Bits,
+        sink: &mut dyn FnMut(&RowAnswer) -> Result<(), Error>,
+        watch: &Watch<'_>,
+    ) -> Result<Summary, Error> {
+        let mut table = AskedTable::new(self);
+        table.batch(1, rows, sink, watch)?;
+        match self.request.rows.iter().find(|&&row| row > rows.rows() as u64) {
+            Some(row) => Err(Error::input(format!("row {row} is not there: there are {} rows", rows.rows()))),
+            None => Ok(table.summary),
+        }
+    }
+}
+
+/// Rows are told with the file they are in; other errors are not about it.
+fn in_place(error: Error, place: &str) -> Error {
+    match &error {
+        Error::Query(QueryError::Misplaced { .. }) => error.at(place),
+        _ => error,
+    }
+}
+
+/// A table on its way.
+struct AskedTable<'a> {
+    asker: &'a Asker,
+    index: Option<RowIndex>,
+    answers: Vec<RowAnswer>,
+    weight: usize,
+    summary: Summary,
+}
+
+impl<'a> AskedTable<'a> {
+    fn new(asker: &'a Asker) -> Self {
+        AskedTable { asker, index: None, answers: Vec::new(), weight: 0, summary: Summary::default() }
+    }
+
+    fn batch(
+        &mut self,
+        first_row: u64,
+        bits: &Bits,
+        sink: &mut dyn FnMut(&RowAnswer) -> Result<(), Error>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error> {
+        let packed = PackedRows::from_bits(bits);
+        let wanted = &self.asker.request.rows;
+        let is_wanted = |row: &usize| wanted.is_empty() || wanted.contains(&(first_row + *row as u64));
+        let rows: Vec<usize> = (0..bits.rows()).filter(is_wanted).collect();
+        for rows in rows.chunks(AT_ONCE) {
+            watch.check()?;
+            if self.weight > REMEMBERED {
+                self.index = None;
+                self.answers.clear();
+                self.weight = 0;
+            }
+            let index = self.index.get_or_insert_with(|| RowIndex::new(packed.row_words()));
+            let mut fresh = Vec::new();
+            let mut numbers = Vec::with_capacity(rows.len());
+            for &row in rows {
+                let (number, is_new) = index.insert(packed.row(row));
+                numbers.push(number as usize);
+                if is_new {
+                    fresh.push(row);
+                }
+            }
+            // Claims are about a row and not about its values.
+            let answer = |&row: &usize| self.asker.answer_watched(first_row + row as u64, &bits.row(row), watch);
+            let answered: Vec<_> = fresh.par_iter().map(answer).collect();
+            for answer in answered {
+                let answer = answer?;
+                self.weight += 1 + answer.found.weight();
+                self.answers.push(answer);
+            }
+            for (&row, number) in rows.iter().zip(numbers) {
+                let answer = &mut self.answers[number];
+                answer.row = first_row + row as u64;
+                if self.asker.request.question == Question::Judge {
+                    *answer = self.asker.answer_watched(answer.row, &bits.row(row), watch)?;
+                }
+                self.summary.add(answer);
+                if self.asker.request.question == Question::Bias {
+                    self.summary.add_to_group(self.asker.group_of(&answer.entity), answer.entity.class);
+                }
+                sink(answer)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The circuits of the classes, or of one class as a label.
+pub(super) fn labels_of(circuit: &NamedCircuit, class: Option<&ClassChoice>) -> Result<Vec<Arc<Circuit>>, Error> {
+    match class {
+        None => Ok(circuit.labels()?),
+        Some(_) if circuit.classes.is_empty() => {
+            Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
+        }
+        Some(choice) => {
+            let names: Vec<String> = circuit.classes.iter().map(|(name, _)| name.clone()).collect();
+            Ok(vec![circuit.label(Some(choice.number(names.len(), &names)?))?])
+        }
+    }
+}
+
+/// The names of the classes; those of a label are 0 and 1.
+pub(super) fn class_names(circuit: &NamedCircuit, request: &AskRequest) -> Vec<String> {
+    match circuit.classes.is_empty() || request.class.is_some() {
+        true => vec!["0".into(), "1".into()],
+        false => circuit.classes.iter().map(|(name, _)| name.clone()).collect(),
+    }
+}
+
+impl Parts {
+    fn resolve(
+        &mut self,
+        circuit: &Arc<NamedCircuit>,
+        space: &Space,
+        request: &AskRequest,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error> {
+        let players = |setting, given: &[String]| named_players(setting, given, circuit, space);
+        self.reasons = ReasonsWanted {
+            which: match (request.all, request.limit, request.minimum) {
+                (true, None, _) => Which::All,
+                (_, Some(most), _) => Which::Smallest(most),
+                (false, None, true) => Which::Smallest(1),
+                (false, None, false) => Which::One,
+            },
+            exclude: players("exclude", &request.exclude)?,
+            prefer: Vec::new(),
+            share: request.share.clone().filter(|share| *share < dashu::rational::RBig::ONE),
+        };
+        let names = space.players().names();
+        match &request.prefer[..] {
+            [only] if only == "score" && !names.contains(only) => {
+                let request = request.scores(DistributionFrom::Uniform);
+                self.scores = Some(Explainer::prepare(circuit.clone(), &request, watch)?);
+            }
+            given => self.reasons.prefer = players("prefer", given)?,
+        }
+        self.protected = players("protected", &request.protected)?;
+        self.resolve_moves(circuit, space, request)?;
+        self.wish.limit = request.limit;
+        self.wish.beyond = request.beyond;
+        self.wish.costs = match &request.costs {
+            Some(path) => Some(read_costs(path, circuit, space)?),
+            None => None,
+        };
+        if let Some(path) = &request.claims {
+            self.claims = super::ask_claims::read_claims(path, circuit, space)?;
+        }
+        Ok(())
+    }
+
+    /// What may change, and which way.
+    fn resolve_moves(&mut self, circuit: &NamedCircuit, space: &Space, request: &AskRequest) -> Result<(), Error> {
+        let players = |setting, given: &[String]| named_players(setting, given, circuit, space);
+        for player in players("freeze", &request.freeze)? {
+            self.wish.not_up.extend(space.members(player));
+            self.wish.not_down.extend(space.members(player));
+        }
+        if !request.actionable.is_empty() {
+            let free = players("actionable", &request.actionable)?;
+            for player in (0..space.players().len()).filter(|player| !free.contains(player)) {
+                self.wish.not_up.extend(space.members(player));
+                self.wish.not_down.extend(space.members(player));
+            }
+        }
+        for (setting, given, is_up) in [("only_up", &request.only_up, true), ("only_down", &request.only_down, false)] {
+            for player in players(setting, given)? {
+                match (space.players().is_one_hot(player), self.ordered[player]) {
+                    (true, false) => {
+                        let name = &space.players().names()[player];
+                        let setting = setting.replace('_', " ");
+                        return Err(Error::input(format!("{setting} names '{name}', whose values have no order")));
+                    }
+                    (true, true) if is_up => self.rising.push(player),
+                    (true, true) => self.falling.push(player),
+                    (false, _) if is_up => self.wish.not_down.extend(space.members(player)),
+                    (false, _) => self.wish.not_up.extend(space.members(player)),
+                }
+            }
+        }
+        request.range.iter().try_for_each(|text| self.add_range(text, circuit))
+    }
+
+    /// A range of raw values keeps out the values that do not meet it.
+    fn add_range(&mut self, text: &str, circuit: &NamedCircuit) -> Result<(), Error> {
+        let wrong = |problem: &str| Error::input(format!("the range '{text}' {problem}"));
+        let form = "is not COLUMN=LOW..HIGH, of which LOW or HIGH may be missing";
+        let (column, range) = text.rsplit_once('=').ok_or_else(|| wrong(form))?;
+        let (low, high) = range.split_once("..").ok_or_else(|| wrong(form))?;
+        let number = |text: &str, missing: f64| match text.trim() {
+            "" => Ok(missing),
+            text => text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| wrong(form)),
+        };
+        let (low, high) = (number(low, f64::NEG_INFINITY)?, number(high, f64::INFINITY)?);
+        let binariser = circuit.binariser.as_ref();
+        let binariser = binariser.ok_or_else(|| wrong("is for raw values, which this circuit does not know"))?;
+        let mut first = 0;
+        for known in binariser.columns() {
+            if known.column == column {
+                let feature = |at: usize| first + at;
+                match &known.code {
+                    Code::Above(threshold) => {
+                        self.wish.not_up.extend((high <= *threshold).then(|| feature(0)));
+                        self.wish.not_down.extend((low > *threshold).then(|| feature(0)));
+                    }
+                    Code::Bins(edges) => {
+                        let begins = |bin: usize| bin.checked_sub(1).map_or(f64::NEG_INFINITY, |at| edges[at]);
+                        let ends = |bin: usize| edges.get(bin).copied().unwrap_or(f64::INFINITY);
+                        let is_out = |bin: &usize| ends(*bin) < low || begins(*bin) >= high;
+                        self.wish.not_up.extend((0..=edges.len()).filter(is_out).map(feature));
+                    }
+                    Code::Boolean | Code::Categories(_) => return Err(wrong("is for a column of numbers")),
+                }
+                return Ok(());
+            }
+            first += known.code.bits();
+        }
+        debug_assert!(column_of(binariser, first).is_none());
+        Err(wrong("names a column that is not there"))
+    }
+}

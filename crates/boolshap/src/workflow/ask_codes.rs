@@ -1,0 +1,146 @@
+//! Reason codes for letters: the main reasons of an unfavourable decision, and the smallest change that helps.
+//!
+//! A player speaks against an entity if its exact score lowers the favourable class, compared with the rows of a chosen
+//! group (or with all inputs). The strongest come first, equal ones in the order of the players. Nothing depends on time,
+//! threads or chance: the same files give the same bytes.
+
+use super::ask::class_names;
+use super::{AskRequest, Asker, ClassChoice, DistributionFrom, Error, Explainer, Question};
+use crate::data::Table;
+use crate::lit::{Digest, Watch};
+use crate::query::{self, Counterfactual, Entity, Wish};
+use dashu::rational::RBig;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// How many codes a letter has at most by default.
+const TOP: usize = 4;
+
+/// Codes and sentences of players, and what gives scores.
+pub(super) struct CodeBook {
+    /// For each player its code and text.
+    entries: Vec<Option<(String, String)>>,
+    explainer: Explainer,
+    favourable: usize,
+    /// Whether the explained label is that of the favourable class, or of the other of two.
+    is_direct: bool,
+    top: usize,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Letter {
+    /// The players that speak against the entity, the strongest first, with their scores.
+    pub reasons: Vec<(usize, RBig)>,
+    /// The smallest change of what can be acted upon; nothing if none helps, or if the decision is favourable.
+    pub change: Option<Counterfactual>,
+}
+
+impl Asker {
+    pub(super) fn prepare_codes(&mut self, watch: &Watch<'_>) -> Result<(), Error> {
+        let (Question::Codes, Some(path)) = (self.request.question, self.request.codes.clone()) else { return Ok(()) };
+        let classes = self.classifier.classes();
+        let names = class_names(&self.circuit, &self.request);
+        let favourable = match (&self.request.to, classes) {
+            (Some(choice), _) => choice.number(classes, &names)?,
+            (None, 2) => 1,
+            (None, _) => return Err(Error::setting("to", "must be given: which of the classes is favourable")),
+        };
+        let several = !self.circuit.classes.is_empty();
+        let distribution = match &self.request.against {
+            Some(rows) => DistributionFrom::Background(rows.clone()),
+            None => DistributionFrom::Uniform,
+        };
+        let mut request = self.request.scores(distribution);
+        request.exact = true;
+        request.class = match (&self.request.class, several) {
+            (Some(class), _) => Some(class.clone()),
+            (None, true) => Some(ClassChoice::Number(favourable)),
+            (None, false) => None,
+        };
+        let is_direct = favourable == 1 || several && self.request.class.is_none();
+        let explainer = Explainer::prepare(self.circuit.clone(), &request, watch)?;
+        let entries = read_codes(&path, self)?;
+        let top = self.request.top.unwrap_or(TOP);
+        self.parts.wish = Wish { class: Some(favourable), limit: Some(1), ..self.parts.wish.clone() };
+        self.parts.codes = Some(CodeBook { entries, explainer, favourable, is_direct, top });
+        Ok(())
+    }
+
+    /// The letter for an entity.
+    pub(super) fn codes(&self, entity: &Entity, watch: &Watch<'_>) -> Result<Letter, Error> {
+        let Some(book) = self.parts.codes.as_ref().filter(|book| book.favourable != entity.class) else {
+            return Ok(Letter::default());
+        };
+        let scores = book.explainer.explain_row(&entity.bits)?;
+        // The first number of a row is the base value.
+        let numbers = scores.fractions(0).unwrap_or_default();
+        let mut reasons: Vec<(usize, RBig)> = numbers.iter().skip(1).cloned().enumerate().collect();
+        if !book.is_direct {
+            reasons.iter_mut().for_each(|(_, score)| *score = -std::mem::take(score));
+        }
+        reasons.retain(|(_, score)| *score < RBig::ZERO);
+        reasons.sort_by(|(a, x), (b, y)| x.cmp(y).then(a.cmp(b)));
+        reasons.truncate(book.top);
+        let found = query::counterfactuals(&self.classifier, entity, &self.wish(entity), watch)?;
+        Ok(Letter { reasons, change: found.listed.into_iter().next() })
+    }
+
+    pub(super) fn letter_json(&self, entity: &Entity, letter: &Letter) -> Value {
+        let names = self.space().players().names();
+        let entries = self.parts.codes.as_ref().map(|book| &book.entries[..]).unwrap_or_default();
+        let reason = |(player, score): &(usize, RBig)| {
+            let entry = entries[*player].as_ref();
+            json!({
+                "player": names[*player], "code": entry.map(|(code, _)| code), "text": entry.map(|(_, text)| text),
+                "value": self.words.short(*player, &entity.bits), "score": score.to_string(),
+            })
+        };
+        json!({
+            "codes": letter.reasons.iter().map(reason).collect::<Vec<_>>(),
+            "change": letter.change.as_ref().map(|one| self.changes(entity, one)),
+            "change_words": letter.change.as_ref().map(|one| self.change_words(entity, one)),
+        })
+    }
+
+    /// The digests of what letters were made from.
+    pub(super) fn digests(&self) -> Result<Value, Error> {
+        let mut digests = Map::new();
+        digests.insert("circuit".into(), self.circuit.content_digest().to_string().into());
+        if let Some(model) = self.circuit.facts.verified.proof().map(|proof| proof.source) {
+            digests.insert("model".into(), model.to_string().into());
+        }
+        let AskRequest { codes, against, .. } = &self.request;
+        let against = against.as_ref().and_then(|rows| match rows {
+            super::RowsFrom::File(path) => Some(path),
+            super::RowsFrom::Bits(_) => None,
+        });
+        for (key, path) in [("codes", codes.as_ref()), ("against", against)] {
+            if let Some(path) = path {
+                let content = std::fs::read(path).map_err(Error::file(path))?;
+                digests.insert(key.into(), Digest::of(&content).to_string().into());
+            }
+        }
+        Ok(Value::Object(digests))
+    }
+}
+
+/// A table of players, codes and texts.
+fn read_codes(path: &Path, asker: &Asker) -> Result<Vec<Option<(String, String)>>, Error> {
+    let table = Table::open(path)?;
+    let mut entries = vec![None; asker.space().players().len()];
+    for chunk in table.chunks(&[table.position("player")?, table.position("code")?, table.position("text")?])? {
+        let chunk = chunk?;
+        for row in 0..chunk.rows {
+            let place = format!("{}, row {}", path.display(), chunk.first_row + row as u64);
+            let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
+            let name = text(0);
+            let player = asker.space().players().names().iter().position(|known| *known == name);
+            let player = player.ok_or_else(|| Error::input(format!("there is no player '{name}'")).at(&place))?;
+            if entries[player].replace((text(1), text(2))).is_some() {
+                return Err(Error::input(format!("the player '{name}' is there twice")).at(&place));
+            }
+        }
+    }
+    Ok(entries)
+}

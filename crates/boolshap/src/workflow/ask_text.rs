@@ -1,0 +1,167 @@
+//! Answers as lines: of a CSV file, and for people.
+
+use super::ask_answers::{bit_text, number};
+use super::ask_claims::Verdict;
+use super::{Asker, Found, RowAnswer};
+use crate::data::quote_csv;
+use crate::query::SetClaim;
+
+impl Asker {
+    /// The columns of a CSV file of answers.
+    pub fn csv_columns(&self) -> &'static str {
+        use super::Question::*;
+        match self.request.question {
+            Reason | Contrast => "row,prediction,number,players,words",
+            Attribution => "row,prediction,player,necessary,relevant,share,shapley,banzhaf",
+            Counterfactual => "row,prediction,distance,count,number,players,input,words",
+            Robustness => "row,prediction,radius,others",
+            Bias => "row,prediction,biased,other",
+            Difference => "row,prediction,other",
+            Judge => "row,prediction,claim,valid,minimal,nearest,repaired",
+            Codes => "row,prediction,rank,player,code,text,value,score,change",
+            Properties => "row,prediction",
+        }
+    }
+
+    /// The lines of an answer in a CSV file, without line ends.
+    pub fn csv_lines(&self, answer: &RowAnswer) -> Vec<String> {
+        let (row, class, entity) = (answer.row, answer.entity.class, &answer.entity);
+        let line = |cells: &[String]| {
+            let cells: Vec<_> = cells.iter().map(|cell| quote_csv(cell)).collect();
+            format!("{row},{class}{}{}", if cells.is_empty() { "" } else { "," }, cells.join(","))
+        };
+        let text = |value: &serde_json::Value| match value {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match &answer.found {
+            Found::Reasons(found) => {
+                let one = |(place, set): (usize, &Vec<usize>)| {
+                    line(&[(place + 1).to_string(), self.name_list(set), self.reason_words(entity, set)])
+                };
+                found.sets.iter().enumerate().map(one).collect()
+            }
+            Found::Attribution(all) => {
+                let names = self.space().players().names();
+                let one = |(name, part): (&String, &crate::query::Attribution)| {
+                    let numbers = [part.share(), part.shapley.clone(), part.banzhaf.clone()].map(|n| n.to_string());
+                    let flags = [part.is_necessary(), part.is_relevant()].map(|flag| flag.to_string());
+                    line(&[&[name.clone()][..], &flags, &numbers].concat())
+                };
+                names.iter().zip(all).map(one).collect()
+            }
+            Found::Counterfactuals(found) => {
+                let distance = found.distance.as_ref().map_or(String::new(), |distance| text(&number(distance)));
+                let start = [distance, found.count.to_string()];
+                if found.listed.is_empty() {
+                    return vec![line(
+                        &[&start[..], &[String::new(), String::new(), String::new(), String::new()]].concat(),
+                    )];
+                }
+                let one = |(place, one): (usize, &crate::query::Counterfactual)| {
+                    let more = [
+                        (place + 1).to_string(),
+                        self.name_list(&one.changed),
+                        bit_text(&one.input),
+                        self.change_words(entity, one),
+                    ];
+                    line(&[&start[..], &more].concat())
+                };
+                found.listed.iter().enumerate().map(one).collect()
+            }
+            Found::Robustness(found) => {
+                let radius = found.radius.map_or(String::new(), |radius| radius.to_string());
+                let others = match self.request.radius {
+                    Some(_) => {
+                        found.others.iter().fold(dashu::integer::UBig::ZERO, |sum, count| sum + count).to_string()
+                    }
+                    None => String::new(),
+                };
+                vec![line(&[radius, others])]
+            }
+            Found::Bias(other) => {
+                let input = other.as_ref().map_or(String::new(), |input| bit_text(input));
+                vec![line(&[other.is_some().to_string(), input])]
+            }
+            Found::OtherClass(other) => vec![line(&[other.to_string()])],
+            Found::Verdicts(verdicts) => verdicts.iter().map(|verdict| line(&self.verdict_cells(verdict))).collect(),
+            Found::Codes(letter) => {
+                let json = self.letter_json(entity, letter);
+                let change = text(&json["change_words"]);
+                let one = |(place, reason): (usize, &serde_json::Value)| {
+                    let cells = ["player", "code", "text", "value", "score"].map(|key| text(&reason[key]));
+                    line(&[&[(place + 1).to_string()][..], &cells, std::slice::from_ref(&change)].concat())
+                };
+                json["codes"].as_array().into_iter().flatten().enumerate().map(one).collect()
+            }
+            Found::Nothing => vec![line(&[])],
+        }
+    }
+
+    fn verdict_cells(&self, verdict: &Verdict) -> [String; 5] {
+        match verdict {
+            Verdict::Set(kind, set, found) => {
+                let kind = if *kind == SetClaim::Sufficient { "reason" } else { "contrast" };
+                [
+                    format!("{kind} {}", self.name_list(set)),
+                    found.is_valid.to_string(),
+                    found.is_minimal.to_string(),
+                    String::new(),
+                    found.repaired.as_ref().map_or(String::new(), |set| self.name_list(set)),
+                ]
+            }
+            Verdict::Input(input, found) => [
+                format!("counterfactual {}", bit_text(input)),
+                found.is_valid.to_string(),
+                found.is_minimal.to_string(),
+                found.is_nearest.to_string(),
+                found.repaired.as_ref().map_or(String::new(), |one| bit_text(&one.input)),
+            ],
+        }
+    }
+
+    fn name_list(&self, players: &[usize]) -> String {
+        let names = self.space().players().names();
+        players.iter().map(|&player| names[player].as_str()).collect::<Vec<_>>().join(";")
+    }
+
+    /// An answer in words.
+    pub fn say(&self, answer: &RowAnswer) -> String {
+        let entity = &answer.entity;
+        let start = format!("row {}, class {}:", answer.row, entity.class);
+        let list = |lines: Vec<String>| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
+        match &answer.found {
+            Found::Reasons(found) => {
+                let one = |set: &Vec<usize>| match set.is_empty() {
+                    true => "nothing is needed: the decision is always the same".into(),
+                    false => self.reason_words(entity, set),
+                };
+                let count = found.count.as_ref().map_or("an unknown number of".into(), ToString::to_string);
+                format!("{start} {count} reasons{}", list(found.sets.iter().map(one).collect()))
+            }
+            Found::Counterfactuals(found) => match &found.distance {
+                None => format!("{start} no input within reach is of that class"),
+                Some(distance) => {
+                    let lines = found.listed.iter().map(|one| self.change_words(entity, one)).collect();
+                    format!("{start} distance {}, {} at that distance{}", number(distance), found.count, list(lines))
+                }
+            },
+            Found::Robustness(found) => match found.radius {
+                None => format!("{start} no change changes the decision"),
+                Some(radius) => format!("{start} radius {radius}"),
+            },
+            Found::Bias(None) => format!("{start} not biased"),
+            Found::Bias(Some(other)) => {
+                let changed = self.space().changed(&entity.bits, other);
+                let words: Vec<String> =
+                    changed.iter().map(|&player| self.words.say_change(player, &entity.bits, other)).collect();
+                format!("{start} biased: another class with {}", words.join("; "))
+            }
+            Found::Codes(letter) if letter.reasons.is_empty() && letter.change.is_none() => {
+                format!("{start} favourable")
+            }
+            _ => format!("{start}{}", list(self.csv_lines(answer))),
+        }
+    }
+}

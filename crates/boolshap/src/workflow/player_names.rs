@@ -1,0 +1,117 @@
+//! Names of players, features and columns in a request, and files about them, read for one circuit.
+
+use super::Error;
+use crate::circuit::NamedCircuit;
+use crate::data::{Binariser, Code, Table};
+use crate::explain::Players;
+use crate::model::parse_decimal;
+use crate::query::Space;
+use dashu::rational::RBig;
+use std::path::Path;
+
+/// The players that a list names. An entry is a name as it is, or several with commas between them. A column's name means
+/// all of its features, where these are players.
+pub(super) fn named_players(
+    setting: &'static str,
+    given: &[String],
+    circuit: &NamedCircuit,
+    space: &Space,
+) -> Result<Vec<usize>, Error> {
+    let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
+    let mut found = Vec::new();
+    for entry in given {
+        if let Some(players) = find(entry, circuit, space, &columns) {
+            found.extend(players);
+            continue;
+        }
+        for name in entry.split(',') {
+            match find(name, circuit, space, &columns) {
+                Some(players) => found.extend(players),
+                None => return Err(unknown(setting, name, circuit, space)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn find(name: &str, circuit: &NamedCircuit, space: &Space, columns: &Players) -> Option<Vec<usize>> {
+    let players = space.players();
+    if let Some(player) = players.names().iter().position(|known| known == name) {
+        return Some(vec![player]);
+    }
+    // A feature that is a player under another name.
+    let alone = |feature: usize| space.members(players.of(feature)).len() == 1;
+    if let Some(feature) = circuit.features.iter().position(|known| known == name).filter(|&feature| alone(feature)) {
+        return Some(vec![players.of(feature)]);
+    }
+    let column = columns.names().iter().position(|known| known == name)?;
+    let mut all: Vec<usize> = columns.members(column).map(|feature| players.of(feature)).collect();
+    all.sort_unstable();
+    all.dedup();
+    let inside = |&player: &usize| space.members(player).iter().all(|&feature| columns.of(feature) == column);
+    all.iter().all(inside).then_some(all)
+}
+
+fn unknown(setting: &'static str, name: &str, circuit: &NamedCircuit, space: &Space) -> Error {
+    let players = space.players();
+    let setting = setting.replace('_', " ");
+    match circuit.features.iter().position(|known| known == name) {
+        Some(feature) => {
+            let whole = &players.names()[players.of(feature)];
+            Error::input(format!("{setting} names '{name}', which is a part of '{whole}': only that changes as one"))
+        }
+        None => Error::input(format!("{setting} names '{name}', which is not a feature, column or player")),
+    }
+}
+
+/// Which players' values have an order: bins of numbers.
+pub(super) fn ordered_players(circuit: &NamedCircuit, space: &Space) -> Vec<bool> {
+    let bins = |player: usize| {
+        let first = space.members(player).first().copied();
+        space.players().is_one_hot(player)
+            && first
+                .and_then(|feature| column_of(circuit.binariser.as_ref()?, feature))
+                .is_some_and(|(code, _)| matches!(code, Code::Bins(_)))
+    };
+    (0..space.players().len()).map(bins).collect()
+}
+
+/// The code of a feature's column, and the feature's place in it.
+pub(super) fn column_of(binariser: &Binariser, feature: usize) -> Option<(&Code, usize)> {
+    let mut first = 0;
+    for column in binariser.columns() {
+        let bits = column.code.bits();
+        if feature < first + bits {
+            return Some((&column.code, feature - first));
+        }
+        first += bits;
+    }
+    None
+}
+
+/// The costs of a file with columns `player` and `cost`; players that it does not name cost 1.
+pub(super) fn read_costs(path: &Path, circuit: &NamedCircuit, space: &Space) -> Result<Vec<RBig>, Error> {
+    let table = Table::open(path)?;
+    let mut costs: Vec<Option<RBig>> = vec![None; space.players().len()];
+    for chunk in table.chunks(&[table.position("player")?, table.position("cost")?])? {
+        let chunk = chunk?;
+        for row in 0..chunk.rows {
+            let place = format!("{}, row {}", path.display(), chunk.first_row + row as u64);
+            let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
+            let (name, cost) = (text(0), text(1));
+            let wrong = |problem: &str| Error::input(format!("the cost '{cost}' of '{name}' {problem}")).at(&place);
+            let exact = parse_decimal(&cost).ok_or_else(|| wrong("is not a number"))?;
+            if exact < RBig::ZERO {
+                return Err(wrong("is negative"));
+            }
+            let players = named_players("costs", std::slice::from_ref(&name), circuit, space)
+                .map_err(|_| Error::input(format!("there is no player '{name}'")).at(&place))?;
+            for player in players {
+                if costs[player].replace(exact.clone()).is_some() {
+                    return Err(Error::input(format!("the player '{name}' is there twice")).at(&place));
+                }
+            }
+        }
+    }
+    Ok(costs.into_iter().map(|cost| cost.unwrap_or(RBig::ONE)).collect())
+}

@@ -1,0 +1,160 @@
+//! What the bits of a player mean: as values for programs, and in words for people.
+//!
+//! A feature's value is 0 or 1, a column's the name of its value, a block's its bits. In words, a bit that the circuit knows
+//! the meaning of is told by it: above or at most a threshold, a category, an interval.
+
+use crate::circuit::NamedCircuit;
+use crate::data::Code;
+use crate::query::Space;
+use serde_json::Value;
+
+/// The meaning of a circuit's features, for its players.
+pub(super) struct ValueWords {
+    /// For each player, how it is told.
+    players: Vec<Told>,
+}
+
+/// How a player is told.
+struct Told {
+    name: String,
+    members: Vec<usize>,
+    kind: Kind,
+}
+
+enum Kind {
+    /// A bit of which nothing more is known.
+    Bit,
+    /// A bit that is 1 above a threshold.
+    Above { column: String, threshold: f64 },
+    /// A bit that is 1 for one value of a column.
+    IsValue { column: String, value: String },
+    /// A column with the names of its values.
+    Values(Vec<String>),
+    /// Several bits.
+    Block,
+}
+
+impl ValueWords {
+    pub(super) fn new(circuit: &NamedCircuit, space: &Space) -> Self {
+        let players = space.players();
+        let meanings = meanings(circuit);
+        let told = |player: usize| {
+            let members = space.members(player).to_vec();
+            let kind = match (players.is_one_hot(player), &members[..]) {
+                (true, _) => {
+                    Kind::Values(members.iter().map(|&feature| value_name(circuit, feature, &meanings)).collect())
+                }
+                (false, &[feature]) => match &meanings[feature] {
+                    Some((column, Meaning::Above(threshold))) => {
+                        Kind::Above { column: column.clone(), threshold: *threshold }
+                    }
+                    Some((column, Meaning::Value(value))) => {
+                        Kind::IsValue { column: column.clone(), value: value.clone() }
+                    }
+                    _ => Kind::Bit,
+                },
+                (false, _) => Kind::Block,
+            };
+            Told { name: players.names()[player].clone(), members, kind }
+        };
+        ValueWords { players: (0..players.len()).map(told).collect() }
+    }
+
+    /// A player's value in an input.
+    pub(super) fn value(&self, player: usize, input: &[bool]) -> Value {
+        let told = &self.players[player];
+        match &told.kind {
+            Kind::Values(names) => match told.members.iter().position(|&feature| input[feature]) {
+                Some(place) => names[place].as_str().into(),
+                None => Value::Null,
+            },
+            Kind::Block => bits(told, input).into(),
+            _ => u8::from(input[told.members[0]]).into(),
+        }
+    }
+
+    /// The text of a value.
+    pub(super) fn text(&self, player: usize, input: &[bool]) -> String {
+        match self.value(player, input) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }
+    }
+
+    /// A player's value without its name: what the circuit knows of it, else the value for programs.
+    pub(super) fn short(&self, player: usize, input: &[bool]) -> String {
+        let told = &self.players[player];
+        match &told.kind {
+            Kind::Above { threshold, .. } => {
+                format!("{} {threshold}", if input[told.members[0]] { "above" } else { "at most" })
+            }
+            Kind::IsValue { value, .. } => format!("{}{value}", if input[told.members[0]] { "" } else { "not " }),
+            _ => self.text(player, input),
+        }
+    }
+
+    /// A player's value in an input, as words.
+    pub(super) fn say(&self, player: usize, input: &[bool]) -> String {
+        let told = &self.players[player];
+        match &told.kind {
+            Kind::Above { column, threshold } => {
+                format!("{column} {} {threshold}", if input[told.members[0]] { "above" } else { "at most" })
+            }
+            Kind::IsValue { column, value } => {
+                format!("{column} is {}{value}", if input[told.members[0]] { "" } else { "not " })
+            }
+            _ => format!("{} is {}", told.name, self.text(player, input)),
+        }
+    }
+
+    /// A change of a player, as words.
+    pub(super) fn say_change(&self, player: usize, from: &[bool], to: &[bool]) -> String {
+        let told = &self.players[player];
+        let side = |input: &[bool]| if input[told.members[0]] { "above" } else { "at most" };
+        match &told.kind {
+            Kind::Above { column, threshold } => format!("{column} {} {threshold} instead of {}", side(to), side(from)),
+            Kind::IsValue { .. } => self.say(player, to),
+            _ => format!("{} {} instead of {}", told.name, self.text(player, to), self.text(player, from)),
+        }
+    }
+}
+
+fn bits(told: &Told, input: &[bool]) -> String {
+    told.members.iter().map(|&feature| if input[feature] { '1' } else { '0' }).collect()
+}
+
+enum Meaning {
+    Above(f64),
+    Truth,
+    Value(String),
+}
+
+/// For each feature its column and what its 1 means, where the circuit knows it.
+fn meanings(circuit: &NamedCircuit) -> Vec<Option<(String, Meaning)>> {
+    let Some(binariser) = &circuit.binariser else {
+        return circuit.features.iter().map(|_| None).collect();
+    };
+    let mut all = Vec::with_capacity(circuit.features.len());
+    for column in binariser.columns() {
+        let name = || column.column.clone();
+        match &column.code {
+            Code::Above(threshold) => all.push(Some((name(), Meaning::Above(*threshold)))),
+            Code::Boolean => all.push(Some((name(), Meaning::Truth))),
+            Code::Categories(_) | Code::Bins(_) => {
+                all.extend(column.classes().into_iter().map(|value| Some((name(), Meaning::Value(value)))));
+            }
+        }
+    }
+    all
+}
+
+/// The name of a column's value: what the circuit knows, else what follows the column's name.
+fn value_name(circuit: &NamedCircuit, feature: usize, meanings: &[Option<(String, Meaning)>]) -> String {
+    match &meanings[feature] {
+        Some((_, Meaning::Value(value))) => value.clone(),
+        _ => {
+            let name = &circuit.features[feature];
+            name.split_once('=').map_or(name.clone(), |(_, value)| value.to_string())
+        }
+    }
+}

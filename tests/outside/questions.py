@@ -1,0 +1,472 @@
+"""Every question of `boolshap ask` by brute force from its definition, and random cases that hold the program against it.
+
+A space is a table of decisions over the inputs that can occur, and players. All answers are read off that table: nothing here
+knows circuits, proofs or how the program searches. `claim_holds` reads the claim of a certificate and decides it in the same
+way."""
+
+import itertools
+import json
+from fractions import Fraction
+
+import games
+from fuzzing import World, columns_of, random_clauses
+from games import Formula, write_table
+
+
+def subsets(things):
+    things = list(things)
+    return (set(some) for size in range(len(things) + 1) for some in itertools.combinations(things, size))
+
+
+class Space:
+    """`answers` maps each input that can occur (a tuple of bits) to its decision; `players` maps names to positions."""
+
+    def __init__(self, features, players, answers):
+        self.features, self.players, self.answers = features, players, answers
+        self.inputs = list(answers)
+
+    def differs(self, one, other):
+        """The players in which two inputs differ."""
+        return {name for name, at in self.players.items() if any(one[i] != other[i] for i in at)}
+
+    def completions(self, entity, known):
+        """The inputs that agree with the entity on these players."""
+        return [x for x in self.inputs if not self.differs(entity, x) & known]
+
+    def share(self, entity, known):
+        kept = [self.answers[x] == self.answers[entity] for x in self.completions(entity, known)]
+        return Fraction(sum(kept), len(kept))
+
+    def suffices(self, entity, known, least=1):
+        return self.share(entity, known) >= least
+
+    def reasons(self, entity, without=(), least=1):
+        """The minimal sets that suffice, by size."""
+        return self._minimal(lambda known: self.suffices(entity, known, least), without)
+
+    def contrasts(self, entity, without=(), least=1):
+        """The minimal sets whose change can change the decision: all others together do not suffice."""
+        others = lambda some: set(self.players) - some
+        return self._minimal(lambda some: not self.suffices(entity, others(some), least), without)
+
+    def _minimal(self, good, without):
+        found = []
+        # A set that contains no smaller good one: for shares, sets with a good part are not minimal even if they are good.
+        for some in subsets(p for p in self.players if p not in without):
+            if good(some) and not any(part < some for part in found):
+                found.append(some)
+        return found
+
+    def cost(self, entity, other, costs):
+        return sum((costs.get(name, Fraction(1)) for name in self.differs(entity, other)), Fraction())
+
+    def nearest(self, entity, to=None, not_up=(), not_down=(), costs=None):
+        """The least cost and the inputs at it; None if there is none."""
+        wished = lambda x: self.answers[x] == to if to is not None else self.answers[x] != self.answers[entity]
+        rises = lambda x: any(x[i] > entity[i] for i in not_up)
+        falls = lambda x: any(x[i] < entity[i] for i in not_down)
+        found = [x for x in self.inputs if wished(x) and not rises(x) and not falls(x)]
+        if not found:
+            return None, []
+        least = min(self.cost(entity, x, costs or {}) for x in found)
+        return least, [x for x in found if self.cost(entity, x, costs or {}) == least]
+
+    def within(self, entity, radius):
+        """How many inputs with another decision differ in at most so many players."""
+        return sum(self.answers[x] != self.answers[entity] and len(self.differs(entity, x)) <= radius for x in self.inputs)
+
+    def biased(self, entity, protected):
+        return any(self.answers[x] != self.answers[entity] and self.differs(entity, x) <= set(protected)
+                   for x in self.inputs)
+
+    def changes_of(self, player):
+        """Pairs of inputs that differ in this player alone."""
+        return [(x, y) for x in self.inputs for y in self.inputs if self.differs(x, y) == {player}]
+
+    def influence(self, player):
+        changed = {x for x, y in self.changes_of(player) if self.answers[x] != self.answers[y]}
+        return Fraction(len(changed), len(self.inputs))
+
+    def direction(self, player):
+        """Whether some decision rises, and whether some falls, when a player of one feature goes from 0 to 1."""
+        (at,) = self.players[player]
+        up = [(self.answers[x], self.answers[y]) for x, y in self.changes_of(player) if x[at] < y[at]]
+        return any(a < b for a, b in up), any(a > b for a, b in up)
+
+
+def bits(text):
+    return tuple(map(int, text))
+
+
+def text(row):
+    return "".join(map(str, row))
+
+
+# The claims of certificates.
+
+
+def claim_holds(certificate, features, answers):
+    """Whether what a certificate claims is true of these answers (the class of every input)."""
+    class_ = certificate["class"]
+    decided = {x: answer if class_ is None else int(answer == class_) for x, answer in answers.items()}
+    holds = Formula(len(features), certificate["constraint"])
+    one_hot = lambda x: all(sum(x[i] for i in group) == 1 for group in certificate["one_hot"])
+    decided = {x: answer for x, answer in decided.items() if holds(x) and one_hot(x)}
+    players = {name: [i] for i, name in enumerate(features)}
+    if certificate["players"] is not None:
+        players = {group["name"]: group["features"] for group in certificate["players"]}
+    space = Space(features, players, decided)
+    ((kind, claim),) = certificate["claim"].items()
+    return CLAIMS[kind](space, claim)
+
+
+def _entity(space, claim):
+    """The entity, or None if it is not what the claim says."""
+    entity = bits(claim["entity"])
+    return entity if space.answers.get(entity) == claim["label"] else None
+
+
+def _listed(found, claim):
+    """Whether the listed sets are among the minimal ones, and what is left out may be."""
+    listed = [set(names) for names in claim["sets"]]
+    if not all(some in found for some in listed) or any(a == b for a, b in itertools.combinations(listed, 2)):
+        return False
+    left_out = [some for some in found if some not in listed]
+    if claim["extent"] == "all":
+        return not left_out
+    if claim["extent"] == "smallest":
+        return bool(listed) and all(len(some) >= max(map(len, listed)) for some in left_out)
+    return True
+
+
+def _without(space, claim):
+    return set() if claim["among"] is None else set(space.players) - set(claim["among"])
+
+
+def _sets(of):
+    def holds(space, claim):
+        entity = _entity(space, claim)
+        return entity is not None and _listed(of(space, entity, _without(space, claim)), claim)
+
+    return holds
+
+
+def _probable(space, claim):
+    entity = _entity(space, claim)
+    if entity is None:
+        return False
+    least = Fraction(claim["share"])
+    of = space.contrasts if claim["contrasts"] else space.reasons
+    known = lambda names: set(space.players) - set(names) if claim["contrasts"] else set(names)
+    shares = [space.share(entity, known(names)) for names in claim["sets"]]
+    return shares == list(map(Fraction, claim["shares"])) and _listed(of(entity, _without(space, claim), least), claim)
+
+
+def _nearest(space, claim):
+    entity = _entity(space, claim)
+    if entity is None:
+        return False
+    moves = {key: [space.features.index(name) for name in claim["moves"][key]] for key in ("not_up", "not_down")}
+    costs = {name: Fraction(cost) for name, cost in claim["costs"].items()}
+    distance, found = space.nearest(entity, claim["to"], costs=costs, **moves)
+    right = distance == (None if claim["distance"] is None else Fraction(claim["distance"]))
+    right = right and {bits(x) for x in claim["inputs"]} <= set(found)
+    if claim["count"] is not None:
+        right = right and int(claim["count"]) == len(found)
+    if claim["within"] is not None:
+        most = Fraction(claim["within"]["distance"])
+        wished = lambda x: space.answers[x] == claim["to"] if claim["to"] is not None else space.answers[x] != claim["label"]
+        allowed = lambda x: not any(x[i] > entity[i] for i in moves["not_up"]) and not any(
+            x[i] < entity[i] for i in moves["not_down"])
+        inside = [x for x in space.inputs if wished(x) and allowed(x) and space.cost(entity, x, costs) <= most]
+        right = right and int(claim["within"]["others"]) == len(inside)
+    return right
+
+
+def _decision_bias(space, claim):
+    entity = _entity(space, claim)
+    return entity is not None and space.biased(entity, claim["protected"]) == claim["biased"]
+
+
+def _classifier_bias(space, claim):
+    biased = sum(space.biased(x, claim["protected"]) for x in space.inputs)
+    return claim["biased"] == (biased > 0) and claim["inputs"] in (None, str(biased))
+
+
+def _properties(space, claim):
+    for one in claim["players"]:
+        influence = space.influence(one["name"])
+        if one["used"] != (influence > 0):
+            return False
+        if one["influence"] is not None and Fraction(one["influence"]) != influence:
+            return False
+        for key, place in (("rises", 0), ("falls", 1)):
+            if one[key] is not None and one[key] != space.direction(one["name"])[place]:
+                return False
+    return True
+
+
+CLAIMS = {
+    "reasons": _sets(lambda space, entity, without: space.reasons(entity, without)),
+    "contrasts": _sets(lambda space, entity, without: space.contrasts(entity, without)),
+    "probable": _probable, "nearest": _nearest, "decision_bias": _decision_bias,
+    "classifier_bias": _classifier_bias, "properties": _properties,
+}
+
+
+# Random questions.
+
+
+class Asked:
+    """A compiled source with rows, players and a constraint: `ask_all` asks every question of them."""
+
+    def __init__(self, boolshap, rng):
+        self.rng = rng
+        self.world = World(boolshap, rng, most=8)
+        self.boolshap = boolshap
+        world = self.world
+        self.options, self.model, self.cases, self.line = [], None, 0, []
+        constraint = random_clauses(rng, world.n, 3) if rng.integers(3) == 0 else []
+        kind = str(rng.choice(["features", "columns", "blocks"]))
+        columns = columns_of(world.features)
+        self.players = {name: [i] for i, name in enumerate(world.features)}
+        one_hot = []
+        if kind == "columns":
+            of = {i: column for column, at in columns.items() for i in at}
+            self.players = {}
+            for i, name in enumerate(world.features):
+                self.players.setdefault(of.get(i, name), []).append(i)
+            one_hot = list(columns.values())
+            self.options += ["--players", "columns"]
+        elif kind == "blocks":
+            names = [f"b{number}" for number in rng.integers(0, world.n, world.n)]
+            write_table(boolshap.folder / "players.csv", ["feature", "player"], list(zip(world.features, names)))
+            self.players = {}
+            for i, name in enumerate(names):
+                self.players.setdefault(name, []).append(i)
+            self.options += ["--players", "players.csv"]
+        holds = Formula(world.n, constraint)
+        if constraint:
+            holds.write(boolshap.folder / "k.cnf")
+            self.options += ["--constraint", "k.cnf"]
+        valid = [x for x in world.rows if holds(x) and all(sum(x[i] for i in group) == 1 for group in one_hot)]
+        self.invalid = [x for x in world.rows if x not in valid]
+        self.space = Space(world.features, self.players, {x: world.answers[x] for x in valid})
+        self.labels = max(2, world.classes)
+        if world.kind == "network":
+            self.model = "m.json"
+        # The network itself, where it decides as the circuit does.
+        self.source = "c.bsc"
+        if self.model and (world.all_classes or self.is_step()) and rng.integers(3) == 0:
+            self.source = self.model
+
+    def is_step(self):
+        return "step" in json.loads((self.boolshap.folder / "m.json").read_text())["output"]
+
+    def some(self, most=2):
+        """A few players."""
+        names = list(self.players)
+        return [str(name) for name in self.rng.permutation(names)[: int(self.rng.integers(0, most + 1))]]
+
+    def ask(self, question, *options, rows=None, certificate=True, data=True):
+        """The JSON answer; certificates are left in the folder `certificates`."""
+        line = ["ask", question, self.source]
+        if rows is not None:
+            write_table(self.boolshap.folder / "rows.csv", self.world.features, rows)
+            line += ["rows.csv"]
+        if self.model and certificate:
+            options = [*options, "--certificate", f"certificates/{question}{self.cases}"]
+            (self.boolshap.folder / "certificates").mkdir(exist_ok=True)
+        self.line = [*line, *self.options, *options]
+        answer = self.boolshap.json(*self.line)
+        self.cases += len(rows or [0])
+        if rows is not None:
+            assert [one["row"] for one in answer["rows"]] == list(range(1, len(rows) + 1)) or question == "difference"
+            if question != "difference":
+                predictions = [one["prediction"] for one in answer["rows"]]
+                assert predictions == [self.world.answers[row] for row in rows]
+        return answer
+
+    def draw_rows(self, most=4):
+        inputs = self.space.inputs
+        return [inputs[i] for i in self.rng.integers(0, len(inputs), int(self.rng.integers(1, most + 1)))]
+
+    def ask_all(self):
+        if not self.space.inputs:
+            self.refused()
+            return
+        for question in ("reason", "contrast"):
+            for style in ("one", "minimum", "all", "limit", "share"):
+                self.sets(question, style)
+        self.counterfactual()
+        self.counterfactual()
+        self.robustness()
+        self.bias()
+        self.properties()
+        self.difference()
+        self.refused()
+
+    def sets(self, question, style):
+        rows, without, options, least, limit = self.draw_rows(), [], [], Fraction(1), None
+        if self.rng.integers(3) == 0:
+            without = self.some()
+            options += [part for name in without for part in ("--exclude", name)]
+        prefer = self.some(3)
+        options += [part for name in prefer for part in ("--prefer", name)]
+        if style in ("minimum", "all"):
+            options.append(f"--{style}")
+        if style == "limit":
+            limit = int(self.rng.integers(1, 5))
+            options += ["--limit", limit]
+        if style == "share":
+            least = Fraction(int(self.rng.integers(1, 11)), 10)
+            style = str(self.rng.choice(["one", "minimum", "all"]))
+            options += ["--share", str(float(least)), *([f"--{style}"] if style != "one" else [])]
+        answer = self.ask(question, *options, rows=rows)
+        of = self.space.reasons if question == "reason" else self.space.contrasts
+        for row, one in zip(rows, answer["rows"]):
+            found = of(row, without, least)
+            listed = [set(names) for names in one["reasons"]]
+            assert int(one["count"]) == len(found), (row, one, found)
+            assert one["complete"] == (len(listed) == len(found)), (row, one, found)
+            assert all(some in found for some in listed), (row, one, found)
+            assert all(a != b for a, b in itertools.combinations(listed, 2)), (row, one)
+            order = lambda names: [name for name in self.players if name in names]
+            assert one["reasons"] == [order(names) for names in one["reasons"]], (row, one)
+            count = {"one": 1, "minimum": 1, "all": len(found), "limit": limit}[style]
+            assert len(listed) == min(count, len(found)), (row, one, found)
+            if style != "one":
+                assert sorted(map(len, listed)) == sorted(map(len, found))[: len(listed)], (row, one, found)
+            elif least == 1 and found:
+                assert listed == [self.preferred(question, row, without, prefer)], (row, one, prefer)
+
+    def preferred(self, question, row, without, prefer):
+        """The set that is left when players are dropped as long as it stays good, the least preferred first."""
+        ranked = [*prefer, *(name for name in self.players if name not in prefer)]
+        good = (lambda some: self.space.suffices(row, some)) if question == "reason" else (
+            lambda some: not self.space.suffices(row, set(self.players) - some))
+        left = {name for name in ranked if name not in without}
+        for name in reversed(ranked):
+            if name in left and good(left - {name}):
+                left -= {name}
+        return left
+
+    def counterfactual(self):
+        rows, options, costs, to, limit = self.draw_rows(), [], {}, None, None
+        not_up, not_down = [], []
+        for name in self.some(2):
+            at = self.players[name]
+            single = len(at) == 1 or "players.csv" in self.options
+            way = str(self.rng.choice(["--freeze", "--only-up", "--only-down"])) if single else "--freeze"
+            options += [way, name]
+            not_up += at if way != "--only-up" else []
+            not_down += at if way != "--only-down" else []
+        if self.rng.integers(3) == 0:
+            costs = {name: Fraction(int(self.rng.integers(0, 7)), 4) for name in self.some(4)}
+            table = [(name, float(cost)) for name, cost in costs.items()]
+            write_table(self.boolshap.folder / "costs.csv", ["player", "cost"], table)
+            options += ["--costs", "costs.csv"]
+        if self.labels > 2 and self.rng.integers(2):
+            to = int(self.rng.integers(self.labels))
+            options += ["--to", to]
+        if self.rng.integers(3) == 0:
+            limit = int(self.rng.integers(1, 4))
+            options += ["--limit", limit]
+        answer = self.ask("counterfactual", *options, rows=rows)
+        for row, one in zip(rows, answer["rows"]):
+            distance, found = self.space.nearest(row, to, not_up, not_down, costs)
+            assert one["distance"] == (None if distance is None else float(distance)), (row, one, distance)
+            assert int(one["count"]) == len(found), (row, one, found)
+            listed = one["counterfactuals"]
+            assert len(listed) == min(len(found), limit or len(found)), (row, one)
+            changed = [tuple(sorted(change["player"] for change in changes)) for changes in listed]
+            expected = [tuple(sorted(self.space.differs(row, x))) for x in found]
+            assert all(changed.count(some) <= expected.count(some) for some in changed), (row, one, expected)
+            for changes in listed:
+                assert all(change["from"] != change["to"] for change in changes), (row, one)
+
+    def robustness(self):
+        rows, radius = self.draw_rows(), int(self.rng.integers(0, 4))
+        answer = self.ask("robustness", "--radius", radius, rows=rows)
+        radii = []
+        for row, one in zip(rows, answer["rows"]):
+            least, _ = self.space.nearest(row)
+            assert one["radius"] == least, (row, one, least)
+            assert int(one["others"]) == self.space.within(row, radius), (row, one)
+            radii += [] if least is None else [int(least)]
+        mean = float(Fraction(sum(radii), len(radii))) if radii else None
+        assert answer["mean_radius"] == mean, answer
+        assert answer["histogram"] == {str(r): radii.count(r) for r in sorted(set(radii))}, answer
+
+    def bias(self):
+        rows, protected = self.draw_rows(), self.some(3) or [next(iter(self.players))]
+        options = [part for name in protected for part in ("--protected", name)]
+        answer = self.ask("bias", *options, rows=rows)
+        assert [one["biased"] for one in answer["rows"]] == [self.space.biased(row, protected) for row in rows], answer
+        count = sum(self.space.biased(x, protected) for x in self.space.inputs)
+        assert int(answer["inputs"]) == count and answer["classifier_biased"] == (count > 0), (answer, count)
+        if count == 0:
+            assert answer["witness"] is None
+        else:
+            one, other = map(bits, answer["witness"])
+            assert self.space.answers[one] != self.space.answers[other]
+            assert self.space.differs(one, other) <= set(protected)
+
+    def properties(self):
+        answer = self.ask("properties")
+        assert [one["name"] for one in answer["features"]] == list(self.players)
+        for one in answer["features"]:
+            influence = self.space.influence(one["name"])
+            assert Fraction(one["influence"]) == influence and one["used"] == (influence > 0), (one, influence)
+            if len(self.players[one["name"]]) == 1 and one["name"] not in columns_of(self.world.features):
+                names = {(0, 0): "constant", (1, 0): "up", (0, 1): "down", (1, 1): "none"}
+                assert one["monotone"] == names[self.space.direction(one["name"])], one
+
+    def difference(self):
+        """Against the source with another constraint, and against a formula over the same features."""
+        if self.labels > 2 or self.source == self.model:
+            return
+        other = Formula(self.world.n, random_clauses(self.rng, self.world.n, 4))
+        games.compile_formula(self.boolshap, other, self.world.features, "other.bsc")
+        rows = self.draw_rows()
+        write_table(self.boolshap.folder / "rows.csv", self.world.features, rows)
+        self.line = ["ask", "difference", self.source, "other.bsc", "rows.csv", *self.options]
+        answer = self.boolshap.json(*self.line)
+        self.cases += 1
+        differ = [x for x in self.space.inputs if self.space.answers[x] != other(x)]
+        assert int(answer["inputs"]) == len(differ), (answer, differ)
+        assert Fraction(answer["share"]) == Fraction(len(differ), len(self.space.inputs)), answer
+        assert (answer["example"] is None) == (not differ) and (not differ or bits(answer["example"]) in differ), answer
+        assert answer["rows"] == [number for number, row in enumerate(rows, 1) if row in differ], answer
+
+    def refused(self):
+        """A row that cannot occur is an error that names the row."""
+        if not self.invalid:
+            return
+        write_table(self.boolshap.folder / "rows.csv", self.world.features, [self.invalid[0]])
+        said = self.boolshap.fails("ask", "reason", self.source, "rows.csv", *self.options)
+        assert "row 1" in said or "constraint" in said, said
+        assert "panicked" not in said and len(said.strip().splitlines()) == 1, said
+
+    def all_answers(self):
+        """The class of every input, by the model's own definition, for claims of certificates."""
+        model = json.loads((self.boolshap.folder / "m.json").read_text())
+        return {row: network_class(model, row) for row in self.world.rows}
+
+
+def network_class(model, row):
+    """The class that a model file gives an input."""
+    numbers = lambda weights: [1 if c == "+" else -1 for c in weights] if set(weights) <= set("+-") else list(
+        map(int, weights.split()))
+    for layer in model["hidden"]:
+        row = [_gate(numbers(gate["weights"]), int(gate["need"]), row) for gate in layer]
+    if "step" in model["output"]:
+        gate = model["output"]["step"]
+        return _gate(numbers(gate["weights"]), int(gate["need"]), row)
+    scores = [sum(w * (2 * x - 1) for w, x in zip(numbers(one["weights"]), row)) + int(one["bias"])
+              for one in model["output"]["argmax"]]
+    return scores.index(max(scores))
+
+
+def _gate(weights, need, inputs):
+    return int(sum(abs(w) for w, x in zip(weights, inputs) if (w > 0) == bool(x)) >= need)
