@@ -25,11 +25,12 @@ from ._answers import (
     Reasons,
     Robustness,
 )
-from ._explainer import _background, _constraint_text, _players
+from ._explainer import _constraint_text, _players
 from ._native import Circuit
 from ._settings import Names, bits_of, changes_of, claim_of, code_list, maybe_bits, moves, setting_texts, verdict_of
 from ._tables import read_rows
 from ._types import Bits, Reading
+from .errors import InputError
 
 
 class Asker:
@@ -287,7 +288,7 @@ class Asker:
         `codes` are the codes and sentences of players: a dict from players to pairs, or a table with columns `player`,
         `code` and `text`. `overall` has the digests of what the letters were made from.
         """
-        rows_against = None if against is None else _background(against, self._circuit, self._input)
+        rows_against = None if against is None else self._group(against)
         settings = moves(to, None, only_up, only_down, range, costs)
         rows, overall = self._ask(
             "codes", X, rows_against, codes=code_list(codes), top=top, actionable=actionable, **settings
@@ -300,6 +301,12 @@ class Asker:
             )
             for row, prediction, found in rows
         ], overall)  # fmt: skip
+
+    def _group(self, against: object) -> Bits:
+        try:
+            return read_rows(against, self._circuit, self._input).bits
+        except InputError as error:
+            raise InputError(f"against: {error}") from error
 
     def _reasons(
         self, question: str, X: object, minimum: bool, all: bool, limit: int | None, prefer: Names, exclude: Names,

@@ -153,7 +153,8 @@ impl AskedQuestion {
             rows += 1;
             refused = match self.is_cut(answer) {
                 true => {
-                    let message = format!("row {} has more to list than an answer has room for: give a limit", answer.row);
+                    let message =
+                        format!("row {} has more to list than an answer has room for: give a limit", answer.row);
                     Some(ApiError::too_large(message))
                 }
                 false => share.resize(before + text.capacity()).err(),

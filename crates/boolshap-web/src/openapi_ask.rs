@@ -29,7 +29,10 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
     }
     for setting in question.settings() {
         let is_several = !is_label && !classes.is_empty();
-        put(setting, setting_schema(setting, classes.iter().map(|(name, _)| name.clone()).filter(|_| is_several).collect()));
+        put(
+            setting,
+            setting_schema(setting, classes.iter().map(|(name, _)| name.clone()).filter(|_| is_several).collect()),
+        );
     }
     if question.needs_rows() {
         required.push("entities");
@@ -45,10 +48,12 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
     if question == Question::Difference {
         put("other", json!({"type": "object", "description": "The second classifier: a model, as its file has it"}));
     }
-    let mut schema = json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false});
+    let mut schema =
+        json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false});
     match question {
         Question::Reason | Question::Contrast => {
-            schema["anyOf"] = json!([{"properties": {"minimum": {"const": false}}}, {"properties": {"all": {"const": false}}}]);
+            schema["anyOf"] =
+                json!([{"properties": {"minimum": {"const": false}}}, {"properties": {"all": {"const": false}}}]);
         }
         Question::Counterfactual => {
             schema["anyOf"] = json!([{"properties": {"beyond": {"const": false}}}, {"required": ["limit"]}]);

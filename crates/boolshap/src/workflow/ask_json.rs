@@ -2,7 +2,8 @@
 //! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
 
 use super::{
-    AskRequest, Asker, ClaimsFrom, ConstraintFrom, Error, PlayersFrom, Question, RecordsFrom, RowAnswer, RowsFrom, Summary,
+    AskRequest, Asker, ClaimsFrom, ConstraintFrom, Error, PlayersFrom, Question, RecordsFrom, RowAnswer, RowsFrom,
+    Summary,
 };
 use crate::circuit::NamedCircuit;
 use crate::data::{DataError, bits_of_json, short_text};
@@ -131,9 +132,7 @@ fn texts(setting: &str, value: &Value) -> Option<Vec<String>> {
 }
 
 fn costs(value: &Value) -> Option<RecordsFrom> {
-    let cost = |(player, cost): (&String, &Value)| {
-        cost.is_number().then(|| vec![player.clone(), cost.to_string()])
-    };
+    let cost = |(player, cost): (&String, &Value)| cost.is_number().then(|| vec![player.clone(), cost.to_string()]);
     value.as_object()?.iter().map(cost).collect::<Option<_>>().map(RecordsFrom::Given)
 }
 
@@ -148,9 +147,10 @@ fn codes(value: &Value) -> Option<RecordsFrom> {
 fn against(text: &str, circuit: &NamedCircuit) -> Result<RowsFrom, Error> {
     let rows = bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), usize::MAX);
     rows.map(RowsFrom::Bits).map_err(|error| match error {
-        DataError::Field { field, problem } => {
-            Error::setting("against", format!("{problem}: {}", field.replacen("entities", "against", 1)))
-        }
+        DataError::Field { field, problem } => match field.strip_prefix("entities").unwrap_or(&field) {
+            "" => Error::setting("against", problem),
+            place => Error::setting("against", format!("{place}: {problem}")),
+        },
         other => Error::setting("against", other),
     })
 }
@@ -174,7 +174,11 @@ fn constraint(value: &Value, features: &[String]) -> Result<ConstraintFrom, Erro
                 let literals = literals.ok_or_else(|| wrong(format!("has a clause {} that is no list", place + 1)))?;
                 for literal in literals {
                     let number = number(literal).ok_or_else(|| {
-                        wrong(format!("has {} in clause {}, which is not a literal", short_text(&literal.to_string()), place + 1))
+                        wrong(format!(
+                            "has {} in clause {}, which is not a literal",
+                            short_text(&literal.to_string()),
+                            place + 1
+                        ))
                     })?;
                     // Writing to a text does not fail.
                     let _ = write!(text, "{number} ");
