@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, overload
@@ -40,12 +40,15 @@ class _Shown:
 
     def _repr_html_(self) -> str:
         lines = self._lines()
-        cells = lambda tag, texts: "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
-        head = f"<tr>{cells('th', lines[0])}</tr>" if lines else ""
-        body = "".join(f"<tr>{cells('td', map(_text, line.values()))}</tr>" for line in lines[:_SHOWN])
+        head = f"<tr>{_cells('th', lines[0])}</tr>" if lines else ""
+        body = "".join(f"<tr>{_cells('td', map(_text, line.values()))}</tr>" for line in lines[:_SHOWN])
         more = f"<p>{len(lines) - _SHOWN} more</p>" if len(lines) > _SHOWN else ""
         title = html.escape(self._title())
         return f"<table><caption>{title}</caption><thead>{head}</thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
 
 
 def _text(cell: object) -> str:

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, cast
 
 from . import _native
@@ -128,10 +129,12 @@ class Asker:
         """For each player whether it is in all, some or none of the sufficient reasons, in which share of them (formal
         feature attribution), and its Shapley and Banzhaf value in the game "this set suffices"."""
         rows, overall = self._ask("attribution", X)
-        fractions = ("share", "shapley", "banzhaf")
         return Answers("attribution", [
             Attribution(row, prediction, [
-                PlayerPart(**{key: Fraction(cell) if key in fractions else cell for key, cell in part.items()})
+                PlayerPart(
+                    part["name"], part["necessary"], part["relevant"],
+                    *(Fraction(part[key]) for key in ("share", "shapley", "banzhaf")),
+                )
                 for part in found["players"]
             ])
             for row, prediction, found in rows
@@ -164,8 +167,8 @@ class Asker:
         >>> nearest.bits, nearest.changes
         ([1, 0, 1], [Change(player='wind', before=1, after=0)])
         """
-        settings = moves(to, limit, only_up, only_down, range, costs)
-        rows, overall = self._ask("counterfactual", X, beyond=beyond, freeze=freeze, **settings)
+        settings = {"beyond": beyond, "freeze": freeze, **moves(to, limit, only_up, only_down, range, costs)}
+        rows, overall = self._ask("counterfactual", X, settings)
         return Answers("counterfactual", [
             Counterfactuals(row, prediction, found["distance"], int(found["count"]), [
                 Counterfactual(changes_of(changes), bits_of(bits), words, distance)
@@ -184,12 +187,15 @@ class Asker:
         `overall` has the `mean_radius` of the rows, a `histogram` of their radii, and `mean_radius_of_inputs`, that of
         all inputs, where these can all be looked at.
         """
-        rows, overall = self._ask("robustness", X, radius=radius)
+        rows, overall = self._ask("robustness", X, {"radius": radius})
         overall["histogram"] = {int(radius): count for radius, count in overall["histogram"].items()}
         if overall.get("mean_radius_of_inputs") is not None:
             overall["mean_radius_of_inputs"] = Fraction(overall["mean_radius_of_inputs"])
         return Answers("robustness", [
-            Robustness(row, prediction, found["radius"], [int(count) for count in found["others_at"]] if "others_at" in found else None)
+            Robustness(
+                row, prediction, found["radius"],
+                [int(count) for count in found["others_at"]] if "others_at" in found else None,
+            )
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 
@@ -199,7 +205,7 @@ class Asker:
         `overall` says the same of the classifier: `classifier_biased`, on how many `inputs`, with two inputs as
         `witness`; and how many rows of each group of protected values are of each class.
         """
-        rows, overall = self._ask("bias", X, protected=protected)
+        rows, overall = self._ask("bias", X, {"protected": protected})
         overall["inputs"] = int(overall["inputs"])
         overall["witness"] = None if overall["witness"] is None else [bits_of(bits) for bits in overall["witness"]]
         for group in overall["groups"]:
@@ -219,9 +225,11 @@ class Asker:
         ('down', Fraction(1, 2))
         """
         _, overall = self._ask("properties", None)
-        mandatory = lambda found: [(one["class"], one["value"]) for one in found["mandatory"]]
         return Properties([
-            Property(one["name"], one["used"], one["monotone"], Fraction(one["influence"]), mandatory(one))
+            Property(
+                one["name"], one["used"], one["monotone"], Fraction(one["influence"]),
+                [(value["class"], value["value"]) for value in one["mandatory"]],
+            )
             for one in overall["features"]
         ])  # fmt: skip
 
@@ -234,7 +242,7 @@ class Asker:
         different on 4 inputs
           inputs 4, share 1/2, example 0, 0, 0, rows 1
         """
-        answer = self._answer("difference", X, other=_circuit_of(other))
+        answer = self._answer("difference", X, {}, other=_circuit_of(other))
         rows = [row - 1 for row in answer["rows"]]
         return Difference(int(answer["inputs"]), Fraction(answer["share"]), maybe_bits(answer["example"]), rows)
 
@@ -263,10 +271,11 @@ class Asker:
         >>> verdict.valid, verdict.example, verdict.repaired
         (False, [1, 0, 1], ['rain', 'wind'])
         """
-        settings = moves(to, None, only_up, only_down, range, costs)
-        rows, overall = self._ask("judge", X, claims=[claim_of(claim) for claim in claims], freeze=freeze, **settings)
-        judged = [Judgement(row, prediction, [verdict_of(one) for one in found["claims"]]) for row, prediction, found in rows]
-        return Answers("judge", judged, overall)
+        settings = {"claims": [claim_of(claim) for claim in claims], "freeze": freeze}
+        rows, overall = self._ask("judge", X, settings | moves(to, None, only_up, only_down, range, costs))
+        return Answers("judge", [
+            Judgement(row, prediction, [verdict_of(one) for one in found["claims"]]) for row, prediction, found in rows
+        ], overall)  # fmt: skip
 
     def reason_codes(
         self,
@@ -289,10 +298,9 @@ class Asker:
         `code` and `text`. `overall` has the digests of what the letters were made from.
         """
         rows_against = None if against is None else self._group(against)
-        settings = moves(to, None, only_up, only_down, range, costs)
-        rows, overall = self._ask(
-            "codes", X, rows_against, codes=code_list(codes), top=top, actionable=actionable, **settings
-        )
+        settings = {"codes": code_list(codes), "top": top, "actionable": actionable}
+        moved = moves(to, None, only_up, only_down, range, costs)
+        rows, overall = self._ask("codes", X, {**settings, **moved}, rows_against)
         return Answers("codes", [
             Letter(
                 row, prediction,
@@ -312,25 +320,33 @@ class Asker:
         self, question: str, X: object, minimum: bool, all: bool, limit: int | None, prefer: Names, exclude: Names,
         share: object,
     ) -> Answers[Reasons]:  # fmt: skip
-        rows, overall = self._ask(
-            question, X, minimum=minimum, all=all, limit=limit, prefer=prefer, exclude=exclude, share=share
-        )
+        settings = {"minimum": minimum, "all": all, "limit": limit, "prefer": prefer, "exclude": exclude}
+        rows, overall = self._ask(question, X, {**settings, "share": share})
         return Answers(question, [
             Reasons(row, prediction, found["reasons"], int(found["count"]), found["complete"])
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 
     def _ask(
-        self, question: str, X: object, against: Bits | None = None, **settings: object
+        self,
+        question: str,
+        X: object,
+        settings: Mapping[str, object] = MappingProxyType({}),
+        against: Bits | None = None,
     ) -> tuple[list[tuple[int, int, dict[str, Any]]], dict[str, Any]]:
         """Row, prediction and what was found, for each row; and what is said of all of them."""
-        answer = self._answer(question, X, against, **settings)
+        answer = self._answer(question, X, settings, against)
         rows = [(found["row"] - 1, found["prediction"], found) for found in answer.pop("rows")]
         del answer["question"]
         return rows, answer
 
     def _answer(
-        self, question: str, X: object, against: Bits | None = None, other: Circuit | None = None, **settings: object
+        self,
+        question: str,
+        X: object,
+        settings: Mapping[str, object],
+        against: Bits | None = None,
+        other: Circuit | None = None,
     ) -> dict[str, Any]:
         texts = setting_texts({**self._shared, **settings})
         key = (question, texts)

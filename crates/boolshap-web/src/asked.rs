@@ -30,10 +30,19 @@ pub(crate) struct AskedQuestion {
 const OTHER_FIELDS: [&str; 3] = ["question", "entities", "other"];
 /// The most features of which the library makes a table of all inputs.
 const TABLE_FEATURES: usize = 28;
+/// The most bytes of settings, which take more room as trees of values than as a text.
+const SETTINGS_BYTES: usize = 4 << 20;
+/// How many times as much room.
+const TREE: usize = 24;
 /// Tables of all inputs that a thread works with, at most.
 const TABLES: usize = 6;
 
 impl AskedQuestion {
+    /// About how many bytes it takes to read a body of this length.
+    pub(crate) fn reading_cost(length: usize) -> usize {
+        2 * length + TREE * length.min(SETTINGS_BYTES)
+    }
+
     /// From a JSON body.
     pub(crate) fn of_json(site: &Site, body: &[u8]) -> Result<Self, ApiError> {
         let mut fields = fields(body)?;
@@ -46,14 +55,19 @@ impl AskedQuestion {
         let mut request = AskRequest::new(name.parse()?);
         let (entities, other) = (fields.remove("entities"), fields.remove("other"));
         let (circuit, limit) = (site.circuit(), site.limits.rows);
+        let too_large = |field: &str, problem: String| {
+            Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..ApiError::bad(field, problem) })
+        };
         for (field, text) in [("entities", entities), ("against", fields.get("against").copied())] {
             // Counted before anything is read.
             if text.is_some_and(|text| opened(text.as_bytes()).saturating_sub(1) > limit) {
-                let message = format!("more than {limit} in one request");
-                return Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..ApiError::bad(field, message) });
+                return too_large(field, format!("more than {limit} in one request"));
             }
         }
         for (name, text) in &fields {
+            if text.len() > SETTINGS_BYTES && name != "against" {
+                return too_large(name, format!("larger than {SETTINGS_BYTES} bytes"));
+            }
             if !AskRequest::json_settings().any(|known| known == name) {
                 let known: Vec<&str> = OTHER_FIELDS.into_iter().chain(AskRequest::json_settings()).collect();
                 let problem = format!("there is no such field (there are: {})", known.join(", "));
@@ -123,7 +137,8 @@ impl AskedQuestion {
         let table = (1usize << circuit.features.len().min(TABLE_FEATURES)) / 8;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let classes = circuit.classes.len().max(2) * if self.other.is_some() { 2 } else { 1 };
-        let entities = self.rows() * (circuit.features.len() / 4 + 256) + self.other.as_ref().map_or(0, String::len);
+        let entities =
+            self.rows() * (circuit.features.len() / 4 + 256) + TREE * self.other.as_ref().map_or(0, String::len);
         Ok(table * (classes + 2 + TABLES * threads) + entities)
     }
 

@@ -292,8 +292,7 @@ async fn ask(State(app): Shared, given: Options, request: Request) -> Result<Res
     options(given, &[])?;
     let (body, mut share) = read_body(&app, request.into_body()).await?;
     let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
-    // Settings are read as trees of values.
-    share.resize(24 * body.len())?;
+    share.resize(AskedQuestion::reading_cost(body.len()))?;
     let question = compute(app.clone(), reading, move |app, _| AskedQuestion::of_json(&app.site, &body)).await?;
     share.resize(question.cost(&app.site)?)?;
     let (visits, rows) = (question.visits(&app.site), question.rows());
