@@ -14,6 +14,7 @@ The scores explain the decision, 0 or 1, not a probability or a margin.
 from typing import TYPE_CHECKING
 
 from . import errors
+from ._asker import Asker
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit, Model, __version__, load
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # Binarizer and BnnClassifier are public too, but a star import shall not need scikit-learn.
 __all__ = [
+    "Asker",
     "Circuit",
     "ExactExplanation",
     "Explainer",

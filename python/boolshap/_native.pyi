@@ -13,7 +13,7 @@ from ._sources import Options
 from ._types import Bits, Floats, PathLike, Reading, Tree
 
 __all__ = [
-    "Circuit", "Explainer", "Model", "__version__", "centres", "compile", "load", "verify_table", "write_whole",
+    "Asker", "Circuit", "Explainer", "Model", "__version__", "centres", "compile", "load", "verify_table", "write_whole",
 ]
 __version__: str
 
@@ -116,3 +116,17 @@ class Explainer:
     def explain_exact(
         self, bits: Bits, index: str, class_: object
     ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[int]]: ...
+
+@final
+class Asker:
+    def __new__(
+        cls,
+        circuit: Circuit,
+        question: str,
+        settings: list[tuple[str, str]],
+        against: Bits | None,
+        other: Circuit | None,
+        timeout: float | None,
+    ) -> Asker: ...
+    players: Final[list[str]]
+    def ask(self, bits: Bits | None, timeout: float | None) -> str: ...

@@ -3,6 +3,7 @@
 //! Ctrl-C stops it.
 
 mod arrays;
+mod ask;
 mod circuit;
 mod compile;
 mod errors;
@@ -65,6 +66,8 @@ fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bo
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::ask::Asker;
     #[pymodule_export]
     use super::circuit::Circuit;
     #[pymodule_export]

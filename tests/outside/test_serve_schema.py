@@ -61,7 +61,8 @@ def test_the_server_keeps_to_its_own_description(circuits, tmp_path, name):
         ]
         done = subprocess.run(list(map(str, line)), cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
-        for operation in ("GET /api/health", "GET /api/model", "GET /api/page", "GET /api/rows", "POST /api/explain"):
+        posted = ("POST /api/explain", "POST /api/ask")
+        for operation in ("GET /api/health", "GET /api/model", "GET /api/page", "GET /api/rows", *posted):
             asked = server.get("/metrics").text.count(f'route="{operation.split()[1]}",status="200"')
             assert asked, f"{operation} was never answered"
     assert "Server error" not in done.stdout
@@ -117,6 +118,19 @@ def seeds(server):
         post(bits[:1], exact=True, flips=True, index="interaction"),
     ]
     found += [post(raw, distribution="product"), post([dict(zip(names, row)) for row in bits])]
+    asked = lambda question, **settings: (
+        "POST",
+        "/api/ask",
+        json_type,
+        json.dumps({"question": question, "entities": bits} | settings).encode(),
+    )
+    found += [
+        asked("reason", all=True, players="columns", prefer=names[:2], constraint=[[names[0], f"-{names[1]}", 3]]),
+        asked("counterfactual", costs={names[0]: 2.5}, freeze=names[1:3], limit=3, beyond=True),
+        asked("judge", claims=[{"row": 1, "reason": names[:3]}, {"row": 2, "counterfactual": {names[0]: 1}}]),
+        asked("codes", codes=[{"player": names[0], "code": "C", "text": "too low"}], against=bits, to=1),
+        asked("bias", protected=names[:1]),
+    ]
     columns = {name: [row[i] for row in bits] for i, name in enumerate(names)}
     found.append(("POST", "/api/explain?index=shapley&flips=true", arrow_type, arrow_body(columns)))
     found.append(

@@ -275,7 +275,7 @@ impl<'a> Sink<'a> {
         };
         let json = json.then(String::new);
         let mut sink = Sink { asker, file, is_csv, json, rows: 0 };
-        let begin = format!("{{\"question\":\"{}\",\"rows\":[", asker.request().question.name());
+        let begin = asker.json_begin();
         match is_csv {
             true => sink.to_file(&format!("{}\n", asker.csv_columns()))?,
             false => sink.to_file(&begin)?,
@@ -309,8 +309,7 @@ impl<'a> Sink<'a> {
             return Ok(());
         }
         if self.json.is_some() || self.file.is_some() && !self.is_csv {
-            let comma = if self.rows > 1 { "," } else { "" };
-            let text = format!("{comma}{}", self.asker.json(answer));
+            let text = self.asker.json_next(answer, self.rows == 1);
             self.to_stdout(&text)?;
             if !self.is_csv {
                 self.to_file(&text)?;
@@ -326,7 +325,7 @@ impl<'a> Sink<'a> {
     }
 
     fn finish(mut self, summary: &Summary, watch: &boolshap::lit::Watch<'_>) -> anyhow::Result<()> {
-        let mut overall = self.asker.overall(summary, watch)?;
+        let overall = self.asker.overall(summary, watch)?;
         if self.json.is_none() && self.file.is_none() {
             if self.rows > SHOWN_ROWS && self.asker.request().question != Question::Difference {
                 print(&format!("({} more rows: use -o or --json)", self.rows - SHOWN_ROWS))?;
@@ -336,13 +335,7 @@ impl<'a> Sink<'a> {
             }
             return Ok(());
         }
-        let end = match overall.remove("rows") {
-            // Of two classifiers the rows are only numbers.
-            Some(rows) => rows.to_string().trim_start_matches('[').to_string(),
-            None => "]".into(),
-        };
-        let more: String = overall.iter().map(|(key, value)| format!(",{}:{value}", serde_json::json!(key))).collect();
-        let text = format!("{end}{more}}}\n");
+        let text = self.asker.json_end(overall);
         if !self.is_csv {
             self.to_file(&text)?;
         }

@@ -5,6 +5,7 @@
 //! answers are the library's.
 
 mod answers;
+mod asked;
 mod body;
 mod connections;
 mod error;
@@ -12,6 +13,7 @@ mod guard;
 mod memory;
 mod metrics;
 mod openapi;
+mod openapi_ask;
 mod patience;
 mod quiet;
 mod request;

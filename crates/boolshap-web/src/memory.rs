@@ -122,6 +122,11 @@ impl Share {
         Share { memory: memory.clone(), bytes: 0 }
     }
 
+    /// How much it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes as much as is needed from now on, more or less than before.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
         let bytes = if bytes > SMALL { bytes } else { 0 };

@@ -1,5 +1,6 @@
 //! The API described for programs (OpenAPI 3.1): `openapi.json`, filled with what is known of the circuit that is served.
 
+use crate::openapi_ask;
 use crate::routes::{MOST_OFFSET, MOST_ROWS};
 use crate::site::Site;
 use boolshap::data::Code;
@@ -71,6 +72,9 @@ fn known(site: &Site) -> Map<String, Value> {
         ("distributions", distributions.into()),
         ("players", players.into()),
         ("class", class(site, &["each", "predicted"]).into()),
+        ("questions", openapi_ask::questions(site)),
+        ("ask_players", openapi_ask::players(site)),
+        ("ask_constraint", openapi_ask::constraint(site)),
     ];
     values.map(|(name, value)| (name.to_string(), value)).into_iter().collect()
 }

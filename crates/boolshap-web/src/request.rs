@@ -134,7 +134,7 @@ fn text_of(name: &str, value: &str) -> Result<String, ApiError> {
 }
 
 /// How many lists and objects a text of JSON opens.
-fn opened(body: &[u8]) -> usize {
+pub(crate) fn opened(body: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for byte in body {
         match byte {

@@ -4,6 +4,7 @@
 //! of its own, as many at once as there are workers; a few more may wait, and the rest get a response that the server is busy.
 
 use crate::answers::Answer;
+use crate::asked::AskedQuestion;
 use crate::body::{body_of_pieces, read_body, whole_body};
 use crate::error::ApiError;
 use crate::guard::{self, ARROW, Access, sends_arrow};
@@ -35,7 +36,7 @@ const AT_ONCE: u128 = 500_000;
 /// The options of a page, and those of a search in its rows.
 const ROWS_QUERY: [&str; 8] = ["distribution", "players", "class", "offset", "limit", "search", "sort", "descending"];
 const ROUTES: &str =
-    "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/explain /api/openapi.json /metrics";
+    "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/explain /api/ask /api/openapi.json /metrics";
 /// The most rows that are shown at once.
 pub(crate) const MOST_ROWS: usize = 500;
 /// More rows than this there cannot be.
@@ -87,6 +88,7 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/api/page", get(page_data))
         .route("/api/rows", get(rows))
         .route("/api/explain", post(explain))
+        .route("/api/ask", post(ask))
         .route(
             "/api/openapi.json",
             get(|State(app): Shared| async move { kept("application/json", app.description.clone()) }),
@@ -280,4 +282,21 @@ async fn explain(State(app): Shared, given: Options, request: Request) -> Result
     let response = answered.await?;
     app.metrics.entities.fetch_add(rows as u64, Relaxed);
     Ok(response)
+}
+
+async fn ask(State(app): Shared, given: Options, request: Request) -> Result<Response, ApiError> {
+    if sends_arrow(request.headers())? {
+        let message = "Content-Type: application/json is expected";
+        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    }
+    options(given, &[])?;
+    let (body, mut share) = read_body(&app, request.into_body()).await?;
+    let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
+    share.resize(AskedQuestion::reading_cost(body.len()))?;
+    let question = compute(app.clone(), reading, move |app, _| AskedQuestion::of_json(&app.site, &body)).await?;
+    share.resize(question.cost(&app.site)?)?;
+    let (visits, rows) = (question.visits(&app.site), question.rows());
+    let body = compute(app.clone(), visits, move |app, watch| question.answer(&app.site, share, watch)).await?;
+    app.metrics.entities.fetch_add(rows as u64, Relaxed);
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }

@@ -292,3 +292,111 @@ fn a_token_is_asked_for() {
     let none = Request::get("/").body(Body::empty()).unwrap();
     assert_eq!(ask(site(access()), none).0, 401);
 }
+
+fn question(body: Value) -> (StatusCode, Value) {
+    let request = Request::post("/api/ask").header("content-type", "application/json");
+    ask(site(Access::Loopback), request.body(body.to_string().into()).unwrap())
+}
+
+#[test]
+fn questions_are_answered() {
+    let entities = json!([[1, 1, 0], [0, 0, 1]]);
+    let (status, answer) = question(json!({"question": "reason", "entities": entities, "all": true}));
+    assert_eq!(status, 200, "{answer}");
+    // x1 or x2: each of them suffices where both are 1, and both are needed where both are 0.
+    let row = |row: u8, prediction: u8, reasons: Value| {
+        let count = reasons.as_array().unwrap().len();
+        json!({"row": row, "prediction": prediction, "reasons": reasons, "count": count, "complete": true})
+    };
+    let rows = json!([row(1, 1, json!([["a"], ["b"]])), row(2, 0, json!([["a", "b"]]))]);
+    assert_eq!(answer, json!({"question": "reason", "rows": rows}));
+    let (_, answer) = question(json!({"question": "robustness", "entities": entities}));
+    assert_eq!((&answer["rows"][0]["radius"], &answer["mean_radius"]), (&json!(2), &json!(1.5)));
+    let (_, answer) =
+        question(json!({"question": "counterfactual", "entities": entities, "costs": {"a": 3, "b": 0.5}}));
+    assert_eq!((&answer["rows"][0]["distance"], &answer["rows"][1]["distance"]), (&json!(3.5), &json!(0.5)));
+    let (_, answer) = question(json!({"question": "bias", "protected": ["a"]}));
+    assert_eq!(
+        (&answer["classifier_biased"], &answer["inputs"], &answer["rows"]),
+        (&json!(true), &json!(4), &json!([]))
+    );
+    let both = json!({"format": "boolshap model", "version": 1, "features": ["a", "b", "c"], "classes": null, "schema": null,
+        "marginals": null, "hidden": [], "output": {"step": {"weights": "1 1 0", "need": "2"}}, "provenance": {}});
+    let (status, answer) =
+        question(json!({"question": "difference", "other": both, "entities": [[1, 1, 1], [1, 0, 1]]}));
+    assert_eq!((status.as_u16(), &answer["share"], &answer["rows"]), (200, &json!("1/2"), &json!([2])), "{answer}");
+}
+
+#[test]
+fn wrong_questions_name_their_field() {
+    let entities = || json!([[0, 1, 0]]);
+    for (body, status, field) in [
+        (json!({"entities": entities()}), 400, "question"),
+        (json!({"question": "why", "entities": entities()}), 400, "question"),
+        (json!({"question": 1, "entities": entities()}), 400, "question"),
+        (json!({"question": "reason"}), 400, "entities"),
+        (json!({"question": "reason", "entities": [[0, 2, 0]]}), 400, "entities[0][1]"),
+        (json!({"question": "reason", "entities": entities(), "row": 1}), 400, "row"),
+        (json!({"question": "reason", "entities": entities(), "radius": 1}), 400, "radius"),
+        (json!({"question": "reason", "entities": entities(), "limit": 1.5}), 400, "limit"),
+        (json!({"question": "reason", "entities": entities(), "all": 1}), 400, "all"),
+        (json!({"question": "reason", "entities": entities(), "exclude": [1]}), 400, "exclude"),
+        (json!({"question": "reason", "entities": entities(), "players": {"a": 1}}), 400, "players"),
+        (json!({"question": "reason", "entities": entities(), "constraint": [["d"]]}), 400, "constraint"),
+        (json!({"question": "reason", "entities": entities(), "other": {}}), 400, "other"),
+        (json!({"question": "difference"}), 400, "other"),
+        (json!({"question": "difference", "other": {}}), 422, "other"),
+        (json!({"question": "counterfactual", "entities": entities(), "to": 2}), 400, "to"),
+        (json!({"question": "codes", "entities": entities(), "codes": [], "against": [[0, 1]]}), 400, "against"),
+    ] {
+        let (found, answer) = question(body.clone());
+        let found = (found.as_u16(), answer["error"]["field"].as_str());
+        assert_eq!(found, (status, Some(field)), "{body} {answer}");
+    }
+    assert_eq!(question(json!(["reason"])).0, 400);
+    let request = Request::post("/api/ask").header("content-type", "application/vnd.apache.arrow.stream");
+    assert_eq!(ask(site(Access::Loopback), request.body(Body::empty()).unwrap()).0, 415);
+}
+
+/// A file that can be read, given wherever a command would take one: nothing of it comes back.
+#[test]
+fn questions_read_no_files() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    for (name, setting) in [
+        ("counterfactual", "costs"),
+        ("codes", "codes"),
+        ("judge", "claims"),
+        ("reason", "players"),
+        ("reason", "constraint"),
+        ("codes", "against"),
+    ] {
+        let mut body = json!({"question": name, "entities": [[0, 1, 0]]});
+        if setting == "against" {
+            body["codes"] = json!([]);
+        }
+        body[setting] = json!(file);
+        let (status, answer) = question(body);
+        assert!([400, 422].contains(&status.as_u16()), "{setting}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(!message.contains("package") && !message.contains("No such file"), "{message}");
+    }
+}
+
+#[test]
+fn answers_to_questions_have_limits() {
+    // 27 numbers, 3 for each set or input.
+    let entities = |count: usize| vec![[1, 1, 0]; count];
+    let all = |count: usize| question(json!({"question": "reason", "entities": entities(count), "all": true}));
+    assert_eq!(all(4).0, 200);
+    let (status, answer) = all(5);
+    assert_eq!(status, 413);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("row 1 has more to list"), "{answer}");
+    // Each row has two reasons, and asked for is one.
+    assert_eq!(question(json!({"question": "reason", "entities": entities(9), "limit": 1})).0, 200);
+    let (status, answer) = question(json!({"question": "attribution", "entities": entities(2)}));
+    assert_eq!((status.as_u16(), &answer["error"]["field"]), (413, &json!("entities")), "{answer}");
+    assert_eq!(all(11).0, 413);
+    let many = json!({"question": "codes", "codes": [], "entities": entities(1), "against": entities(11)});
+    let (status, answer) = question(many);
+    assert_eq!((status.as_u16(), &answer["error"]["field"]), (413, &json!("against")), "{answer}");
+}

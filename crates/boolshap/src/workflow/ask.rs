@@ -235,7 +235,7 @@ impl Asker {
         }
         match last.filter(|&last| last >= next) {
             Some(last) => Err(Error::input(format!("row {last} is not there: {place} has {} rows", next - 1))),
-            None => Ok(table.summary),
+            None => self.check_claims(next - 1).map(|()| table.summary),
         }
     }
 
@@ -250,7 +250,7 @@ impl Asker {
         table.batch(1, rows, sink, watch)?;
         match self.request.rows.iter().find(|&&row| row > rows.rows() as u64) {
             Some(row) => Err(Error::input(format!("row {row} is not there: there are {} rows", rows.rows()))),
-            None => Ok(table.summary),
+            None => self.check_claims(rows.rows() as u64).map(|()| table.summary),
         }
     }
 }
@@ -385,11 +385,11 @@ impl Parts {
         self.wish.limit = request.limit;
         self.wish.beyond = request.beyond;
         self.wish.costs = match &request.costs {
-            Some(path) => Some(read_costs(path, circuit, space)?),
+            Some(costs) => Some(read_costs(costs, circuit, space)?),
             None => None,
         };
-        if let Some(path) = &request.claims {
-            self.claims = super::ask_claims::read_claims(path, circuit, space)?;
+        if let Some(claims) = &request.claims {
+            self.claims = super::ask_claims::read_claims(claims, circuit, space)?;
         }
         Ok(())
     }

@@ -1,16 +1,15 @@
-//! What others say of rows: a JSON file of reasons and counterfactuals, read for one circuit and judged.
+//! What others say of rows: reasons and counterfactuals, read for one circuit and judged.
 //!
-//! The file is a list of objects. Each has a `row`, counted from 1, and one of `reason` and `contrast`, a list of players, or
+//! It is a list of objects. Each has a `row`, counted from 1, and one of `reason` and `contrast`, a list of players, or
 //! `counterfactual`: an input as a text of bits, or an object of the features that change with their new values 0 and 1.
 
 use super::ask_answers::{bit_text, number};
 use super::player_names::named_players;
-use super::{Asker, Error};
+use super::{Asker, ClaimsFrom, Error};
 use crate::circuit::NamedCircuit;
 use crate::lit::Watch;
 use crate::query::{self, CounterfactualVerdict, Entity, SetClaim, SetVerdict, Space};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// What somebody says of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,11 +34,10 @@ pub enum Verdict {
     Input(Vec<bool>, CounterfactualVerdict),
 }
 
-pub(super) fn read_claims(path: &Path, circuit: &NamedCircuit, space: &Space) -> Result<Vec<Claim>, Error> {
-    let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    let wrong = |place: usize, problem: &str| Error::input(format!("claim {place} {problem}")).in_file(path);
-    let all: Value = serde_json::from_str(&text).map_err(|error| Error::input(error).in_file(path))?;
-    let list = all.as_array().ok_or_else(|| Error::input("a list of claims is expected").in_file(path))?;
+pub(super) fn read_claims(from: &ClaimsFrom, circuit: &NamedCircuit, space: &Space) -> Result<Vec<Claim>, Error> {
+    let (all, source) = from.read()?;
+    let wrong = |place: usize, problem: &str| Error::input(format!("claim {place} {problem}")).at(&source);
+    let list = all.as_array().ok_or_else(|| Error::input("a list of claims is expected").at(&source))?;
     let mut claims = Vec::with_capacity(list.len());
     for (place, claim) in list.iter().enumerate() {
         let place = place + 1;
@@ -88,6 +86,15 @@ fn said(claim: &Value, circuit: &NamedCircuit, space: &Space) -> Result<Said, St
 }
 
 impl Asker {
+    /// A claim about a row behind the last one, which would otherwise be passed over.
+    pub(super) fn check_claims(&self, rows: u64) -> Result<(), Error> {
+        let beyond = self.parts.claims.iter().position(|claim| claim.row > rows && self.request.rows.is_empty());
+        beyond.map_or(Ok(()), |place| {
+            let row = self.parts.claims[place].row;
+            Err(Error::input(format!("claim {} is about row {row}, and there are {rows} rows", place + 1)))
+        })
+    }
+
     /// The verdicts on all claims about a row.
     pub(super) fn judge(&self, row: u64, entity: &Entity, watch: &Watch<'_>) -> Result<Vec<Verdict>, Error> {
         let mut verdicts = Vec::new();

@@ -5,13 +5,14 @@
 //! threads or chance: the same files give the same bytes.
 
 use super::ask::class_names;
-use super::{AskRequest, Asker, ClassChoice, DistributionFrom, Error, Explainer, Question};
-use crate::data::Table;
+use super::ask_answers::bit_text;
+use super::records::Record;
+use super::{AskRequest, Asker, ClassChoice, DistributionFrom, Error, Explainer, Question, RecordsFrom, RowsFrom};
+use crate::data::Bits;
 use crate::lit::{Digest, Watch};
 use crate::query::{self, Counterfactual, Entity, Wish};
 use dashu::rational::RBig;
 use serde_json::{Map, Value, json};
-use std::path::Path;
 
 /// How many codes a letter has at most by default.
 const TOP: usize = 4;
@@ -38,7 +39,7 @@ pub struct Letter {
 
 impl Asker {
     pub(super) fn prepare_codes(&mut self, watch: &Watch<'_>) -> Result<(), Error> {
-        let (Question::Codes, Some(path)) = (self.request.question, self.request.codes.clone()) else { return Ok(()) };
+        let (Question::Codes, Some(codes)) = (self.request.question, self.request.codes.clone()) else { return Ok(()) };
         let classes = self.classifier.classes();
         let names = class_names(&self.circuit, &self.request);
         let favourable = match (&self.request.to, classes) {
@@ -60,7 +61,7 @@ impl Asker {
         };
         let is_direct = favourable == 1 || several && self.request.class.is_none();
         let explainer = Explainer::prepare(self.circuit.clone(), &request, watch)?;
-        let entries = read_codes(&path, self)?;
+        let entries = read_codes(&codes, self)?;
         let top = self.request.top.unwrap_or(TOP);
         self.parts.wish = Wish { class: Some(favourable), limit: Some(1), ..self.parts.wish.clone() };
         self.parts.codes = Some(CodeBook { entries, explainer, favourable, is_direct, top });
@@ -111,35 +112,34 @@ impl Asker {
             digests.insert("model".into(), model.to_string().into());
         }
         let AskRequest { codes, against, .. } = &self.request;
-        let against = against.as_ref().and_then(|rows| match rows {
-            super::RowsFrom::File(path) => Some(path),
-            super::RowsFrom::Bits(_) => None,
-        });
-        for (key, path) in [("codes", codes.as_ref()), ("against", against)] {
-            if let Some(path) = path {
-                let content = std::fs::read(path).map_err(Error::file(path))?;
-                digests.insert(key.into(), Digest::of(&content).to_string().into());
-            }
+        if let Some(codes) = codes {
+            digests.insert("codes".into(), codes.digest()?.to_string().into());
         }
+        let against = match against {
+            None => None,
+            Some(RowsFrom::File(path)) => Some(Digest::of(&std::fs::read(path).map_err(Error::file(path))?)),
+            Some(RowsFrom::Bits(bits)) => Some(digest_of_bits(bits)),
+        };
+        against.map(|digest| digests.insert("against".into(), digest.to_string().into()));
         Ok(Value::Object(digests))
     }
 }
 
+/// The digest of rows in memory: of a line of 0 and 1 for each.
+fn digest_of_bits(bits: &Bits) -> Digest {
+    let line = |row: usize| format!("{}\n", bit_text(&bits.row(row)));
+    Digest::of((0..bits.rows()).map(line).collect::<String>().as_bytes())
+}
+
 /// A table of players, codes and texts.
-fn read_codes(path: &Path, asker: &Asker) -> Result<Vec<Option<(String, String)>>, Error> {
-    let table = Table::open(path)?;
+fn read_codes(from: &RecordsFrom, asker: &Asker) -> Result<Vec<Option<(String, String)>>, Error> {
     let mut entries = vec![None; asker.space().players().len()];
-    for chunk in table.chunks(&[table.position("player")?, table.position("code")?, table.position("text")?])? {
-        let chunk = chunk?;
-        for row in 0..chunk.rows {
-            let place = format!("{}, row {}", path.display(), chunk.first_row + row as u64);
-            let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
-            let name = text(0);
-            let player = asker.space().players().names().iter().position(|known| *known == name);
-            let player = player.ok_or_else(|| Error::input(format!("there is no player '{name}'")).at(&place))?;
-            if entries[player].replace((text(1), text(2))).is_some() {
-                return Err(Error::input(format!("the player '{name}' is there twice")).at(&place));
-            }
+    for Record { place, cells } in from.read("codes", &["player", "code", "text"])? {
+        let [name, code, text] = &cells[..] else { continue };
+        let player = asker.space().players().names().iter().position(|known| known == name);
+        let player = player.ok_or_else(|| Error::input(format!("there is no player '{name}'")).at(&place))?;
+        if entries[player].replace((code.clone(), text.clone())).is_some() {
+            return Err(Error::input(format!("the player '{name}' is there twice")).at(&place));
         }
     }
     Ok(entries)

@@ -5,7 +5,7 @@
 //! what is asked is described here in words.
 
 use super::request::file_name;
-use super::{ClassChoice, ConstraintFrom, DistributionFrom, Error, PlayersFrom, RowsFrom};
+use super::{ClaimsFrom, ClassChoice, ConstraintFrom, DistributionFrom, Error, PlayersFrom, RecordsFrom, RowsFrom};
 use crate::data::Reading;
 use crate::model::parse_decimal;
 use dashu::rational::RBig;
@@ -103,7 +103,7 @@ impl Question {
     }
 
     /// The settings that belong to it alone or to some others.
-    fn settings(self) -> &'static [&'static str] {
+    pub fn settings(self) -> &'static [&'static str] {
         match self {
             Question::Reason | Question::Contrast => &["minimum", "all", "limit", "prefer", "exclude", "share"],
             Question::Counterfactual => &["to", "freeze", "only_up", "only_down", "range", "costs", "limit", "beyond"],
@@ -176,18 +176,18 @@ pub struct AskRequest {
     pub only_down: Vec<String>,
     /// Ranges `COLUMN=LOW..HIGH` of raw values in which columns must stay or move.
     pub range: Vec<String>,
-    /// A file with columns `player` and `cost`.
-    pub costs: Option<PathBuf>,
+    /// A table with columns `player` and `cost`.
+    pub costs: Option<RecordsFrom>,
     /// Whether to list counterfactuals beyond the nearest, up to the limit.
     pub beyond: bool,
     /// Within which distance inputs of other classes are counted.
     pub radius: Option<usize>,
     /// Protected players.
     pub protected: Vec<String>,
-    /// A JSON file of others' answers.
-    pub claims: Option<PathBuf>,
-    /// A file with columns `player`, `code` and `text`.
-    pub codes: Option<PathBuf>,
+    /// A JSON list of others' answers.
+    pub claims: Option<ClaimsFrom>,
+    /// A table with columns `player`, `code` and `text`.
+    pub codes: Option<RecordsFrom>,
     /// The group that scores compare with: rows, of which those with the wished class count.
     pub against: Option<RowsFrom>,
     /// The most reason codes of a row.
@@ -195,7 +195,7 @@ pub struct AskRequest {
     /// Players that a person can act upon.
     pub actionable: Vec<String>,
     /// The settings that were given as text.
-    given: Vec<&'static str>,
+    pub(super) given: Vec<&'static str>,
 }
 
 impl AskRequest {
@@ -244,9 +244,9 @@ impl AskRequest {
         match known {
             "players" => self.players = PlayersFrom::parse(name)?,
             "constraint" => self.constraint = Some(ConstraintFrom::File(name.into())),
-            "costs" => self.costs = Some(name.into()),
-            "claims" => self.claims = Some(name.into()),
-            "codes" => self.codes = Some(name.into()),
+            "costs" => self.costs = Some(RecordsFrom::File(name.into())),
+            "claims" => self.claims = Some(ClaimsFrom::File(name.into())),
+            "codes" => self.codes = Some(RecordsFrom::File(name.into())),
             "against" => self.against = Some(RowsFrom::File(name.into())),
             _ => match name.to_str() {
                 Some(text) => self.set_text(known, text)?,
@@ -257,7 +257,7 @@ impl AskRequest {
         Ok(())
     }
 
-    fn set_text(&mut self, setting: &'static str, text: &str) -> Result<(), Error> {
+    pub(super) fn set_text(&mut self, setting: &'static str, text: &str) -> Result<(), Error> {
         let add = |list: &mut Vec<String>| list.push(text.to_string());
         match setting {
             "class" => self.class = Some(text.parse()?),
@@ -299,9 +299,9 @@ impl AskRequest {
             Question::Bias if self.protected.is_empty() => {
                 Some(("protected", "must be given: which features are protected"))
             }
-            Question::Judge if self.claims.is_none() => Some(("claims", "must be given: a file of what others say")),
+            Question::Judge if self.claims.is_none() => Some(("claims", "must be given: what others say")),
             Question::Codes if self.codes.is_none() => {
-                Some(("codes", "must be given: a file of player, code and text"))
+                Some(("codes", "must be given: a table of player, code and text"))
             }
             Question::Counterfactual if self.beyond && self.limit.is_none() => {
                 Some(("beyond", "needs a limit: how many counterfactuals"))
@@ -319,8 +319,10 @@ impl AskRequest {
         });
         let players = if let PlayersFrom::File(path) = &self.players { Some(path) } else { None };
         let against = if let Some(RowsFrom::File(path)) = &self.against { Some(path) } else { None };
-        let more = [self.costs.as_ref(), self.claims.as_ref(), self.codes.as_ref()];
-        [constraint, players, against].into_iter().chain(more).flatten().map(PathBuf::as_path).collect()
+        let tables = [&self.costs, &self.codes].into_iter().flatten().filter_map(RecordsFrom::file);
+        let claims = self.claims.as_ref().and_then(ClaimsFrom::file);
+        let single = [constraint, players, against].into_iter().flatten().map(PathBuf::as_path);
+        single.chain(tables).chain(claims).collect()
     }
 
     /// What is asked, as a line to read.

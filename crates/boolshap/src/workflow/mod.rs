@@ -9,6 +9,7 @@ mod ask;
 mod ask_answers;
 mod ask_claims;
 mod ask_codes;
+mod ask_json;
 #[cfg(feature = "sat")]
 mod ask_network;
 mod ask_request;
@@ -32,6 +33,7 @@ mod outlook;
 mod player_names;
 mod predict;
 mod read_source;
+mod records;
 mod request;
 mod resolve;
 mod stages;
@@ -70,6 +72,7 @@ pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
+pub use records::{ClaimsFrom, RecordsFrom};
 pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]

@@ -1,13 +1,12 @@
 //! Names of players, features and columns in a request, and files about them, read for one circuit.
 
-use super::Error;
+use super::{Error, RecordsFrom};
 use crate::circuit::NamedCircuit;
-use crate::data::{Binariser, Code, Table};
+use crate::data::{Binariser, Code};
 use crate::explain::Players;
 use crate::model::parse_decimal;
 use crate::query::Space;
 use dashu::rational::RBig;
-use std::path::Path;
 
 /// The players that a list names. An entry is a name as it is, or several with commas between them. A column's name means
 /// all of its features, where these are players.
@@ -89,27 +88,21 @@ pub(super) fn column_of(binariser: &Binariser, feature: usize) -> Option<(&Code,
     None
 }
 
-/// The costs of a file with columns `player` and `cost`; players that it does not name cost 1.
-pub(super) fn read_costs(path: &Path, circuit: &NamedCircuit, space: &Space) -> Result<Vec<RBig>, Error> {
-    let table = Table::open(path)?;
+/// The costs in a table with columns `player` and `cost`; players that it does not name cost 1.
+pub(super) fn read_costs(from: &RecordsFrom, circuit: &NamedCircuit, space: &Space) -> Result<Vec<RBig>, Error> {
     let mut costs: Vec<Option<RBig>> = vec![None; space.players().len()];
-    for chunk in table.chunks(&[table.position("player")?, table.position("cost")?])? {
-        let chunk = chunk?;
-        for row in 0..chunk.rows {
-            let place = format!("{}, row {}", path.display(), chunk.first_row + row as u64);
-            let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
-            let (name, cost) = (text(0), text(1));
-            let wrong = |problem: &str| Error::input(format!("the cost '{cost}' of '{name}' {problem}")).at(&place);
-            let exact = parse_decimal(&cost).ok_or_else(|| wrong("is not a number"))?;
-            if exact < RBig::ZERO {
-                return Err(wrong("is negative"));
-            }
-            let players = named_players("costs", std::slice::from_ref(&name), circuit, space)
-                .map_err(|_| Error::input(format!("there is no player '{name}'")).at(&place))?;
-            for player in players {
-                if costs[player].replace(exact.clone()).is_some() {
-                    return Err(Error::input(format!("the player '{name}' is there twice")).at(&place));
-                }
+    for record in from.read("costs", &["player", "cost"])? {
+        let [name, cost] = &record.cells[..] else { continue };
+        let wrong = |problem: &str| Error::input(format!("the cost '{cost}' of '{name}' {problem}")).at(&record.place);
+        let exact = parse_decimal(cost).ok_or_else(|| wrong("is not a number"))?;
+        if exact < RBig::ZERO {
+            return Err(wrong("is negative"));
+        }
+        let players = named_players("costs", std::slice::from_ref(name), circuit, space)
+            .map_err(|_| Error::input(format!("there is no player '{name}'")).at(&record.place))?;
+        for player in players {
+            if costs[player].replace(exact.clone()).is_some() {
+                return Err(Error::input(format!("the player '{name}' is there twice")).at(&record.place));
             }
         }
     }

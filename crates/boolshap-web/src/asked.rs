@@ -1,0 +1,246 @@
+//! Questions about decisions: a JSON object with the question, its settings and entities in; what `boolshap ask --json`
+//! prints out. No setting names a file: what a person has in files comes with the request.
+
+use crate::body::whole_body;
+use crate::error::ApiError;
+use crate::memory::Share;
+use crate::request::opened;
+use crate::site::Site;
+use axum::body::Body;
+use axum::http::StatusCode;
+use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
+use boolshap::lit::Watch;
+use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary, compile_watched};
+use boolshap::{CompileRequest, Error, Model, NamedCircuit};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// A request for answers.
+#[derive(Debug)]
+pub(crate) struct AskedQuestion {
+    request: AskRequest,
+    entities: Option<Bits>,
+    /// The second classifier of `difference`: a model as its file has it.
+    other: Option<String>,
+    /// Lists of this length are cut off, though more was asked for.
+    cut_at: Option<usize>,
+}
+
+/// The fields that are no settings.
+const OTHER_FIELDS: [&str; 3] = ["question", "entities", "other"];
+/// The most features of which the library makes a table of all inputs.
+const TABLE_FEATURES: usize = 28;
+/// The most bytes of settings, which take more room as trees of values than as a text.
+const SETTINGS_BYTES: usize = 4 << 20;
+/// How many times as much room.
+const TREE: usize = 24;
+/// Tables of all inputs that a thread works with, at most.
+const TABLES: usize = 6;
+
+impl AskedQuestion {
+    /// About how many bytes it takes to read a body of this length.
+    pub(crate) fn reading_cost(length: usize) -> usize {
+        2 * length + TREE * length.min(SETTINGS_BYTES)
+    }
+
+    /// From a JSON body.
+    pub(crate) fn of_json(site: &Site, body: &[u8]) -> Result<Self, ApiError> {
+        let mut fields = fields(body)?;
+        let question = fields.remove("question").ok_or_else(|| {
+            let known = Question::ALL.map(Question::name).join(", ");
+            ApiError::bad("question", format!("is missing: one of {known} is expected"))
+        })?;
+        let name: String = serde_json::from_str(question)
+            .map_err(|_| ApiError::bad("question", format!("{} is not a text", short_text(question))))?;
+        let mut request = AskRequest::new(name.parse()?);
+        let (entities, other) = (fields.remove("entities"), fields.remove("other"));
+        let (circuit, limit) = (site.circuit(), site.limits.rows);
+        let too_large = |field: &str, problem: String| {
+            Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..ApiError::bad(field, problem) })
+        };
+        for (field, text) in [("entities", entities), ("against", fields.get("against").copied())] {
+            // Counted before anything is read.
+            if text.is_some_and(|text| opened(text.as_bytes()).saturating_sub(1) > limit) {
+                return too_large(field, format!("more than {limit} in one request"));
+            }
+        }
+        for (name, text) in &fields {
+            if text.len() > SETTINGS_BYTES && name != "against" {
+                return too_large(name, format!("larger than {SETTINGS_BYTES} bytes"));
+            }
+            if !AskRequest::json_settings().any(|known| known == name) {
+                let known: Vec<&str> = OTHER_FIELDS.into_iter().chain(AskRequest::json_settings()).collect();
+                let problem = format!("there is no such field (there are: {})", known.join(", "));
+                return Err(ApiError::bad(short_text(name), problem));
+            }
+            request.set_json(name, text, circuit)?;
+        }
+        request.check()?;
+        match (request.question, other) {
+            (Question::Difference, None) => return Err(ApiError::bad("other", "is missing: a model is expected")),
+            (Question::Difference, Some(_)) | (_, None) => {}
+            _ => return Err(ApiError::bad("other", format!("is not a setting of the question {name}"))),
+        }
+        if entities.is_none() && request.question.needs_rows() {
+            return Err(ApiError::bad("entities", "is missing: a list of entities is expected"));
+        }
+        let read = |text| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), limit);
+        let entities = entities.map(read).transpose()?;
+        let mut asked = AskedQuestion { request, entities, other: other.map(String::from), cut_at: None };
+        asked.limit_lists(site)?;
+        Ok(asked)
+    }
+
+    /// How many entities there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.entities.as_ref().map_or(0, Bits::rows)
+    }
+
+    /// Lists may be as long as an answer has room for; an answer that has no room for the shortest is not begun.
+    fn limit_lists(&mut self, site: &Site) -> Result<(), ApiError> {
+        let (rows, most, features) = (self.rows().max(1), site.limits.numbers, site.circuit().features.len());
+        let request = &mut self.request;
+        let width = match request.question {
+            Question::Attribution | Question::Codes => features.saturating_mul(5),
+            _ => features,
+        };
+        let room = most / rows.saturating_mul(width).max(1);
+        if room == 0 {
+            let message = format!("{rows} with {width} numbers each are more than {most} in one answer");
+            return Err(ApiError::too_large(message));
+        }
+        let wished = match request.question {
+            Question::Reason | Question::Contrast if request.all => usize::MAX,
+            Question::Counterfactual => request.limit.unwrap_or(usize::MAX),
+            _ => request.limit.unwrap_or(0),
+        };
+        if wished > room {
+            (request.limit, self.cut_at) = (Some(room), Some(room));
+        }
+        Ok(())
+    }
+
+    /// Whether a row has more to list than the answer has room for.
+    fn is_cut(&self, answer: &RowAnswer) -> bool {
+        let (listed, count) = match &answer.found {
+            Found::Reasons(found) => (found.sets.len(), &found.count),
+            Found::Counterfactuals(found) => (found.listed.len(), &found.count),
+            _ => return false,
+        };
+        self.cut_at == Some(listed) && (self.request.beyond || *count > listed.into())
+    }
+
+    /// About how many bytes it takes to answer, besides the answer itself: tables of all inputs for each class, and some
+    /// for each row that is looked at.
+    pub(crate) fn cost(&self, site: &Site) -> Result<usize, ApiError> {
+        let circuit = site.circuit();
+        let table = (1usize << circuit.features.len().min(TABLE_FEATURES)) / 8;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let classes = circuit.classes.len().max(2) * if self.other.is_some() { 2 } else { 1 };
+        let entities =
+            self.rows() * (circuit.features.len() / 4 + 256) + TREE * self.other.as_ref().map_or(0, String::len);
+        Ok(table * (classes + 2 + TABLES * threads) + entities)
+    }
+
+    /// About how many steps it takes.
+    pub(crate) fn visits(&self, site: &Site) -> u128 {
+        let is_simple = match self.request.question {
+            Question::Reason | Question::Contrast => self.request.prefer.is_empty() && self.request.share.is_none(),
+            Question::Counterfactual | Question::Robustness | Question::Bias | Question::Properties => true,
+            Question::Attribution | Question::Difference | Question::Judge | Question::Codes => false,
+        };
+        let (features, classes) = (site.circuit().features.len(), site.circuit().classes.len().max(2));
+        match is_simple && features <= TABLE_FEATURES && self.request.constraint.is_none() {
+            true => (1u128 << features) * (features * (self.rows() + classes)) as u128,
+            false => u128::MAX,
+        }
+    }
+
+    /// The answer, with the memory that it takes.
+    pub(crate) fn answer(self, site: &Site, mut share: Share, watch: &Watch<'_>) -> Result<Body, ApiError> {
+        let circuit = site.report.menu().circuit();
+        let other = self.other.as_ref().map(|text| second(text, circuit, watch)).transpose()?;
+        let asker = Asker::prepare(circuit.clone(), other.as_ref(), &self.request, watch)
+            .map_err(|error| self.refusal(error))?;
+        let (before, mut text, mut rows, mut refused) = (share.bytes(), asker.json_begin(), 0u64, None);
+        let mut add = |answer: &RowAnswer| {
+            text.push_str(&asker.json_next(answer, rows == 0));
+            rows += 1;
+            refused = match self.is_cut(answer) {
+                true => {
+                    let message =
+                        format!("row {} has more to list than an answer has room for: give a limit", answer.row);
+                    Some(ApiError::too_large(message))
+                }
+                false => share.resize(before + text.capacity()).err(),
+            };
+            match refused.is_some() {
+                true => Err(Error::Limit { message: "the answer is too large".into() }),
+                false => Ok(()),
+            }
+        };
+        let summary = match &self.entities {
+            Some(entities) => asker.ask_rows(entities, &mut add, watch),
+            None => Ok(Summary::default()),
+        };
+        let summary = summary.map_err(|error| refused.unwrap_or_else(|| self.refusal(error)))?;
+        let mut overall = asker.overall(&summary, watch)?;
+        let cautions = circuit.facts.cautions();
+        if !cautions.is_empty() {
+            overall.insert("cautions".into(), json!(cautions));
+        }
+        text.push_str(&asker.json_end(overall));
+        whole_body(text.into_bytes(), share)
+    }
+
+    /// What the library refuses, with the field that names a class.
+    fn refusal(&self, error: Error) -> ApiError {
+        let wished = self.request.to.as_ref().map(|class| class.to_string());
+        match &error {
+            Error::UnknownClass { class, .. } if wished.as_deref() == Some(class.trim_matches('\'')) => {
+                ApiError::bad("to", &error)
+            }
+            _ => error.into(),
+        }
+    }
+}
+
+/// The texts of the fields of a JSON object.
+fn fields(body: &[u8]) -> Result<BTreeMap<String, &str>, ApiError> {
+    let wrong = |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {problem}"));
+    let text = std::str::from_utf8(body).map_err(|error| wrong(error.to_string()))?;
+    let mut fields = BTreeMap::new();
+    each_in_json(
+        text,
+        |error| wrong(error.to_string()),
+        |name, value| {
+            let Some(name) = name else {
+                let message = "the body must be an object with the field 'question'";
+                return Err(ApiError::new(StatusCode::BAD_REQUEST, message));
+            };
+            match fields.insert(name.to_string(), value) {
+                None => Ok(()),
+                Some(_) => Err(ApiError::bad(name, "is there twice")),
+            }
+        },
+    )?;
+    Ok(fields)
+}
+
+/// The second classifier: a model of the same features, compiled.
+fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
+    let wrong = |problem: String| ApiError {
+        field: Some("other".into()),
+        ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("other: {problem}"))
+    };
+    let model = Model::from_json(text).map_err(wrong)?;
+    if model.features != circuit.features {
+        return Err(wrong("the two do not have the same features in the same order".into()));
+    }
+    let request = CompileRequest { each_of_several: true, ..CompileRequest::default() };
+    let compiled = compile_watched(&model, &request, watch);
+    compiled.map(|compiled| compiled.circuit).map_err(|error| match error.stopped() {
+        Some(stopped) => stopped.into(),
+        None => wrong(error.to_string()),
+    })
+}
