@@ -32,6 +32,7 @@ mod lower_trees;
 mod mentioned;
 mod named;
 mod nnf;
+mod ordered_table;
 mod reach;
 mod size;
 mod smooth;

@@ -18,6 +18,7 @@
 //! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
 //! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
 
+use super::cube::Cubes;
 use super::starts::{Sample, Starts};
 use super::{EntityProblem, ExplainError, Players, Probabilities};
 use crate::circuit::{Circuit, Node, NodeId, check, conjoin, exactly_one};
@@ -138,6 +139,17 @@ impl Game {
     /// The players.
     pub fn players(&self) -> &Players {
         &self.players
+    }
+
+    /// The cubes between entities and background rows, if the game is one against such rows and the circuit has a table.
+    pub(super) fn cubes(&self) -> Option<Cubes> {
+        match &self.form {
+            Form::Paths { starts, .. } | Form::Vertices { starts, below: None, .. } => match &**starts {
+                Starts::Rows(sample) => Cubes::new(&self.labels, &self.players, sample),
+                Starts::One(_) => None,
+            },
+            _ => None,
+        }
     }
 
     /// Fails if some entity is no member of the population.

@@ -64,13 +64,25 @@ fn agree(circuit: &Circuit, players: &Players, population: Distribution, entitie
     let watch = &Watch::unlimited();
     let game = Game::new(circuit, players.clone(), population.clone(), watch).unwrap();
     let judge = Definition::new(Labels::of_circuit(circuit).unwrap(), players.clone(), population).unwrap();
-    let (floats, exact) = (FloatGame::new(&game), ExactGame::new(&game).unwrap());
+    // Against background rows there are two ways: sweeps, and counting.
+    let exact = [ExactGame::new(&game).unwrap(), ExactGame::new(&game).unwrap().without_cubes()];
+    let floats = [FloatGame::new(&game), FloatGame::new(&game).without_cubes()];
+    let counted = game.cubes();
     let list: Vec<Vec<bool>> = (0..entities.rows()).map(|row| entities.row(row)).collect();
     for index in INDICES {
         let expected = judge.explain(&list, index, watch).unwrap();
-        let found = exact.explain(&list, index, watch).unwrap();
-        assert_eq!(found, expected, "{index:?} of {players:?}");
-        assert_within(&floats.explain(entities, index, watch).unwrap(), &expected, floats.error_bound(index));
+        for exact in &exact {
+            assert_eq!(exact.explain(&list, index, watch).unwrap(), expected, "{index:?} of {players:?}");
+        }
+        for floats in &floats {
+            assert_within(&floats.explain(entities, index, watch).unwrap(), &expected, floats.error_bound(index));
+        }
+        let Some(cubes) = counted.as_ref().filter(|_| index != Index::Interaction) else { continue };
+        for (entity, expected) in list.iter().zip(&expected) {
+            let scores = cubes.floats(entity, index, players.len(), watch).unwrap();
+            let off = |(score, exact): (f64, &RBig)| (score - exact.to_f64().value()).abs();
+            assert!(scores.into_iter().zip(&expected.scores).map(off).all(|off| off <= cubes.error_bound()));
+        }
     }
 }
 
@@ -121,6 +133,22 @@ proptest! {
 fn constants_and_single_literals_in_every_mode() {
     for table in [0u64, 0xFFFF_FFFF, 0xAAAA_AAAA, 0x0F0F_0F0F, 0x8000_0000] {
         every_mode(&from_table(5, &[table]), table);
+    }
+}
+
+/// Cubes of many words: players inside a word and outside, alone, in columns and in blocks.
+#[test]
+fn cubes_of_many_words_are_counted_right() {
+    let (n, mut random) = (11, Seeded::new(12, 0));
+    for _ in 0..4 {
+        let table: Vec<u64> =
+            (0..32).map(|_| (random.below(1 << 32) as u64) << 32 | random.below(1 << 32) as u64).collect();
+        let circuit = from_table(n, &table);
+        for players in [Players::features(&names(n)), columns(n), blocks(n)] {
+            let entities = rows(&players, 2, &mut random);
+            let background = rows(&players, 9, &mut random);
+            agree(&circuit, &players, Distribution::Background(background), &entities);
+        }
     }
 }
 

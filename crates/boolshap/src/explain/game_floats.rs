@@ -7,11 +7,13 @@
 //! values integrate from 0 to 1 by Gauss-Legendre points, Banzhaf values take the one point 1/2, where every player is in
 //! half of the coalitions.
 //!
-//! Values at all vertices are those of `vertices`. How far a result can be off is in `error_bound`.
+//! Against background rows, `cube` counts instead of sweeping wherever that is cheaper. Values at all vertices are those of
+//! `vertices`. How far a result can be off is in `error_bound`.
 //!
 //! Cost for an entity, with n moving players and s starts: s n / 2 pairs of sweeps for Shapley, s for Banzhaf, s n^2 for
 //! all interactions; 2^n sweeps, eight at a time, for the values at all vertices.
 
+use super::cube::Cubes;
 use super::error_bound::{self, BLOCK};
 use super::fast::{check_sums, count_distinct};
 use super::game::{Form, Weighted, agreements};
@@ -49,6 +51,8 @@ use std::sync::Arc;
 pub struct FloatGame {
     game: Game,
     form: FloatForm,
+    /// Against background rows, where the circuit has a table.
+    cubes: Option<Cubes>,
     /// v of no player.
     base_value: f64,
 }
@@ -74,9 +78,15 @@ impl FloatGame {
             }
             Form::Empirical { .. } => FloatForm::Empirical,
         };
-        let mut prepared = FloatGame { game: game.clone(), form, base_value: 0.0 };
+        let mut prepared = FloatGame { game: game.clone(), form, cubes: game.cubes(), base_value: 0.0 };
         prepared.base_value = prepared.value_of_nobody();
         prepared
+    }
+
+    /// By sweeps only.
+    #[cfg(test)]
+    pub(super) fn without_cubes(self) -> Self {
+        FloatGame { cubes: None, ..self }
     }
 
     /// The expected label when nothing is known of the entity: v of no player.
@@ -103,11 +113,12 @@ impl FloatGame {
 
     /// How far base value and scores can be from the true ones, whatever the row.
     pub fn error_bound(&self, index: Index) -> f64 {
-        match &self.form {
+        let counted = self.cubes.as_ref().map_or(0.0, Cubes::error_bound);
+        counted.max(match &self.form {
             FloatForm::Paths { engine, starts } => engine.error_bound_of(index, starts.len()),
             FloatForm::Vertices(vertices) => error_bound::of_sets(vertices.roundings(), vertices.playing.len(), index),
             FloatForm::Empirical => error_bound::of_sets(1.0, self.game.players.len(), index),
-        }
+        })
     }
 
     /// The game.
@@ -164,8 +175,9 @@ impl FloatGame {
                 done += more;
                 meter.add(more as u64)
             };
-            let scores = match &self.form {
-                FloatForm::Paths { engine, starts } => match index {
+            let scores = match (self.counted(&entity, index), &self.form) {
+                (Some(cubes), _) => Ok(cubes.floats(&entity, index, self.game.players.len(), &silent)?),
+                (None, FloatForm::Paths { engine, starts }) => match index {
                     Index::Shapley => Ok(along_paths(engine, starts, &entity, Points::Gauss, &silent, &mut tell)?),
                     Index::Banzhaf => Ok(along_paths(engine, starts, &entity, Points::Half, &silent, &mut tell)?),
                     Index::Interaction => interactions(engine, starts, &entity, &silent, &mut tell)?,
@@ -195,6 +207,15 @@ impl FloatGame {
             check_sums(&table)?;
         }
         Ok(table)
+    }
+
+    /// The cubes, where they are made for what is asked, and counting on them is cheaper than sweeps.
+    fn counted(&self, entity: &[bool], index: Index) -> Option<&Cubes> {
+        let cubes = self.cubes.as_ref().filter(|_| index != Index::Interaction)?;
+        match &self.form {
+            FloatForm::Paths { engine, .. } => cubes.is_cheaper(entity, engine.tape.nodes()).then_some(cubes),
+            _ => Some(cubes),
+        }
     }
 
     /// v of all sets of the players that matter.

@@ -9,6 +9,7 @@
 //! Cost for an entity: n pairs of sweeps for each start and all Shapley values, one for the Banzhaf values, 2 n^2 for all
 //! interactions, 2^n for the values at all vertices.
 
+use super::cube::Cubes;
 use super::engine::in_parallel;
 use super::game::{Form, agreements, playing};
 use super::game_floats::{pair_place, spread};
@@ -30,6 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct ExactGame {
     game: Game,
     form: ExactForm,
+    /// Against background rows, where the circuit has a table.
+    cubes: Option<Cubes>,
     base_value: RBig,
     rules: Mutex<HashMap<usize, Arc<Rule>>>,
 }
@@ -167,9 +170,16 @@ impl ExactGame {
             }
             Form::Empirical { .. } => ExactForm::Empirical,
         };
-        let mut prepared = ExactGame { game: game.clone(), form, base_value: RBig::ZERO, rules: Mutex::default() };
+        let (game, cubes, rules) = (game.clone(), game.cubes(), Mutex::default());
+        let mut prepared = ExactGame { game, form, cubes, base_value: RBig::ZERO, rules };
         prepared.base_value = prepared.base_value();
         Ok(prepared)
+    }
+
+    /// By sweeps only.
+    #[cfg(test)]
+    pub(super) fn without_cubes(self) -> Self {
+        ExactGame { cubes: None, ..self }
     }
 
     fn base_value(&self) -> RBig {
@@ -211,17 +221,19 @@ impl ExactGame {
         for (number, entity) in entities.iter().map(AsRef::as_ref).enumerate() {
             watch.step(number as u64, entities.len() as u64)?;
             let silent = watch.silent();
-            let scores = match &self.form {
-                ExactForm::Paths { sweeps, starts } => match index {
+            let cubes = self.cubes.as_ref().filter(|_| index != Index::Interaction);
+            let scores = match (cubes, &self.form) {
+                (Some(cubes), _) => Ok(cubes.fractions(entity, index, self.game.players.len(), &silent)?),
+                (None, ExactForm::Paths { sweeps, starts }) => match index {
                     Index::Shapley | Index::Banzhaf => Ok(self.along_paths(sweeps, starts, entity, index, &silent)?),
                     Index::Interaction => self.interactions(sweeps, starts, entity, &silent)?,
                 },
-                ExactForm::Vertices { playing, .. } => {
+                (None, ExactForm::Vertices { playing, .. }) => {
                     let table = self.table(entity, &silent).map_err(|error| error.with_entity(|_| number))?;
                     let scores = table.values_of(index);
                     scores.map(|scores| spread(index, playing, self.game.players.len(), scores, RBig::ZERO))
                 }
-                ExactForm::Empirical => self.table(entity, &silent)?.values_of(index),
+                (None, ExactForm::Empirical) => self.table(entity, &silent)?.values_of(index),
             };
             let scores = scores.map_err(|problem| ExplainError::Entity { entity: number, problem })?;
             let prediction = self.game.labels.evaluate(entity)?;

@@ -10,6 +10,7 @@
 //! test that base value and scores add up to the prediction.
 
 mod brute_force;
+mod cube;
 mod definition;
 mod diagram_tape;
 mod distinct_rows;
