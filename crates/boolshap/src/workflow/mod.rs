@@ -9,6 +9,7 @@ mod ask;
 mod ask_answers;
 mod ask_claims;
 mod ask_codes;
+mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod class_choice;
