@@ -28,16 +28,17 @@ pub(super) struct ClassTables {
 }
 
 impl ClassTables {
-    /// Evaluates a circuit for each class, or that of the only label, on all inputs.
-    pub(super) fn new(labels: &[Arc<Circuit>], space: &Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
+    /// Numbers for the inputs of a space: features that the circuit asks last in the low bits, where one path of a diagram
+    /// is then good for 64 inputs.
+    pub(super) fn codes(labels: &[Arc<Circuit>], space: &Space) -> Codes {
         let mut seen = vec![false; space.players().len()];
         let asked = labels.first().map(|circuit| in_order(circuit)).unwrap_or_default();
         let late = asked.iter().rev().map(|var| space.players().of(var.index()));
         let first: Vec<usize> = late.filter(|&player| !std::mem::replace(&mut seen[player], true)).collect();
-        Self::with_codes(labels, Codes::new(space, &first), space, watch)
+        Codes::new(space, &first)
     }
 
-    /// The same with numbers that are given.
+    /// Evaluates a circuit for each class, or that of the only label, on all inputs.
     pub(super) fn with_codes(
         labels: &[Arc<Circuit>],
         codes: Codes,

@@ -23,7 +23,7 @@ const MAX_NODES: usize = 20_000_000;
 pub(super) struct Diagram {
     /// The feature that each level tests.
     pub(super) order: Vec<usize>,
-    /// The player of each level; past the end there is none.
+    /// The player of each level.
     pub(super) player: Vec<usize>,
     /// Level and children of each node, children first; 0 and 1 are the leaves.
     pub(super) nodes: Vec<[u32; 3]>,

@@ -149,13 +149,21 @@ fn reasons_are_those_of_the_definition() {
 }
 
 #[test]
-fn a_preferred_player_is_in_the_reason_if_it_is_in_any() {
-    each(100, 2, |classifier, all, entity, _| {
-        let expected = all.sufficient(&entity.bits, &RBig::ONE, &[]);
-        for player in 0..all.players() {
-            let wanted = ReasonsWanted { prefer: vec![player], ..ReasonsWanted::default() };
-            let one = &sufficient(classifier, entity, &wanted, &Watch::unlimited()).unwrap().sets[0];
-            assert_eq!(one.contains(&player), expected.iter().any(|set| set.contains(&player)));
+fn of_all_reasons_the_one_without_the_least_preferred_is_taken() {
+    each(150, 2, |classifier, all, entity, chance| {
+        let prefer = subset(all.players(), chance);
+        let order: Vec<usize> =
+            prefer.iter().copied().chain((0..all.players()).filter(|player| !prefer.contains(player))).collect();
+        let watch = Watch::unlimited();
+        let wanted = ReasonsWanted { prefer, ..ReasonsWanted::default() };
+        let found = [
+            (sufficient(classifier, entity, &wanted, &watch), all.sufficient(&entity.bits, &RBig::ONE, &[])),
+            (contrastive(classifier, entity, &wanted, &watch), all.contrastive(&entity.bits, &RBig::ONE, &[])),
+        ];
+        for (found, expected) in found {
+            let has = |set: &&Vec<usize>| order.iter().rev().map(|player| set.contains(player)).collect::<Vec<_>>();
+            let best: Vec<Vec<usize>> = expected.iter().min_by_key(has).into_iter().cloned().collect();
+            assert_eq!(found.unwrap().sets, best);
         }
     });
 }
@@ -370,5 +378,46 @@ fn judgements_are_those_of_the_definition() {
             .map(|(_, other)| changed(other))
             .any(|other| other.len() < own.len() && other.iter().all(|player| own.contains(player)));
         assert_eq!(verdict.is_minimal, verdict.is_valid && !smaller);
+    });
+}
+
+#[test]
+fn acceptance_is_that_of_the_definition() {
+    each(100, 10, |classifier, all, _, chance| {
+        let space = classifier.space();
+        let protected: Vec<usize> = subset(all.players(), chance).into_iter().take(3).collect();
+        let probabilities: Vec<RBig> =
+            (0..space.features()).map(|_| RBig::from_parts((1 + chance.below(8)).into(), 9u8.into())).collect();
+        let weight = |input: &[bool]| {
+            (0..input.len()).fold(RBig::ONE, |product, feature| {
+                let is_one_hot = space.players().is_one_hot(space.players().of(feature));
+                product
+                    * match (input[feature], is_one_hot) {
+                        (true, _) => probabilities[feature].clone(),
+                        (false, true) => RBig::ONE,
+                        (false, false) => RBig::ONE - &probabilities[feature],
+                    }
+            })
+        };
+        let sum = |of: &dyn Fn(&[bool], usize) -> bool| {
+            let inside = all.inputs.iter().filter(|(input, class)| of(input, *class));
+            inside.fold(RBig::ZERO, |sum, (input, _)| sum + weight(input))
+        };
+        let total = sum(&|_, _| true);
+        let found = acceptance(classifier, &protected, &probabilities, &Watch::unlimited()).unwrap();
+        let mut covered = RBig::ZERO;
+        for group in found {
+            let agrees = |input: &[bool]| {
+                let features = protected.iter().flat_map(|&player| space.members(player));
+                features.into_iter().all(|&feature| input[feature] == group.values[feature])
+            };
+            let own = sum(&|input, _| agrees(input));
+            assert_eq!(group.probability, &own / &total);
+            for (class, share) in group.classes.iter().enumerate() {
+                assert_eq!(*share, sum(&|input, found| agrees(input) && found == class) / &own);
+            }
+            covered += group.probability;
+        }
+        assert_eq!(covered, RBig::ONE);
     });
 }

@@ -57,10 +57,6 @@ impl SetFamily {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
-    }
-
     /// The sets in ascending order of their numbers.
     pub(super) fn sets(&self) -> impl Iterator<Item = u64> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| ones(word).map(move |bit| index as u64 * 64 + bit))
@@ -136,19 +132,6 @@ impl SetFamily {
             }
         }
         found
-    }
-
-    /// The size of the smallest sets.
-    pub(super) fn smallest(&self) -> Option<usize> {
-        let mut best = usize::MAX;
-        for (index, &word) in self.words.iter().enumerate().filter(|(_, word)| **word != 0) {
-            let high = index.count_ones() as usize;
-            if high < best {
-                let low = LOW_SIZES.iter().position(|mask| word & mask != 0).unwrap_or(6);
-                best = best.min(high + low);
-            }
-        }
-        (best != usize::MAX).then_some(best)
     }
 
     /// How many sets hold a thing.
@@ -233,7 +216,6 @@ mod tests {
                 let expected: Vec<u64> = family.sets().filter(|set| set.count_ones() as usize == size).collect();
                 assert_eq!((sizes[size], family.of_size(size)), (expected.len() as u64, expected));
             }
-            assert_eq!(family.smallest(), family.sets().map(|set| set.count_ones() as usize).min());
             let shift = chance.below(1 << things) as u64;
             let words = (0..family.words.len()).map(|index| shifted_word(&family.words, index, shift)).collect();
             let shifted = SetFamily::of_words(things, words);

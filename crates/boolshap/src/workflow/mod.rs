@@ -12,6 +12,7 @@ mod ask_codes;
 mod ask_json;
 #[cfg(feature = "sat")]
 mod ask_network;
+mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod certificates;
