@@ -207,13 +207,13 @@ impl Ask {
         })?;
         folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
         if output.is_none() && !self.json {
-            return rows.iter().try_for_each(|row| print(&row.to_string()));
+            return Ok(rows.iter().try_for_each(|row| print(&row.to_string()))?);
         }
         let answer = serde_json::json!({"question": request.question.name(), "rows": rows});
         if let Some(path) = &output {
             WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
         }
-        if self.json { print_json(&answer) } else { Ok(()) }
+        if self.json { Ok(print_json(&answer)?) } else { Ok(()) }
     }
 
     fn request(&self) -> Result<AskRequest, Error> {

@@ -122,12 +122,13 @@ impl AskedQuestion {
 
     /// Whether a row has more to list than the answer has room for.
     fn is_cut(&self, answer: &RowAnswer) -> bool {
-        let (listed, count) = match &answer.found {
-            Found::Reasons(found) => (found.sets.len(), &found.count),
-            Found::Counterfactuals(found) => (found.listed.len(), &found.count),
+        // A number that is not known may be larger.
+        let (listed, are_all) = match &answer.found {
+            Found::Reasons(found) => (found.sets.len(), found.is_complete()),
+            Found::Counterfactuals(found) => (found.listed.len(), found.count == found.listed.len().into()),
             _ => return false,
         };
-        self.cut_at == Some(listed) && (self.request.beyond || *count > listed.into())
+        self.cut_at == Some(listed) && (self.request.beyond || !are_all)
     }
 
     /// About how many bytes it takes to answer, besides the answer itself: tables of all inputs for each class, and some
@@ -175,7 +176,7 @@ impl AskedQuestion {
                 false => share.resize(before + text.capacity()).err(),
             };
             match refused.is_some() {
-                true => Err(Error::Limit { message: "the answer is too large".into() }),
+                true => Err(Error::Limit { message: "the answer is too large".into(), remedy: None }),
                 false => Ok(()),
             }
         };

@@ -8,7 +8,7 @@
 use super::compile_apply::{ApplyOptions, compile_apply};
 use super::order::candidate_orders;
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
-use crate::lit::{Pieces, Stopped, Var, Watch};
+use crate::lit::{Pieces, Var, Watch};
 use crate::model::{Gate, Label};
 use std::fmt;
 
