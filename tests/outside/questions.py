@@ -304,6 +304,7 @@ class Asked:
         self.bias()
         self.properties()
         self.difference()
+        self.codes()
         self.refused()
 
     def sets(self, question, style):
@@ -438,6 +439,37 @@ class Asked:
         assert Fraction(answer["share"]) == Fraction(len(differ), len(self.space.inputs)), answer
         assert (answer["example"] is None) == (not differ) and (not differ or bits(answer["example"]) in differ), answer
         assert answer["rows"] == [number for number, row in enumerate(rows, 1) if row in differ], answer
+
+    def codes(self):
+        """Exact scores against a group of rows, the players that speak against the favourable class, and a change."""
+        if "--constraint" in self.options:
+            return
+        rows, against = self.draw_rows(), self.draw_rows(6)
+        favourable = int(self.rng.integers(self.labels))
+        names = list(self.players)
+        table = [(name, f"C{number}", f"because of {number}") for number, name in enumerate(names)]
+        write_table(self.boolshap.folder / "codes.csv", ["player", "code", "text"], table)
+        write_table(self.boolshap.folder / "against.csv", self.world.features, against)
+        top = int(self.rng.integers(1, 5))
+        actionable = self.some(3)
+        options = ["--codes", "codes.csv", "--against", "against.csv", "--top", top, "--to", favourable]
+        options += [part for name in actionable for part in ("--actionable", name)]
+        answer = self.ask("codes", *options, rows=rows)
+        wins = lambda row: int(self.world.answers[row] == favourable)
+        fixed = [i for name, at in self.players.items() if actionable and name not in actionable for i in at]
+        for row, one in zip(rows, answer["rows"]):
+            if wins(row):
+                assert one["codes"] == [] and one["change"] is None, (row, one)
+                continue
+            game = games.interventional(wins, games.sample(against), self.players, row)
+            scores = games.shapley(game, names)
+            expected = sorted((score, number) for number, score in enumerate(scores.values()) if score < 0)[:top]
+            assert [code["code"] for code in one["codes"]] == [f"C{number}" for _, number in expected], (row, one, scores)
+            assert [Fraction(code["score"]) for code in one["codes"]] == [score for score, _ in expected], (row, one)
+            _, found = self.space.nearest(row, favourable, fixed, fixed)
+            changed = None if one["change"] is None else {change["player"] for change in one["change"]}
+            sets = [self.space.differs(row, x) for x in found]
+            assert changed in sets if found else changed is None, (row, one, found)
 
     def refused(self):
         """A row that cannot occur is an error that names the row."""
