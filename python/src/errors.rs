@@ -67,6 +67,7 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
             "take players=\"columns\", a dict of fewer players, or distribution=\"background\""
         }
         Remedy::Probabilities => "give probabilities=",
+        Remedy::Input => "give input=\"raw\" or input=\"bits\"",
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use crate::game_options::GameOptions;
 use crate::terminal::{input_path, note, output_path, print, print_json, thousands, with_row_progress};
 use boolshap::Explainer;
 use boolshap::data::{Means, ScoreColumns, ScoreFile, ScoreSink};
-use boolshap::workflow::{Explained, load_circuit};
+use boolshap::workflow::{Explained, load_circuit, numbered};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ use std::time::Instant;
 pub(crate) struct Explain {
     /// The circuit
     circuit: PathBuf,
-    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
+    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
+    /// several files with the same columns
     data: PathBuf,
     /// Where to write prediction, base_value and the scores, as Parquet if the name ends in .parquet, else as CSV;
     /// without it the first rows are shown
@@ -35,8 +36,9 @@ pub(crate) struct Explain {
     /// Write exact fractions
     #[arg(long)]
     exact: bool,
-    /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name
-    #[arg(long, value_name = "each|predicted|K")]
+    /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name; where
+    /// digits could be both, index:K or name:K
+    #[arg(long, value_name = "each|predicted|K|NAME")]
     class: Option<String>,
     /// Copy these columns of the input to the output, in front
     #[arg(long, value_name = "COLUMN,...")]
@@ -94,6 +96,7 @@ impl Explain {
                 "error_bound": explainer.error_bound(explainer.ask())?,
             });
             about.iter().for_each(|(key, text)| summary[key] = text.as_str().into());
+            summary["predictions"] = json!(explainer.circuit().prediction_names());
             print_json(&summary)?;
         } else if let Some(path) = &self.output {
             let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
@@ -106,6 +109,9 @@ impl Explain {
             ))?;
         } else {
             print(&format!("({})", explainer.describe()))?;
+            if let Some(names) = explainer.circuit().prediction_names() {
+                print(&format!("(predictions: {})", numbered(&names)))?;
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! Ctrl-C, 128 + N after another signal N.
 
 mod bench;
+mod column_options;
 mod compile;
 mod convert;
 mod demo;
@@ -13,6 +14,7 @@ mod first_rows;
 mod game_options;
 mod import;
 mod info;
+mod inspect;
 mod memory;
 mod predict;
 mod report;
@@ -43,6 +45,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Inspect(inspect::Inspect),
     Train(train::Train),
     Import(import::Import),
     Encode(encode::Encode),
@@ -82,6 +85,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     match &arguments.command {
         Command::Demo(command) => command.run(),
+        Command::Inspect(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Encode(command) => command.run(),

@@ -20,11 +20,17 @@ pub enum Remedy {
     FewerPlayersOrBackground,
     /// Probabilities, where the circuit holds no marginals of training.
     Probabilities,
-    /// That a column holds categories, or is to be ignored.
-    ColumnKind {
-        /// The column.
-        column: String,
+    /// What columns hold.
+    Columns {
+        /// Columns to leave out.
+        ignore: Vec<String>,
+        /// Columns and kinds that they can have.
+        kinds: Vec<(String, String)>,
+        /// Texts that may mean a missing value.
+        missing: Vec<String>,
     },
+    /// Whether rows are raw values or bits.
+    Input,
     /// An engine that computes in fractions.
     ExactEngine,
 }

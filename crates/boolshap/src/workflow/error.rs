@@ -193,9 +193,7 @@ impl Error {
             Error::Model(ModelError::Parameter { problem: Problem::ZeroWeight { .. }, .. }) => Some(Remedy::ZeroWeight),
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
             Error::Circuit(CircuitError::SeveralClasses { .. }) => Some(Remedy::Class),
-            Error::Data(DataError::TooManyCategories { column, .. }) => {
-                Some(Remedy::ColumnKind { column: column.clone() })
-            }
+            Error::Data(error) => error.remedy(),
             _ => None,
         }
     }

@@ -14,6 +14,8 @@ mod encode;
 mod error;
 mod explainer;
 mod import;
+#[cfg(feature = "train")]
+mod inspect;
 mod load;
 mod menu;
 mod predict;
@@ -31,12 +33,14 @@ mod tests;
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
-pub use describe::{Description, describe_model};
+pub use describe::{Description, describe_model, numbered};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
+#[cfg(feature = "train")]
+pub use inspect::Inspection;
 pub use load::{load_circuit, read_circuit};
 pub use menu::{Choice, Menu, Offer};
 pub use predict::{ModelOrCircuit, Predictor};

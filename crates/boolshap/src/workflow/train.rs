@@ -1,7 +1,9 @@
 //! From a table to a model: columns become bits, rows are split, a network is trained, and the model says how.
 
 use super::Error;
-use crate::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, named_kind, quote_csv};
+use crate::data::{
+    Dataset, FitOn, Kind, Kinds, MARKERS, MissingNumbers, Note, Preparation, Table, Tally, named_kind, quote_csv,
+};
 use crate::lit::{Watch, thousands};
 use crate::model::{self, Marginals, Model, TrainOptions, correct};
 use serde_json::{Value, json};
@@ -15,6 +17,12 @@ pub struct TrainRequest {
     pub target: String,
     /// What each column is, where its values do not say it.
     pub kinds: Kinds,
+    /// Columns to leave out: names, or lists of names with commas between them.
+    pub ignore: Vec<String>,
+    /// What becomes of missing numbers.
+    pub missing: MissingNumbers,
+    /// The texts that mean a missing value, besides blank ones.
+    pub missing_values: Vec<String>,
     /// The share of rows kept for testing.
     pub test_fraction: f64,
     /// The rows that thresholds are fitted on.
@@ -26,8 +34,16 @@ pub struct TrainRequest {
 impl TrainRequest {
     /// The defaults for this column: half of the rows for testing, and the paper's network.
     pub fn new(target: impl Into<String>) -> Self {
-        let (kinds, options) = (Kinds::new(), TrainOptions::default());
-        TrainRequest { target: target.into(), kinds, test_fraction: 0.5, fit: FitOn::All, options }
+        TrainRequest {
+            target: target.into(),
+            kinds: Kinds::new(),
+            ignore: Vec::new(),
+            missing: MissingNumbers::Zero,
+            missing_values: MARKERS.map(String::from).into(),
+            test_fraction: 0.5,
+            fit: FitOn::All,
+            options: TrainOptions::default(),
+        }
     }
 
     /// Takes the kinds of columns from a JSON file, `{"NAME": "KIND", ...}`.
@@ -58,6 +74,36 @@ impl TrainRequest {
     }
 }
 
+impl TrainRequest {
+    /// The kinds of a table's columns, with those that are left out.
+    pub(super) fn kinds_for(&self, table: &Table) -> Result<Kinds, Error> {
+        let mut kinds = self.kinds.clone();
+        for text in &self.ignore {
+            // A name with commas is that of a column first.
+            let names = if table.has(text) { vec![text.as_str()] } else { text.split(',').collect() };
+            for name in names.into_iter().map(str::trim).filter(|name| !name.is_empty()) {
+                table.position(name)?;
+                kinds.insert(name.into(), Kind::Ignored);
+            }
+        }
+        if kinds.get(&self.target) == Some(&Kind::Ignored) {
+            return Err(Error::setting("target", format!("'{}' cannot be ignored", self.target)));
+        }
+        Ok(kinds)
+    }
+
+    pub(super) fn preparation<'a>(&'a self, kinds: &'a Kinds) -> Preparation<'a> {
+        Preparation {
+            test_fraction: self.test_fraction,
+            seed: self.options.seed,
+            fit: self.fit,
+            missing: self.missing,
+            markers: self.missing_values.clone(),
+            ..Preparation::new(&self.target, kinds)
+        }
+    }
+}
+
 /// A trained model, and how good it is.
 #[derive(Debug, Clone)]
 pub struct Trained {
@@ -74,12 +120,14 @@ pub struct Trained {
     /// The share of test rows that it labels right; nothing without rows.
     pub test_accuracy: Option<f64>,
     /// What a person should know about the table.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+    /// How many values of each column are missing, where some are.
+    pub missing: Vec<(String, u64)>,
 }
 
 impl Trained {
     /// A model and the rows that it was trained and is tested on. The model then says how good it is on them.
-    pub fn new(mut model: Model, training: Tally, testing: Tally, notes: Vec<String>) -> Self {
+    pub fn new(mut model: Model, training: Tally, testing: Tally, notes: Vec<Note>) -> Self {
         let rate =
             |rows: &Tally| (rows.total() > 0).then(|| correct(&model.network, rows) as f64 / rows.total() as f64);
         let (train_accuracy, test_accuracy) = (rate(&training), rate(&testing));
@@ -87,7 +135,8 @@ impl Trained {
         model.provenance.insert("test_accuracy".into(), json!(test_accuracy));
         let all = training.merged(&testing);
         let rows = [all.total() as usize, all.rows().rows()];
-        Trained { model, training, testing, rows, train_accuracy, test_accuracy, notes }
+        let missing = Vec::new();
+        Trained { model, training, testing, rows, train_accuracy, test_accuracy, notes, missing }
     }
 
     /// How good the network is, beside what guessing and what knowing everything would give.
@@ -113,6 +162,8 @@ impl Trained {
             "features": self.model.features, "classes": self.model.classes, "shape": self.model.network.shape(),
             "train_rows": self.training.total(), "test_rows": self.testing.total(),
             "train_accuracy": self.train_accuracy, "test_accuracy": self.test_accuracy,
+            "missing": self.missing.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "notes": self.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
         })
     }
 
@@ -150,13 +201,10 @@ pub fn train_watched(
     reading: &Watch<'_>,
     training: &Watch<'_>,
 ) -> Result<Trained, Error> {
-    let TrainRequest { target, kinds, test_fraction, fit, options } = request;
-    if kinds.get(target) == Some(&Kind::Ignored) {
-        return Err(Error::setting("target", format!("'{target}' cannot be ignored")));
-    }
-    let table = Table::open(path)?;
-    let how = Preparation { target, kinds, test_fraction: *test_fraction, seed: options.seed, fit: *fit };
-    let data = Dataset::prepare(&table, &how, reading)?;
+    let TrainRequest { test_fraction, fit, options, .. } = request;
+    let table = Table::open_to_reread(path)?;
+    let kinds = request.kinds_for(&table)?;
+    let data = Dataset::prepare(&table, &request.preparation(&kinds), reading)?;
     let classes = data.target.code.classes();
     let tally = |test: bool| Tally::new(&data.bits, &data.labels, classes, |row| data.test[row] == test);
     let (learned, testing) = (tally(false), tally(true));
@@ -176,5 +224,5 @@ pub fn train_watched(
     });
     model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
     model.binariser = Some(data.binariser);
-    Ok(Trained::new(model, learned, testing, data.notes))
+    Ok(Trained { missing: data.missing, ..Trained::new(model, learned, testing, data.notes) })
 }
