@@ -80,8 +80,8 @@ def read_rows(
         # Nobody can know from the values: it is asked again with what was said.
         return found or open_
 
-    raw = circuit._reads_raw(names, reading, look)
-    if not (circuit._reads_raw(names, otherwise, look) if open_ else raw):
+    is_raw = circuit._reads_raw(names, reading, look)
+    if not (circuit._reads_raw(names, otherwise, look) if open_ else is_raw):
         return Rows(_bits(given, table, circuit.features), {})
     raw_columns = cast("list[str]", circuit.raw_columns)
     table = table or _positional(_array(given), raw_columns)
