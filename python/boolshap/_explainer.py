@@ -102,6 +102,8 @@ class Explainer:
             from ._sources import compile
 
             circuit = compile(circuit)
+        if input not in ("auto", "raw", "bits"):
+            raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features
         game = _Game(
             distribution=distribution,

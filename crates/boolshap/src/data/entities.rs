@@ -171,9 +171,8 @@ fn choose<'b>(
     look: impl FnOnce() -> Result<bool, DataError>,
 ) -> Result<Option<&'b Binariser>, DataError> {
     let Some(schema) = binariser else {
-        let message = "raw values cannot be read: the model does not say how they become bits".into();
         return match reading {
-            Reading::Raw => Err(DataError::Format { path: path.into(), message }),
+            Reading::Raw => Err(DataError::NoSchema { path: path.into() }),
             Reading::Auto | Reading::Bits => Ok(None),
         };
     };

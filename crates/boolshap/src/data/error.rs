@@ -84,6 +84,12 @@ pub enum DataError {
         /// What can be said about the columns instead.
         remedy: Option<Remedy>,
     },
+    /// Raw values for a model that knows bits only.
+    #[error("{}: raw values cannot be read: the model does not say how they become bits", path.display())]
+    NoSchema {
+        /// The file.
+        path: PathBuf,
+    },
     /// Rows that fit both as raw values and as bits.
     #[error("{}: these rows could be raw values or bits: every value is 0 or 1, and the columns of both are there", path.display())]
     RawOrBits {

@@ -342,11 +342,9 @@ impl Planner<'_> {
             _ if is_free && seen.is_few_whole() => {
                 Code::Values(seen.wholes.iter().map(|whole| *whole as f64).collect())
             }
-            Kind::Categorical(keep) if is_free && seen.texts.len() > MAX_CATEGORIES => {
-                let _ = keep;
-                return Err(Unfit::Column(format!(
-                    "is the target and holds more than {MAX_CATEGORIES} different texts"
-                )));
+            Kind::Categorical(_) if is_free && seen.texts.len() > MAX_CATEGORIES => {
+                let problem = format!("is the target and holds more than {MAX_CATEGORIES} different texts");
+                return Err(Unfit::Column(problem));
             }
             Kind::Categorical(keep) => fit::categorical(seen, seen, *keep)?,
             Kind::Date(_) | Kind::Ignored => return Err(Unfit::Column("is the target and cannot be ignored".into())),
