@@ -7,6 +7,7 @@ use super::{DataError, ExplainedClass, write_number};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use dashu::rational::RBig;
+use std::collections::HashMap;
 
 /// For each row a prediction (a label or a class), a base value and a score for each player, in floats or in fractions.
 /// With several classes side by side, base value and scores are repeated for each class.
@@ -141,11 +142,28 @@ impl Scores {
         self
     }
 
-    /// The same numbers with these predictions, one for each row; rows with the same numbers must have the same.
-    pub fn with_predictions(mut self, predictions: &[u32]) -> Self {
+    /// The same numbers with these predictions, one for each row; rows that share numbers may have several.
+    pub fn with_predictions(self, predictions: &[u32]) -> Self {
         assert_eq!(predictions.len(), self.kinds.len(), "a prediction for each row");
-        self.kinds.iter().zip(predictions).for_each(|(&kind, &class)| self.predictions[kind as usize] = class);
-        self
+        let (mut kinds, mut sources, mut found) = (Vec::with_capacity(self.kinds.len()), Vec::new(), Vec::new());
+        let mut known = HashMap::new();
+        for (&kind, &prediction) in self.kinds.iter().zip(predictions) {
+            kinds.push(*known.entry((kind, prediction)).or_insert_with(|| {
+                sources.push(kind as usize * self.width);
+                found.push(prediction);
+                found.len() as u32 - 1
+            }));
+        }
+        let width = self.width;
+        let numbers = match &self.numbers {
+            Numbers::Floats(all) => {
+                Numbers::Floats(sources.iter().flat_map(|&at| &all[at..at + width]).copied().collect())
+            }
+            Numbers::Exact(all) => {
+                Numbers::Exact(sources.iter().flat_map(|&at| &all[at..at + width]).cloned().collect())
+            }
+        };
+        Scores { width, kinds, predictions: found, numbers }
     }
 
     /// The rows at these positions, in this order.
