@@ -4,7 +4,7 @@
 use crate::memory;
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
-use boolshap::lit::{Remedy, Watch};
+use boolshap::lit::{ColumnRemedy, Remedy, Watch};
 use boolshap::workflow::{Error, ErrorKind};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt;
@@ -243,7 +243,7 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
             "use --players columns, name larger players in a file, or use --distribution background".into()
         }
         Remedy::Probabilities => "use --distribution product:FILE".into(),
-        Remedy::Columns { ignore, kinds, missing } => column_flags(ignore, kinds, missing),
+        Remedy::Columns(said) => column_flags(said),
         Remedy::Input => "say which with --input raw or --input bits".into(),
         Remedy::ExactEngine => "leave --engine out, or use paper or brute-force".into(),
         _ => String::new(),
@@ -251,7 +251,7 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
 }
 
 /// What can be said about columns, as flags to paste.
-fn column_flags(ignore: &[String], kinds: &[(String, String)], missing: &[String]) -> String {
+fn column_flags(ColumnRemedy { ignore, kinds, missing }: &ColumnRemedy) -> String {
     let (listed, alone): (Vec<&String>, Vec<&String>) = ignore.iter().partition(|name| !name.contains(','));
     let list = listed.into_iter().map(String::as_str).collect::<Vec<_>>().join(",");
     let lists = alone.into_iter().map(String::as_str).chain(Some(list.as_str()).filter(|list| !list.is_empty()));

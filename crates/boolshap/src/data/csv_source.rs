@@ -202,7 +202,7 @@ fn read_header(text: &mut Stream, start: &mut Vec<u8>) -> io::Result<bool> {
         });
         if complete {
             // Less than was asked for is all there is.
-            return Ok(start.len() % READ_BYTES != 0);
+            return Ok(!start.len().is_multiple_of(READ_BYTES));
         }
         seen.map_err(io::Error::other)?;
         (lines, scanned) = (lines + line_ends(block), start.len());

@@ -10,7 +10,7 @@ use super::{
     Code, CodedColumn, Cut, DataError, DatePart, FitOn, Keep, Kind, MAX_CATEGORIES, Missing, MissingNumbers,
     Preparation, Table, split,
 };
-use crate::lit::{Remedy, Watch};
+use crate::lit::{ColumnRemedy, Remedy, Watch};
 
 /// From how many values on it means something that all of them differ.
 const MANY: u64 = 20;
@@ -34,7 +34,7 @@ impl Note {
 
     fn with_kind(text: String, column: &str, kind: &str) -> Self {
         let kinds = vec![(column.to_string(), kind.to_string())];
-        Note { text, remedy: Some(Remedy::Columns { ignore: Vec::new(), kinds, missing: Vec::new() }) }
+        Note { text, remedy: Some(Remedy::Columns(ColumnRemedy { kinds, ..ColumnRemedy::default() }.into())) }
     }
 }
 
@@ -153,7 +153,7 @@ impl Plan {
         let mut missing: Vec<String> = wrong.iter().flat_map(|column| column.strange.clone()).collect();
         missing.sort();
         missing.dedup();
-        Some(Remedy::Columns { ignore, kinds: kinds.collect(), missing })
+        Some(Remedy::Columns(ColumnRemedy { ignore, kinds: kinds.collect(), missing }.into()))
     }
 
     /// The problems of all columns in one error; nothing if nothing is wrong.

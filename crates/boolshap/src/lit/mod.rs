@@ -11,7 +11,7 @@ mod words;
 pub use digest::Digest;
 pub(crate) use digest::Digester;
 pub use literal::{Lit, Var};
-pub use remedy::Remedy;
+pub use remedy::{ColumnRemedy, Remedy};
 pub use thousands::thousands;
 pub use watch::{Stopped, Watch};
 pub use words::LOW_VARIABLES;

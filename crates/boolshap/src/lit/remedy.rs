@@ -21,16 +21,20 @@ pub enum Remedy {
     /// Probabilities, where the circuit holds no marginals of training.
     Probabilities,
     /// What columns hold.
-    Columns {
-        /// Columns to leave out.
-        ignore: Vec<String>,
-        /// Columns and kinds that they can have.
-        kinds: Vec<(String, String)>,
-        /// Texts that may mean a missing value.
-        missing: Vec<String>,
-    },
+    Columns(Box<ColumnRemedy>),
     /// Whether rows are raw values or bits.
     Input,
     /// An engine that computes in fractions.
     ExactEngine,
+}
+
+/// What can be said about the columns of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnRemedy {
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// Columns and kinds that they can have.
+    pub kinds: Vec<(String, String)>,
+    /// Texts that may mean a missing value.
+    pub missing: Vec<String>,
 }

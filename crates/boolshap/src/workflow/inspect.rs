@@ -66,9 +66,9 @@ impl Inspection {
         let mut target = column_json(&self.plan.target);
         target["classes"] = self.plan.target.codes.first().map_or(Value::Null, |code| json!(code.classes()));
         let remedy = match self.remedy() {
-            Some(Remedy::Columns { ignore, kinds, missing }) => {
-                let kinds: Vec<String> = kinds.iter().map(|(name, kind)| format!("{name}={kind}")).collect();
-                json!({"ignore": ignore, "column": kinds, "missing_values": missing})
+            Some(Remedy::Columns(said)) => {
+                let kinds: Vec<String> = said.kinds.iter().map(|(name, kind)| format!("{name}={kind}")).collect();
+                json!({"ignore": said.ignore, "column": kinds, "missing_values": said.missing})
             }
             _ => Value::Null,
         };
