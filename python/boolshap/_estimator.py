@@ -254,8 +254,8 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, *, max_nodes: int | None = None, timeout: float | None = None, verify: bool = False
     ) -> Circuit:
         """The network as a circuit, for `Explainer`: "the label is the second class", or with more than two classes one
-        circuit for each. It takes the bits that `bits` gives; if columns were cut, also data frames of the raw
-        columns. Limits and `verify` are those of `boolshap.compile`."""
+        circuit for each. It takes the bits that `bits` gives; if columns were cut, it takes the raw columns as well,
+        and an `Explainer` of bits needs `input="bits"`. Limits and `verify` are those of `boolshap.compile`."""
         check_is_fitted(self)
         return compile(self.model_, max_nodes=max_nodes, timeout=timeout, verify=verify)
 

@@ -103,6 +103,8 @@ class Explainer:
             from ._sources import compile_in_passing
 
             circuit = compile_in_passing(circuit)
+        if input not in ("auto", "raw", "bits"):
+            raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features
         game = _Game(
             distribution=distribution,
@@ -260,10 +262,11 @@ class Explainer:
         if one_hot and player in rows.raw:
             return rows.raw[player]
         if len(members) == 1:
-            return rows.raw.get(features[members[0]], rows.bits[:, members[0]])
+            column = self._circuit._only_bits()[members[0]] if rows.raw else None
+            return rows.bits[:, members[0]] if column is None else rows.raw[column]
         bits = rows.bits[:, members]
         if one_hot:
-            categories = np.array([features[member][len(player) + 1 :] for member in members], dtype=object)
+            categories = np.array([features[member][len(player) :].removeprefix("=") for member in members], dtype=object)
             return cast("npt.NDArray[Any]", categories[bits.argmax(axis=1)])
         return cast("npt.NDArray[Any]", bits.sum(axis=1))
 
@@ -361,8 +364,9 @@ def _thread_count(threads: int | None) -> int | None:
 
 def _background(given: object, circuit: Circuit, input: Reading) -> Bits:
     try:
-        # A copy: what the caller does to the rows later must not change what is saved.
-        return read_rows(given, circuit, input).bits.copy()
+        # A copy: what the caller does to the rows later must not change what is saved. Whether the rows are raw is decided
+        # for themselves; where it could be both, they are what the rows to explain are.
+        return read_rows(given, circuit, "auto", otherwise=input).bits.copy()
     except InputError as error:
         raise InputError(f"background: {error}") from error
 

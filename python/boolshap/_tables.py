@@ -2,8 +2,9 @@
 
 Tables with column names are matched by name, never by position: other columns are ignored, a missing one is an error.
 They may hold raw columns, which the circuit turns into bits, or the bits themselves; the library decides which from the
-names alone. Arrays and lists have no names. They hold bits in the order of the features, unless `input="raw"` says that
-they hold raw columns in the order of `raw_columns`.
+names, and from the values where both fit. Arrays and lists have no names: as many columns as there are features are those,
+in their order, and as many as there are raw columns are the raw ones. Where it could be both, other values than 0 and 1 are
+raw, and a table of nothing else is an error: `input="raw"` or `input="bits"` says what it is.
 
 pandas, polars and pyarrow are recognised by the name of the module that an object's class comes from, so that none of
 them needs to be imported. Arrays of bits that are uint8 or bool and C-contiguous are used as they are, without a copy.
@@ -64,12 +65,23 @@ class _Table:
         return self._column(places[0])
 
 
-def read_rows(given: object, circuit: Circuit, reading: Reading = "auto") -> Rows:
-    """Reads rows in any form."""
+def read_rows(
+    given: object, circuit: Circuit, reading: Reading = "auto", *, otherwise: Reading = "auto"
+) -> Rows:
+    """Reads rows in any form, as `otherwise` says where they could be raw values as well as bits."""
     table = _named_table(given)
-    if table is None and reading == "auto":
-        reading = "bits"
-    if not circuit._reads_raw(table.names if table else [], reading):
+    names = _names(given, table, circuit)
+    open_ = False
+
+    def look(rows: int) -> bool:
+        nonlocal open_
+        found = _has_other(given, table, circuit, rows)
+        open_ = not found and otherwise != "auto"
+        # Nobody can know from the values: it is asked again with what was said.
+        return found or open_
+
+    is_raw = circuit._reads_raw(names, reading, look)
+    if not (circuit._reads_raw(names, otherwise, look) if open_ else is_raw):
         return Rows(_bits(given, table, circuit.features), {})
     raw_columns = cast("list[str]", circuit.raw_columns)
     table = table or _positional(_array(given), raw_columns)
@@ -77,6 +89,21 @@ def read_rows(given: object, circuit: Circuit, reading: Reading = "auto") -> Row
     cells = [_cells(name, column) for name, column in columns.items()]
     raw = {name: _shown(column, cell) for (name, column), cell in zip(columns.items(), cells)}
     return Rows(circuit._encode(cells), raw)
+
+
+def _names(given: object, table: _Table | None, circuit: Circuit) -> list[str]:
+    """The names of a table's columns; of an array's, those that as many columns can have."""
+    if table is not None:
+        return table.names
+    width = _array(given).shape[1]
+    return [name for names in (circuit.features, circuit.raw_columns or []) if len(names) == width for name in names]
+
+
+def _has_other(given: object, table: _Table | None, circuit: Circuit, rows: int) -> bool:
+    """Whether one of the first rows holds another value than 0 and 1 where bits would be."""
+    if table is None:
+        return not _are_bits(_array(given)[:rows].reshape(-1)).all()
+    return not all(_are_bits(table.column(feature)[:rows]).all() for feature in circuit.features)
 
 
 def _shown(column: Column, cells: Floats | list[str | None]) -> Column:

@@ -98,7 +98,15 @@ def explain(
 def _columns_to_read(df: DataFrame, explainer: Explainer) -> list[str]:
     """The columns that the scores are made of: the bits or the raw ones, as the names in the table say."""
     circuit = explainer.circuit
-    if circuit._reads_raw(df.columns, "auto"):
+
+    def has_other(rows: int) -> bool:
+        first = df.select(*map(_quoted, circuit.features)).limit(rows).collect()
+        return any(value not in (0, 1) for row in first for value in row)
+
+    raw = circuit._reads_raw(df.columns, "auto", has_other)
+    # Batches are read as the whole table is.
+    explainer._input = "raw" if raw else "bits"
+    if raw:
         names, types, wanted = circuit.raw_columns or [], _BIT_TYPES | _TEXT_TYPES, "numbers or texts"
     else:
         names, types, wanted = circuit.features, _BIT_TYPES, "0 and 1"

@@ -4,7 +4,7 @@ use crate::arrays::{integer, read, rows_of};
 use crate::errors::Failure;
 use crate::model::Model;
 use crate::work::work;
-use boolshap::data::{Cells, reads_raw};
+use boolshap::data::{Cells, CodedColumn, LOOKED_AT, reads_raw};
 use boolshap::workflow::{Predictor, VerifyRequest, load_circuit, read_circuit, verify_watched};
 use boolshap::{Error, NamedCircuit};
 use numpy::ndarray::Array2;
@@ -145,8 +145,7 @@ impl Circuit {
     /// The columns of raw rows, if the circuit knows how they become bits.
     #[getter]
     fn raw_columns(&self) -> Option<Vec<String>> {
-        let columns = self.0.binariser.as_ref()?.columns();
-        Some(columns.iter().map(|column| column.column.clone()).collect())
+        Some(self.0.binariser.as_ref()?.raw_columns().into_iter().cloned().collect())
     }
 
     /// How often each feature was 1 in training, as a fraction of the rows, if that is known.
@@ -180,10 +179,35 @@ impl Circuit {
         read(slf.py(), "read_rows", (X, slf, input))?.getattr("bits")
     }
 
-    /// Whether a table with these columns is read as raw values; otherwise it holds bits.
-    fn _reads_raw(&self, columns: Vec<String>, input: &str) -> Result<bool, Failure> {
-        let reading = input.parse().map_err(|message| Error::setting("input", message))?;
-        Ok(reads_raw(&columns, &self.0.features, self.0.binariser.as_ref(), reading).map_err(Error::input)?)
+    /// Whether a table with these columns is read as raw values; otherwise it holds bits. Where names leave it open, `look`
+    /// is called with a number of rows: whether one of the first ones holds another value than 0 and 1 where bits would be.
+    fn _reads_raw(&self, columns: Vec<String>, input: &str, look: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let reading = input.parse().map_err(|message| Failure::from(Error::setting("input", message)))?;
+        let (features, schema) = (&self.0.features, self.0.binariser.as_ref());
+        let mut failed = None;
+        let looked = || match look.call1((LOOKED_AT,)).and_then(|found| found.extract()) {
+            Ok(found) => Ok(found),
+            Err(error) => {
+                failed = Some(error);
+                Ok(true)
+            }
+        };
+        let found = reads_raw("the rows", &columns, features, schema, reading, looked);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(found.map_err(Failure::from)?),
+        }
+    }
+
+    /// For each feature the raw column that it is the only bit of, if there is one.
+    fn _only_bits(&self) -> Vec<Option<String>> {
+        let columns = self.0.binariser.iter().flat_map(|schema| schema.columns());
+        let of_column = |column: &CodedColumn| {
+            let only = (column.bits() == 1 && column.part.is_none()).then(|| column.column.clone());
+            vec![only; column.bits()]
+        };
+        let found: Vec<_> = columns.flat_map(of_column).collect();
+        if found.is_empty() { vec![None; self.0.features.len()] } else { found }
     }
 
     /// Raw columns as bits.
@@ -195,7 +219,8 @@ impl Circuit {
             Column::Texts(texts) => texts.len(),
         };
         let rows = columns.first().map_or(0, length);
-        if columns.len() != binariser.columns().len() || columns.iter().any(|column| length(column) != rows) {
+        let names = binariser.raw_columns();
+        if columns.len() != names.len() || columns.iter().any(|column| length(column) != rows) {
             return Err(wrong("the raw columns are not all there, or not equally long").into());
         }
         let cells = columns.into_iter().map(|column| match column {
@@ -203,7 +228,9 @@ impl Circuit {
             Column::Texts(texts) => Cells::of_texts(&texts),
         });
         let cells: Vec<Cells> = cells.collect();
-        let cells: Vec<&Cells> = cells.iter().collect();
+        // The parts of a date are read from one column.
+        let place = |name: &String| names.iter().position(|known| *known == name).unwrap_or(0);
+        let cells: Vec<&Cells> = binariser.columns().iter().map(|column| &cells[place(&column.column)]).collect();
         let bits = work(py, None, |_| Ok(binariser.encode_cells("the rows", rows, &cells)?))?;
         let array = Array2::from_shape_fn((rows, bits.features()), |(row, feature)| u8::from(bits.get(row, feature)));
         Ok(PyArray2::from_owned_array(py, array))

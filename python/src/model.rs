@@ -134,9 +134,11 @@ impl Model {
             batch,
             learning_rate,
         };
-        let column =
-            |(name, threshold): (&String, f64)| CodedColumn { column: name.clone(), code: Code::Above(threshold) };
+        let column = |(name, threshold): (&String, f64)| CodedColumn::new(name.clone(), Code::Above(threshold));
         let columns = thresholds.map(|thresholds| features.iter().zip(thresholds).map(column).collect());
+        let schema = columns.map(Binariser::new).transpose().map_err(|error| Failure::from(Error::input(error)))?;
+        // What was cut carries its test in its name.
+        let features = schema.as_ref().map_or(features, Binariser::features);
         work(py, None, |watch| {
             let tally = Tally::new(&rows, &labels, classes.len(), |_| true);
             let learned = learn(&tally, tally.rows().rows(), &options, watch)?;
@@ -145,7 +147,7 @@ impl Model {
             model.provenance.extend(learned.choice.map(|choice| ("choice".into(), choice.words.into())));
             model.marginals = Some(Marginals { rows: tally.total(), ones: tally.ones() });
             model.classes = Some(classes);
-            model.binariser = columns.map(Binariser::new).transpose().map_err(Error::input)?;
+            model.binariser = schema;
             Ok(Model(model))
         })
     }

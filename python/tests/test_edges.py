@@ -55,7 +55,8 @@ def test_a_search_stands_for_what_it_found() -> None:
     best = search.best_estimator_
     assert best.thresholds_ is not None
     circuit = boolshap.compile(search)
-    assert np.array_equal(circuit.predict(best.bits(rows)), best.predict(rows))
+    assert np.array_equal(circuit.predict(best.bits(rows), input="bits"), best.predict(rows))
+    assert np.array_equal(circuit.predict(rows), best.predict(rows)), "other values than 0 and 1 are raw"
 
 
 def test_many_classes_do_not_wrap_round() -> None:

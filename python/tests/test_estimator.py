@@ -192,9 +192,10 @@ def test_auto_cuts_at_means_and_the_circuit_knows():
     circuit = classifier.circuit()
     assert circuit.raw_columns == X.columns.tolist()
     assert (circuit.predict(X) == classifier.predict(X)).all()
-    assert (circuit.predict(bits) == classifier.predict(X)).all()
+    assert (circuit.predict(bits, input="bits") == classifier.predict(X)).all()
     explainer = boolshap.Explainer(circuit, X.iloc[:50])
-    assert (explainer.shap_values(X) == explainer.shap_values(bits)).all()
+    of_bits = boolshap.Explainer(circuit, X.iloc[:50], input="bits")
+    assert (explainer.shap_values(X) == of_bits.shap_values(bits)).all()
     assert json.loads(classifier.model_.to_json())["schema"][0]["column"] == "mean radius"
 
 
@@ -204,7 +205,7 @@ def test_a_value_at_the_threshold_is_not_above_it(binarize, cut):
     classifier = BnnClassifier(hidden=(2,), epochs=2, binarize=binarize).fit(X, [0, 1, 1])
     assert classifier.thresholds_.tolist() == [cut, cut]
     assert classifier.bits([[cut, cut + 1e-9]]).tolist() == [[0, 1]]
-    frame = pandas.DataFrame([[cut, cut + 1e-9]], columns=classifier.model_.features)
+    frame = pandas.DataFrame([[cut, cut + 1e-9]], columns=classifier.circuit().raw_columns)
     assert classifier.circuit().binarise(frame).tolist() == [[0, 1]], "the circuit cuts where the classifier does"
 
 
@@ -253,7 +254,7 @@ def test_no_hidden_layer_and_one_threshold_for_all():
     classifier = BnnClassifier(hidden=(), binarize=0.25).fit(X, y)
     assert classifier.score(X, y) > 0.8 and classifier.model_.shape == "5-1"
     assert (classifier.bits(X) == (X > 0.25)).all() and classifier.classes_.tolist() == [False, True]
-    assert (boolshap.compile(classifier).predict(classifier.bits(X)) == classifier.predict(X)).all()
+    assert (boolshap.compile(classifier).predict(classifier.bits(X), input="bits") == classifier.predict(X)).all()
 
 
 def test_auto_beside_logistic_regression_in_any_order_of_rows():

@@ -192,11 +192,13 @@ def test_raw_tables_become_bits(raw_circuit: Circuit, table: Callable[[dict[str,
 def test_raw_or_bits_is_decided_from_the_names(raw_circuit: Circuit) -> None:
     as_bits = dict(zip(RAW_FEATURES, map(list, zip(*RAW_BITS))))
     assert raw_circuit.binarise(as_bits).tolist() == RAW_BITS
-    # Both readings fit: raw it is, and a bit of age is an age of 1, which is young.
+    # Both readings fit: an age of 52 is no bit, so it is raw; where bits could be ages, it has to be said.
     both = {**as_bits, **RAW}
     assert raw_circuit.binarise(both).tolist() == RAW_BITS
     young = {**as_bits, "sea": RAW["sea"]}
-    assert raw_circuit.binarise(young)[:, 0].tolist() == [0, 0, 0, 0]
+    with pytest.raises(InputError, match="could be raw values or bits.*: give input=\"raw\" or input=\"bits\"$"):
+        raw_circuit.binarise(young)
+    assert raw_circuit.binarise(young, input="raw")[:, 0].tolist() == [0, 0, 0, 0]
     assert raw_circuit.binarise(young, input="bits").tolist() == RAW_BITS
     assert raw_circuit.predict(RAW).tolist() == raw_circuit.predict(as_bits).tolist()
     with pytest.raises(InputError, match="there is no column 'sea'"):
@@ -207,9 +209,9 @@ def test_raw_or_bits_is_decided_from_the_names(raw_circuit: Circuit) -> None:
         raw_circuit.binarise(RAW, input="csv")  # type: ignore[arg-type]
 
 
-def test_raw_rows_without_names_need_a_word(raw_circuit: Circuit) -> None:
+def test_rows_without_names_are_as_many_columns_as_they_have(raw_circuit: Circuit) -> None:
     rows = [list(row) for row in zip(RAW["age"], RAW["sea"], RAW["open"])]
-    assert raw_circuit.binarise(rows, input="raw").tolist() == RAW_BITS
+    assert raw_circuit.binarise(rows).tolist() == raw_circuit.binarise(rows, input="raw").tolist() == RAW_BITS
     assert raw_circuit.binarise(RAW_BITS).tolist() == RAW_BITS
     with pytest.raises(InputError, match="the rows have 5 columns, but there are 3 raw columns"):
         raw_circuit.binarise(RAW_BITS, input="raw")

@@ -28,7 +28,8 @@ def agrees(answer, table, exact=True):
     header, rows = table
     assert header[:2] == ["prediction", "base_value"] and answer["players"] == header[2:]
     assert len(answer["explanations"]) == len(rows) > 0
-    assert [one["prediction"] for one in answer["explanations"]] == [int(row[0]) for row in rows]
+    labels = [one.get("explained_value", one["prediction"]) for one in answer["explanations"]]
+    assert labels == [int(row[0]) for row in rows]
     found = [[answer["base_value"], *one["scores"]] for one in answer["explanations"]]
     expected = [[float(cell) for cell in row[1:]] for row in rows]
     if exact:

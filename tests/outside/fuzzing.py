@@ -519,7 +519,8 @@ class Case:
         return any(self.constraint(row) and possible(row) for row in self.world.rows)
 
     def expected(self):
-        """For each row the prediction and a list of numbers for each class that is shown, base value first."""
+        """For each row the prediction, what the numbers of each class that is shown add up to (nothing for a label), and a
+        list of them for each, base value first."""
         world = self.world
         if self.constraint and not any(self.constraint(row) and self.is_row(row) for row in world.rows):
             self.refusals.add("unsatisfiable")
@@ -538,13 +539,14 @@ class Case:
             if self.class_ == "each":
                 classes = range(world.classes)
             elif world.all_classes and self.class_ != "predicted":
-                prediction, classes = int(answer == int(self.class_)), [int(self.class_)]
+                classes = [int(self.class_)]
             elif world.all_classes:
                 classes = [answer]
             games = [self.game(entity, class_) for class_ in classes]
             if None not in games:
                 n = len(self.players)
-                table.append((prediction, [[v[0], *scores(v, n, self.index)] for v in games]))
+                values = [int(class_ == answer) for class_ in classes] if world.all_classes else None
+                table.append((prediction, values, [[v[0], *scores(v, n, self.index)] for v in games]))
         return table
 
     def header(self):
@@ -574,9 +576,20 @@ class Case:
         said = json.loads(done.stdout)
         with open(output, newline="") as file:
             header, *rows = csv.reader(file)
-        assert header == self.header()
         assert said["rows"] == len(rows) == len(table)
-        return self.compare(rows, table, said)
+        header, rows, values = self.without_values(header, rows)
+        assert header == self.header() and values == [own for _, own, _ in table]
+        return self.compare(rows, [(prediction, numbers) for prediction, _, numbers in table], said)
+
+    def without_values(self, header, rows):
+        """The file without the columns of what numbers add up to, and these."""
+        places = [place for place, name in enumerate(header) if name.partition(":")[0] == "explained_value"]
+        if not self.world.all_classes:
+            assert not places
+            return header, rows, [None] * len(rows)
+        assert all(header[place + 1].startswith("base_value") for place in places)
+        strip = lambda row: [cell for place, cell in enumerate(row) if place not in places]
+        return strip(header), [strip(row) for row in rows], [[int(row[place]) for place in places] for row in rows]
 
     def compare(self, rows, table, said):
         bound, worst = Fraction(said["error_bound"]), Fraction()

@@ -103,10 +103,16 @@ class Made:
         return pd.read_csv(self.folder / self.data, keep_default_na=False, na_values=[""])
 
     def explain(self, *options, data=None):
-        """Header and rows of `boolshap explain`, as texts."""
+        """Header and rows of `boolshap explain`, as texts. Of one of several classes, what the scores add up to comes first;
+        of the class predicted for each row, the class."""
         self.boolshap("explain", self.circuit, data or self.data, "-o", "explained.csv", *options)
         with open(self.folder / "explained.csv", newline="") as file:
             header, *rows = csv.reader(file)
+        if "explained_value" in header:
+            assert header[:2] == ["prediction", "explained_value"]
+            first = 1 if "--class" in map(str, options) else 0
+            assert first or all(row[1] == "1" for row in rows)
+            header, rows = ["prediction", *header[2:]], [[row[first], *row[2:]] for row in rows]
         return header, rows
 
     def explain_bits(self, entities, *options):

@@ -75,21 +75,25 @@ def classes(boolshap, request):
 @pytest.mark.parametrize("players", ["features", "columns"])
 def test_each_class_against_the_definition(boolshap, classes, players):
     options, names, games = classes.mode(players)
-    header = ["prediction", *(f"{name}:{k}" for k in range(3) for name in ["base_value", *names])]
+    numbers = [f"{name}:{k}" for k in range(3) for name in ["base_value", *names]]
+    header = ["prediction", *(f"{name}:{k}" for k in range(3) for name in ["explained_value", "base_value", *names])]
     expected = []
     for entity, three in zip(classes.entities, games):
         cells = [[v(frozenset()), *shapley(v, names).values()] for v in three]
         assert [sum(column) for column in zip(*cells)] == [1] + [0] * len(names)
-        expected.append([classes.answer(entity), *itertools.chain(*cells)])
+        answer = classes.answer(entity)
+        cells = [[int(answer == k), *own] for k, own in enumerate(cells)]
+        assert all(own[0] == sum(own[1:]) for own in cells)
+        expected.append([answer, *itertools.chain(*cells)])
     found, rows, _ = explain(boolshap, "all.bsc", "e.csv", "--class", "each", "--exact", *options)
     assert found == header and rows == [[str(cell) for cell in row] for row in expected]
     found, rows, said = explain(boolshap, "all.bsc", "e.csv", "--class", "each", *options)
     assert found == header and [row[0] for row in rows] == [str(row[0]) for row in expected]
     close(rows, expected)
     sums = np.array(rows, dtype=float)[:, 1:].reshape(len(rows), 3, -1).sum(axis=1)
-    np.testing.assert_allclose(sums, [[1] + [0] * len(names)] * len(rows), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sums, [[1, 1] + [0] * len(names)] * len(rows), rtol=0, atol=1e-12)
     means = dict(zip(header[1:], np.abs(np.array(expected, dtype=float)[:, 1:]).mean(axis=0)))
-    scores = [name for name in header[1:] if not name.startswith("base_value")]
+    scores = [name for name in numbers if not name.startswith("base_value")]
     assert sorted(said["mean_absolute"]) == sorted(scores)
     close([said["mean_absolute"][name] for name in scores], [means[name] for name in scores])
 
@@ -100,18 +104,21 @@ def test_the_predicted_class_and_a_class_by_number(boolshap, classes, players):
     answers = [classes.answer(e) for e in classes.entities]
     assert len(set(answers)) >= 2
 
-    def table(predictions, chosen):
-        rows = [[p, v(frozenset()), *shapley(v, names).values()] for p, v in zip(predictions, chosen)]
-        return ["prediction", "base_value", *names], rows
+    def table(labels, chosen, several=True):
+        rows = [[label, v(frozenset()), *shapley(v, names).values()] for label, v in zip(labels, chosen)]
+        if several:
+            rows = [[answer, *row] for answer, row in zip(answers, rows)]
+        return ["prediction", *["explained_value"][: int(several)], "base_value", *names], rows
 
-    predicted = table(answers, [three[answer] for answer, three in zip(answers, games)])
+    predicted = table([1] * len(answers), [three[answer] for answer, three in zip(answers, games)])
     for exact, chosen in itertools.product([False, True], [[], ["--class", "predicted"]]):
         agrees(boolshap, "all.bsc", "e.csv", predicted, exact, *options, *chosen)
     for k in range(3):
-        single = table([int(answer == k) for answer in answers], [three[k] for three in games])
+        labels = [int(answer == k) for answer in answers]
+        of_several, single = (table(labels, [three[k] for three in games], several) for several in (True, False))
         boolshap("compile", "m.json", "-o", "one.bsc", "--class", k)
         for exact in [False, True]:
-            agrees(boolshap, "all.bsc", "e.csv", single, exact, *options, "--class", k)
+            agrees(boolshap, "all.bsc", "e.csv", of_several, exact, *options, "--class", k)
             agrees(boolshap, "one.bsc", "e.csv", single, exact, *options)
 
 
@@ -121,7 +128,7 @@ def test_classes_by_the_other_indices_and_engines(boolshap, classes):
     chosen = [three[answer] for answer, three in zip(answers, games)]
     for index in ["banzhaf", "interaction"]:
         scores = [INDICES[index](v, names) for v in chosen]
-        rows = [[a, v(frozenset()), *s.values()] for a, v, s in zip(answers, chosen, scores)]
-        expected = ["prediction", "base_value", *scores[0]], rows
+        rows = [[a, 1, v(frozenset()), *s.values()] for a, v, s in zip(answers, chosen, scores)]
+        expected = ["prediction", "explained_value", "base_value", *scores[0]], rows
         for exact, engine in itertools.product([False, True], [[], ["--engine", "brute-force"]]):
             agrees(boolshap, "all.bsc", "e.csv", expected, exact, *options, "--index", index, *engine)

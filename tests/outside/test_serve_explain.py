@@ -53,6 +53,9 @@ def test_every_class_of_several_has_its_own_scores(servers, circuits, distributi
         assert str(one["prediction"]) == row[0]
         assert np.allclose([one["base_value"], *one["scores"]], np.array(row[1:], dtype=float), rtol=0, atol=1e-12)
     every = server.explain(bits, distribution=distribution, **{"class": "each"})
+    for one, other in zip(every["explanations"], predicted["explanations"], strict=True):
+        assert one["prediction"] == other["prediction"] and other["explained_value"] == 1
+        assert one["explained_value"] == [int(number == one["prediction"]) for number in range(3)]
     for number in range(3):
         own = server.explain(bits, distribution=distribution, **{"class": number})
         assert every["base_value"][number] == own["base_value"]
@@ -60,7 +63,7 @@ def test_every_class_of_several_has_its_own_scores(servers, circuits, distributi
             assert one["scores"][number] == other["scores"]
     ones = np.array(
         [
-            [one["prediction"] for one in server.explain(bits, **{"class": number})["explanations"]]
+            [one["explained_value"] for one in server.explain(bits, **{"class": number})["explanations"]]
             for number in range(3)
         ]
     )
@@ -146,8 +149,9 @@ def test_flips_are_the_single_switches_that_change_the_prediction(servers, name)
         answer = server.explain(entities, flips=True, **options)["explanations"]
         for entity, one in zip(entities, answer):
             others = [switched(entity, feature, model["columns"]) for feature in range(features)]
-            predictions = [other["prediction"] for other in server.explain(others, **options)["explanations"]]
-            assert one["flips"] == [feature for feature in range(features) if predictions[feature] != one["prediction"]]
+            label = "prediction" if number is None else "explained_value"
+            labels = [other[label] for other in server.explain(others, **options)["explanations"]]
+            assert one["flips"] == [feature for feature in range(features) if labels[feature] != one[label]]
             seen += len(one["flips"])
     assert (seen > 0) == (name != "constant")
     assert "flips" not in server.explain(entities[:1])["explanations"][0]

@@ -1,6 +1,7 @@
 """What `boolshap serve` tells of its circuit and of its rows, judged by `boolshap explain` and `predict` and by pandas."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -62,8 +63,8 @@ def test_the_page_data_of_every_game_is_of_that_game(servers, circuits):
                     assert page["players"] == header[2:]
                     assert page["base_value"] == pytest.approx(float(rows[0][1]), abs=1e-12)
                     np.testing.assert_allclose(page["importance"], np.abs(scores).mean(axis=0), rtol=0, atol=1e-12)
-                    assert [page["players"][player].split("=")[0] for player in page["player_of"]] == [
-                        feature["name"].split("=")[0] for feature in page["features"]
+                    assert [re.split("[=>]", page["players"][player])[0] for player in page["player_of"]] == [
+                        re.split("[=>]", feature["name"])[0] for feature in page["features"]
                     ]
                     assert all(
                         page["figures"][figure].startswith("<svg")

@@ -20,7 +20,8 @@ def read_columns(path):
 
 
 def expected_bits(columns, target):
-    """The paper's rule by plain Python: strictly above the mean of the present values; one bit a category."""
+    """The paper's rule by plain Python: strictly above the mean of the present values; one bit a category. Names without the
+    threshold's digits."""
     names, bits = [], []
     for name, values in columns.items():
         if name == target:
@@ -32,7 +33,7 @@ def expected_bits(columns, target):
         else:
             present = [value for value in values if value is not None]
             mean = sum(present) / len(present)
-            names.append(name)
+            names.append(f"{name}>")
             bits.append([int(value is not None and value > mean) for value in values])
     return names, np.array(bits).T
 
@@ -193,10 +194,11 @@ def test_housing_bits_follow_the_papers_rule(boolshap, shared_data):
     labels = (value > value.mean()).astype(int)
     boolshap("train", housing, "--target", "median_house_value", "-o", "m.json", "--tally", "t.csv")
     model = json.loads((boolshap.folder / "m.json").read_text())
-    assert model["features"] == names
+    assert [name if "=" in name else name.partition(">")[0] + ">" for name in model["features"]] == names
+    assert "median_income>3.87067" in model["features"]
     with open(boolshap.folder / "t.csv", newline="") as file:
         header, *rows = csv.reader(file)
-    assert header == names + ["train:0", "train:1", "test:0", "test:1"]
+    assert header == model["features"] + ["train:0", "train:1", "test:0", "test:1"]
     tally = {tuple(map(int, row[:13])): [int(cell) for cell in row[13:]] for row in rows}
     counted = {}
     for row, label in zip(map(tuple, bits.tolist()), labels):
@@ -231,7 +233,9 @@ def test_parquet_with_nulls_booleans_and_dictionaries(boolshap):
     table = pyarrow.table({"flag": flag, "x": x, "n": np.arange(rows, dtype=np.int16), "place": place, "y": flag})
     pyarrow.parquet.write_table(table, boolshap.folder / "t.parquet")
     result = boolshap.json("train", "t.parquet", "--target", "y", "-o", "m.json", "--hidden", "4")
-    assert result["features"] == ["flag", "x", "n", "place=a", "place=b", "place=c"]
+    cuts = json.loads((boolshap.folder / "m.json").read_text())["schema"]
+    x_cut = f"{cuts[1]['code']['above']:.6g}"
+    assert result["features"] == ["flag=1", f"x>{x_cut}", "n>31.5", "place=a", "place=b", "place=c"]
     assert result["test_accuracy"] == 1.0
     present = [value for value in x if value is not None]
     schema = json.loads((boolshap.folder / "m.json").read_text())["schema"]
@@ -261,7 +265,8 @@ def test_missing_values_do_not_change_what_a_column_is(boolshap):
         writer.writerow(["y", "number", "flag", "name"])
         writer.writerows(rows * 4)
     result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "2")
-    assert result["features"] == ["number", "flag", "name=a", "name=b"]
+    assert result["features"] == ["number>3", "flag=1", "name=a", "name=b", "name=(missing)"]
+    assert result["missing"] == {"number": 12, "flag": 4, "name": 4}
     schema = json.loads((boolshap.folder / "m.json").read_text())["schema"]
     assert [column["code"] for column in schema[:2]] == [{"above": 3.0}, "boolean"]
     huge = pyarrow.table({"x": [1e308, 1.5e308, 1.7e308, 1.7e308], "y": [0, 1, 0, 1]})
@@ -279,5 +284,5 @@ def test_missing_values_do_not_change_what_a_column_is(boolshap):
 def test_standard_output_holds_the_model_alone(boolshap):
     (boolshap.folder / "t.csv").write_text("x,y\n" + "1,0\n5,1\n" * 6)
     done = boolshap("train", "t.csv", "--target", "y", "-o", "-", "--hidden", "2")
-    assert json.loads(done.stdout)["features"] == ["x"]
+    assert json.loads(done.stdout)["features"] == ["x>3"]
     assert "accuracy" in done.stderr

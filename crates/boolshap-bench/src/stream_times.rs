@@ -8,7 +8,7 @@ use crate::{embedded_model, embedded_rows};
 use anyhow::{Context, ensure};
 use boolshap::circuit::lower_obdd;
 use boolshap::data::{
-    Binariser, Bits, CHUNK_ROWS, Code, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile,
+    Binariser, Bits, CHUNK_ROWS, Code, CodedColumn, DataError, Entities, KeptCells, Reading, ScoreColumns, ScoreFile,
 };
 use boolshap::data::{ScoreSink, Scores, Seeded, SpareFolder, Tally, WholeFile, quote_csv};
 use boolshap::diagram::{DirectOptions, compile_direct};
@@ -254,8 +254,8 @@ fn write_rows(
         let mut bits = drawn[ends.partition_point(|&end| end <= number)].as_slice();
         write!(file, "{row}").with_context(place)?;
         for column in binariser.columns() {
-            let (own, others) = bits.split_at(column.code.bits());
-            write!(file, ",{}", quote_csv(&raw_value(&column.code, own, &mut chance))).with_context(place)?;
+            let (own, others) = bits.split_at(column.bits());
+            write!(file, ",{}", quote_csv(&raw_value(column, own, &mut chance))).with_context(place)?;
             bits = others;
         }
         writeln!(file).with_context(place)?;
@@ -264,19 +264,23 @@ fn write_rows(
 }
 
 /// A raw value that becomes these bits.
-fn raw_value(code: &Code, bits: &[bool], chance: &mut Seeded) -> String {
+fn raw_value(column: &CodedColumn, bits: &[bool], chance: &mut Seeded) -> String {
     // Far enough from a threshold for four decimals.
     let mut apart =
         |from: f64, sign: f64| format!("{:.4}", from + sign * from.abs().max(1.0) * (0.001 + chance.unit()));
     let one = bits.iter().position(|&bit| bit);
-    match (code, one) {
-        (Code::Above(threshold), Some(_)) => apart(*threshold, 1.0),
-        (Code::Above(threshold), None) => apart(*threshold, -1.0),
-        (Code::Boolean, one) => u8::from(one.is_some()).to_string(),
-        (Code::Categories(values), Some(index)) => values[index].clone(),
-        // A missing category has no bit.
-        (Code::Categories(_), None) => String::new(),
-        (Code::Bins(edges), Some(0) | None) => apart(edges[0], -1.0),
+    // Which of the column's values it is; a missing one has a bit of its own or none.
+    let value = if column.is_one_hot() { one } else { Some(usize::from(one.is_some())) };
+    match (&column.code, value.filter(|value| *value < column.code.values())) {
+        (_, None) => String::new(),
+        (Code::Above(threshold), Some(1)) => apart(*threshold, 1.0),
+        (Code::Above(threshold), Some(_)) => apart(*threshold, -1.0),
+        (Code::Boolean, Some(value)) => value.to_string(),
+        (Code::Categories(values) | Code::Common(values), Some(index)) => {
+            values.get(index).cloned().unwrap_or_else(|| "another value".into())
+        }
+        (Code::Values(values), Some(index)) => values[index].to_string(),
+        (Code::Bins(edges), Some(0)) => apart(edges[0], -1.0),
         // The upper end belongs to a bin.
         (Code::Bins(edges), Some(index)) if index < edges.len() => edges[index].to_string(),
         (Code::Bins(edges), Some(_)) => apart(edges[edges.len() - 1], 1.0),
@@ -286,11 +290,10 @@ fn raw_value(code: &Code, bits: &[bool], chance: &mut Seeded) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use boolshap::data::CodedColumn;
 
     #[test]
     fn raw_values_become_the_bits_that_they_were_made_from() {
-        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let column = |column: &str, code| CodedColumn::new(column, code);
         let binariser = Binariser::new(vec![
             column("negative", Code::Above(-119.5)),
             column("small", Code::Above(0.0)),

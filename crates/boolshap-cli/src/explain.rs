@@ -7,7 +7,7 @@ use crate::terminal::{
 };
 use boolshap::Explainer;
 use boolshap::data::{Means, ScoreColumns, ScoreFile, ScoreSink};
-use boolshap::workflow::{Explained, Wait};
+use boolshap::workflow::{Explained, Wait, numbered};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ pub(crate) struct Explain {
     /// The circuit, or a model, which is compiled in passing if that takes a moment
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
-    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
+    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
+    /// several files with the same columns
     data: PathBuf,
     /// Where to write prediction, base_value and the scores, as Parquet if the name ends in .parquet, else as CSV;
     /// without it the first rows are shown
@@ -37,8 +38,9 @@ pub(crate) struct Explain {
     /// Write exact fractions
     #[arg(long)]
     exact: bool,
-    /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name
-    #[arg(long, value_name = "each|predicted|K")]
+    /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name; where
+    /// digits could be both, index:K or name:K
+    #[arg(long, value_name = "each|predicted|K|NAME")]
     class: Option<String>,
     /// Copy these columns of the input to the output, in front
     #[arg(long, value_name = "COLUMN,...")]
@@ -120,6 +122,7 @@ impl Explain {
                 "error_bound": explainer.error_bound(explainer.ask())?, "estimate": wait.map(Wait::json),
             });
             about.iter().for_each(|(key, text)| summary[key] = text.as_str().into());
+            summary["predictions"] = json!(explainer.circuit().prediction_names());
             print_json(&summary)?;
         } else if let Some(path) = &self.output {
             let distinct = distinct_rows.map_or(String::new(), |rows| format!(" ({} distinct)", thousands(rows)));
@@ -132,6 +135,9 @@ impl Explain {
             ))?;
         } else {
             print(&format!("({})", explainer.describe()))?;
+            if let Some(names) = explainer.circuit().prediction_names() {
+                print(&format!("(predictions: {})", numbered(&names)))?;
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The first rows of a result as a table on the terminal.
 
 use crate::terminal::{print, thousands};
-use boolshap::data::{DataError, KeptCells, Means, ScoreColumns, ScoreSink, Scores, kept_text};
+use boolshap::data::{DataError, ExplainedClass, KeptCells, Means, ScoreColumns, ScoreSink, Scores, kept_text};
 
 /// How many rows are shown.
 const SHOWN_ROWS: usize = 5;
@@ -9,6 +9,9 @@ const SHOWN_ROWS: usize = 5;
 /// The first rows as texts, and the number of all.
 pub(crate) struct FirstRows {
     header: Vec<String>,
+    /// The names of the numbers, of which there are means.
+    numbers: Vec<String>,
+    explained: Vec<ExplainedClass>,
     kept: usize,
     learned: Vec<Vec<String>>,
     rows: Vec<Vec<String>>,
@@ -17,8 +20,9 @@ pub(crate) struct FirstRows {
 
 impl FirstRows {
     pub(crate) fn new(columns: &ScoreColumns) -> Result<Self, DataError> {
-        let header = columns.names()?.into_iter().map(String::from).collect();
-        Ok(FirstRows { header, kept: columns.kept.len(), learned: Vec::new(), rows: Vec::new(), total: 0 })
+        let (header, numbers, explained) = (columns.names()?, columns.numbers.clone(), columns.explained.clone());
+        let kept = columns.kept.len();
+        Ok(FirstRows { header, numbers, explained, kept, learned: Vec::new(), rows: Vec::new(), total: 0 })
     }
 
     /// Rows are shown side by side, since there are more features than fit a line; the last column is the mean of the absolute
@@ -26,7 +30,7 @@ impl FirstRows {
     pub(crate) fn print(&self, exact: bool, means: Option<&Means>) -> std::io::Result<()> {
         let widest = self.header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
         let cell = |row: &[String], index: usize| match row[index].parse::<f64>() {
-            Ok(value) if index > self.kept && !exact => format!("{value:.6}"),
+            Ok(value) if index > self.kept && self.number(index).is_some() && !exact => format!("{value:.6}"),
             _ => row[index].clone(),
         };
         // Fractions can be long: every row is as wide as its longest cell asks for.
@@ -35,8 +39,7 @@ impl FirstRows {
         let titles = widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
         let mean_title = if means.is_some() { format!("{:>15}", "mean |score|") } else { String::new() };
         print(&format!("{:widest$}{}{mean_title}", "", titles.collect::<String>()))?;
-        // In front of the numbers are the kept columns and the prediction.
-        let mean = |index: usize| match (index.checked_sub(self.kept + 1), means) {
+        let mean = |index: usize| match (self.number(index), means) {
             (Some(number), Some(Means::Floats(means))) => format!("{:>15.6}", means[number]),
             (Some(number), Some(Means::Exact(means))) => format!("{:>15.6}", means[number].to_f64().value()),
             _ => String::new(),
@@ -51,13 +54,19 @@ impl FirstRows {
             more => print(&format!("... and {} more rows: write them all with -o", thousands(more))),
         }
     }
+
+    /// Which of the numbers a column is.
+    fn number(&self, index: usize) -> Option<usize> {
+        let name = self.header.get(index).filter(|_| index > self.kept)?;
+        self.numbers.iter().position(|number| number == name)
+    }
 }
 
 impl ScoreSink for FirstRows {
     fn learn(&mut self, rows: &Scores) {
         // The first rows are among the first distinct rows.
         let wanted = SHOWN_ROWS.saturating_sub(self.learned.len()).min(rows.len());
-        self.learned.extend((0..wanted).map(|row| rows.texts(row)));
+        self.learned.extend((0..wanted).map(|row| rows.texts_of_classes(row, &self.explained)));
     }
 
     fn write(&mut self, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {

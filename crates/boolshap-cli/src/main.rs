@@ -6,6 +6,7 @@
 mod ask;
 mod bench;
 mod check;
+mod column_options;
 mod compile;
 mod convert;
 mod demo;
@@ -15,6 +16,7 @@ mod first_rows;
 mod game_options;
 mod import;
 mod info;
+mod inspect;
 mod memory;
 mod predict;
 mod progress;
@@ -50,6 +52,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Demo),
+    Inspect(inspect::Inspect),
     Train(train::Train),
     Import(import::Import),
     Encode(encode::Encode),
@@ -96,6 +99,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     match &arguments.command {
         Command::Demo(command) => command.run(),
+        Command::Inspect(command) => command.run(),
         Command::Train(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Encode(command) => command.run(),

@@ -2,9 +2,9 @@
 
 use crate::game_options::INPUTS;
 use crate::terminal::{output_path, print, usage, with_progress};
-use anyhow::Context;
-use boolshap::data::{Entities, Reading, WholeFile};
-use boolshap::workflow::ModelOrCircuit;
+use anyhow::{Context, bail};
+use boolshap::data::{Entities, Reading, WholeFile, quote_csv};
+use boolshap::workflow::{ModelOrCircuit, numbered};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,14 +14,18 @@ use std::path::PathBuf;
 pub(crate) struct Predict {
     /// The model or circuit
     model: PathBuf,
-    /// The rows, CSV or Parquet: raw columns or bits, matched by name
+    /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
+    /// several files with the same columns
     data: PathBuf,
-    /// Where to write one column `prediction` as CSV, a row for each row
+    /// Where to write one column `prediction` as CSV, 0 or 1 or the number of the class, a row for each row
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// How to read the rows: from the header, raw values, or 0 and 1 for each feature
     #[arg(long, value_parser = INPUTS, default_value = "auto")]
     input: String,
+    /// Also write what each prediction is called, in a column `name`
+    #[arg(long)]
+    names: bool,
 }
 
 impl Predict {
@@ -36,18 +40,29 @@ impl Predict {
         let entities = Entities::open(&self.data, model.features(), model.binariser(), reading)?;
         let predictor = model.predictor()?;
         let mut file = WholeFile::create(&output).with_context(place)?;
-        writeln!(file, "prediction").with_context(place)?;
+        let names = model.prediction_names();
+        let quoted = match (self.names, &names) {
+            (false, _) => None,
+            (true, Some(names)) => Some(names.iter().map(|name| quote_csv(name)).collect::<Vec<_>>()),
+            (true, None) => bail!("{}: it does not say what its predictions are called", self.model.display()),
+        };
+        writeln!(file, "prediction{}", if self.names { ",name" } else { "" }).with_context(place)?;
         let rows = with_progress("predicting", |watch| {
             let mut rows = 0;
             for bits in entities {
                 let classes = predictor.classes(&bits?, watch)?;
-                classes.iter().try_for_each(|class| writeln!(file, "{class}")).with_context(place)?;
+                let write = |class: &u32| match &quoted {
+                    None => writeln!(file, "{class}"),
+                    Some(names) => writeln!(file, "{class},{}", names[*class as usize]),
+                };
+                classes.iter().try_for_each(write).with_context(place)?;
                 rows += classes.len();
             }
             anyhow::Ok(rows)
         })?;
         file.finish().with_context(place)?;
-        print(&format!("{rows} predictions: {}", self.output.display()))?;
+        let meaning = names.map_or(String::new(), |names| format!(" ({})", numbered(&names)));
+        print(&format!("{rows} predictions{meaning}: {}", self.output.display()))?;
         Ok(())
     }
 }

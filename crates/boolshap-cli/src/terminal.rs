@@ -2,9 +2,9 @@
 
 pub(crate) use crate::progress::{with_progress, with_timeout};
 use boolshap::NamedCircuit;
-use boolshap::data::{check_outputs, is_standard_output, remove_unfinished_files};
-use boolshap::lit::Remedy;
+use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
+use boolshap::lit::{ColumnRemedy, Remedy};
 use boolshap::workflow::{Error, ErrorKind, Outlook, Wait, ready_circuit};
 use std::fmt;
 use std::future::poll_fn;
@@ -182,7 +182,7 @@ fn in_flags(error: &Error) -> String {
     }
 }
 
-fn remedy_text(remedy: &Remedy) -> String {
+pub(crate) fn remedy_text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ZeroWeight => "choose one with --zero-weight +1 or -1".into(),
         Remedy::BnEpsilon => "pass it with --bn-epsilon".into(),
@@ -194,7 +194,8 @@ fn remedy_text(remedy: &Remedy) -> String {
             "use --players columns, name larger players in a file, or use --distribution background".into()
         }
         Remedy::Probabilities => "use --distribution product:FILE".into(),
-        Remedy::ColumnKind { column } => format!("say --column '{column}=ignored' or '{column}=categorical'"),
+        Remedy::Columns(said) => column_flags(said),
+        Remedy::Input => "say which with --input raw or --input bits".into(),
         Remedy::SmallerNetwork { neurons } => {
             let hidden = neurons.map_or("--hidden".into(), |neurons| format!("--hidden {neurons}"));
             format!("train with fewer neurons ({hidden}) or fewer columns (--ignore)")
@@ -233,12 +234,49 @@ pub(crate) fn outlook_text(outlook: &Outlook) -> String {
     }
 }
 
+/// What can be said about columns, as flags to paste.
+fn column_flags(ColumnRemedy { ignore, kinds, missing }: &ColumnRemedy) -> String {
+    let (listed, alone): (Vec<&String>, Vec<&String>) = ignore.iter().partition(|name| !name.contains(','));
+    let list = listed.into_iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    let lists = alone.into_iter().map(String::as_str).chain(Some(list.as_str()).filter(|list| !list.is_empty()));
+    let ignored: Vec<String> = lists.map(|list| format!("--ignore {}", quoted(list))).collect();
+    let kinds: Vec<String> =
+        kinds.iter().map(|(name, kind)| format!("--column {}", quoted(&format!("{name}={kind}")))).collect();
+    let markers = MARKERS.into_iter().chain(missing.iter().map(String::as_str)).collect::<Vec<_>>().join(",");
+    let missing = (!missing.is_empty()).then(|| format!("--missing-values {}", quoted(&markers)));
+    let ways = [ignored.join(" "), kinds.join(" "), missing.unwrap_or_default()];
+    let ways: Vec<String> = ways.into_iter().filter(|way| !way.is_empty()).collect();
+    match ignore.len() {
+        0 | 1 => format!("say {}", ways.join(", or ")),
+        _ => format!("say\n  {}", ways.join("\nor\n  ")),
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.,=:/+".contains(letter);
+    match word.chars().all(is_plain) && !word.is_empty() {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// A note of the library, with the flags that change what it says.
+pub(crate) fn note_with_flags(found: &Note) {
+    match found.remedy.as_ref().map(remedy_text) {
+        None => note(&found.text),
+        Some(flags) => note(&format!("{}; {}", found.text, flags.replacen("say ", "change it with ", 1))),
+    }
+}
+
 /// An error and its causes, each said once.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
-    if let Some(own) = error.downcast_ref::<Error>() {
-        let remedy = own.remedy().map(|remedy| remedy_text(&remedy)).filter(|text| !text.is_empty());
-        return remedy.map_or(in_flags(own), |remedy| format!("{}: {remedy}", in_flags(own)));
+    let own = error.downcast_ref::<Error>().map(|own| (in_flags(own), own.remedy()));
+    let of_data = || error.downcast_ref::<DataError>().map(|own| (own.to_string(), own.remedy()));
+    if let Some((said, remedy)) = own.or_else(of_data) {
+        let remedy = remedy.map(|remedy| remedy_text(&remedy)).filter(|text| !text.is_empty());
+        return remedy.map_or(said.clone(), |remedy| format!("{said}: {remedy}"));
     }
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

@@ -1,6 +1,7 @@
 //! `boolshap train`: a table in, a network out.
 
-use crate::terminal::{note, output_path, output_paths, print, print_json, thousands, with_progress};
+use crate::column_options::ColumnOptions;
+use crate::terminal::{note_with_flags, output_path, output_paths, print, print_json, thousands, with_progress};
 use anyhow::Context;
 use boolshap::data::{FitOn, WholeFile};
 use boolshap::model::{ClassWeights, Hidden, TrainOptions, Weights};
@@ -13,12 +14,13 @@ use std::time::Instant;
 /// Binarise a table, train a network on it and measure its accuracy
 ///
 /// Columns are recognised from their values: numbers become one bit (strictly above the mean), names one bit each. Say
-/// otherwise with --column or --schema. An empty cell is 0.
+/// otherwise with --column or --schema; `boolshap inspect` shows what each column would become. Missing numbers are 0, missing
+/// names a value of their own.
 #[derive(Args)]
 pub(crate) struct Train {
-    /// The table, CSV or Parquet
+    /// The table, CSV or Parquet; - is standard input (CSV), and 'part-*.parquet' several files with the same columns
     data: PathBuf,
-    /// The column to predict: two classes, or more (numbers: above the mean)
+    /// The column to predict: two classes, or more (numbers: above the mean, unless they are few whole ones)
     #[arg(long)]
     target: String,
     /// Where to write the model
@@ -45,12 +47,8 @@ pub(crate) struct Train {
     /// Measure the test accuracy with this many seeds, beginning with --seed, whose model is written
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// A column's kind: NAME=numeric[:mean|:median|:bins=K|:at=A,B,..], boolean, categorical or ignored
-    #[arg(long = "column", value_name = "NAME=KIND")]
-    columns: Vec<String>,
-    /// Kinds of columns as a JSON object, {"NAME": "KIND", ...}
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnOptions,
     /// Also write the distinct rows with how often each class occurs, in training and in testing, as CSV
     #[arg(long, value_name = "FILE")]
     tally: Option<PathBuf>,
@@ -69,7 +67,8 @@ fn fraction(text: &str) -> Result<f64, String> {
 impl Train {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
-        let inputs: Vec<&Path> = std::iter::once(&self.data).chain(&self.schema).map(PathBuf::as_path).collect();
+        let inputs: Vec<&Path> =
+            std::iter::once(&self.data).chain(&self.columns.schema).map(PathBuf::as_path).collect();
         let (output, tally_path) = match &self.tally {
             Some(tally) => output_paths([&self.output, tally], &inputs).map(|[model, tally]| (model, Some(tally)))?,
             None => (output_path(&self.output, &inputs)?, None),
@@ -92,11 +91,10 @@ impl Train {
             seeds: self.seeds,
             ..TrainRequest::new(&self.target)
         };
-        self.schema.iter().try_for_each(|path| request.read_schema(path))?;
-        request.set_columns(&self.columns)?;
+        self.columns.fill(&mut request)?;
         let trained =
             with_progress("reading and training", |watch| train_watched(&self.data, &request, &watch.silent(), watch))?;
-        trained.notes.iter().for_each(|text| note(text));
+        trained.notes.iter().for_each(note_with_flags);
         let write = |mut file: WholeFile, path: &Path, content: String| {
             file.write_all(content.as_bytes()).and_then(|()| file.finish()).with_context(|| path.display().to_string())
         };

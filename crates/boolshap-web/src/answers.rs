@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array}
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use boolshap::Scores;
+use boolshap::data::ExplainedClass;
 use boolshap::lit::Watch;
 use boolshap::workflow::Scope;
 use serde::Serialize;
@@ -25,12 +26,16 @@ pub(crate) struct Answer {
     cautions: Vec<String>,
     scores: Scores,
     scope: Scope,
+    explained: Vec<ExplainedClass>,
     flips: Option<Vec<Vec<usize>>>,
 }
 
 #[derive(Serialize)]
 struct Explained<'a> {
     prediction: u32,
+    /// Of several classes: what base value and scores add up to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explained_value: Option<Value>,
     /// Where it differs between entities.
     #[serde(skip_serializing_if = "Option::is_none")]
     base_value: Option<Value>,
@@ -49,7 +54,8 @@ impl Answer {
         let flips = question.flips.then(flips).transpose()?;
         let players = ask.index.columns(explainer.players().names());
         let (error_bound, cautions) = (explainer.error_bound(ask)?, site.circuit().facts.cautions());
-        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, flips })
+        let explained = ask.scope.explained(site.circuit().classes.len());
+        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, flips })
     }
 
     /// About how many bytes it takes in memory.
@@ -71,6 +77,16 @@ impl Answer {
         }
         let (bases, scores): (Vec<Value>, Vec<Value>) = numbers.chunks(self.players.len() + 1).map(of_class).unzip();
         (bases.into(), scores.into())
+    }
+
+    /// What base value and scores of a row add up to; with each class, a list; nothing for a single label.
+    fn explained_value(&self, row: usize) -> Option<Value> {
+        let values: Vec<u8> = self.explained.iter().map(|class| class.value(self.scores.prediction(row))).collect();
+        match (&values[..], self.scope) {
+            ([], _) => None,
+            (values, Scope::Each) => Some(values.into()),
+            (values, _) => Some(values[0].into()),
+        }
     }
 
     /// The beginning of the JSON object, up to the first explanation.
@@ -99,7 +115,8 @@ impl Answer {
                     let (base_value, scores) = self.numbers(row);
                     let base_value = Some(base_value).filter(|_| self.scope == Scope::Predicted);
                     let flips = self.flips.as_ref().map(|flips| &flips[row]);
-                    let one = Explained { prediction: self.scores.prediction(row), base_value, scores, flips };
+                    let (prediction, explained_value) = (self.scores.prediction(row), self.explained_value(row));
+                    let one = Explained { prediction, explained_value, base_value, scores, flips };
                     serde_json::to_writer(&mut text, &one).expect("a text takes everything");
                     row += 1;
                     if row == rows {
@@ -145,7 +162,14 @@ impl Answer {
         for place in 0..self.scores.width() {
             let (class, place_in_class) = (place / (self.players.len() + 1), place % (self.players.len() + 1));
             let name = if place_in_class == 0 { "base_value" } else { &self.players[place_in_class - 1] };
-            let name = if self.scope == Scope::Each { format!("{name}:{class}") } else { name.to_string() };
+            let in_class =
+                |name: &str| if self.scope == Scope::Each { format!("{name}:{class}") } else { name.to_string() };
+            if let (0, Some(explained)) = (place_in_class, self.explained.get(class)) {
+                let value = |row| Some(u32::from(explained.value(self.scores.prediction(row))));
+                let values: UInt32Array = rows.clone().map(value).collect();
+                columns.push((in_class("explained_value"), Arc::new(values), false));
+            }
+            let name = in_class(name);
             let array: ArrayRef = match self.scores.floats(0) {
                 Some(_) => {
                     let float = |row| Some(self.scores.floats(row)?[place]);

@@ -84,7 +84,8 @@ impl AskedQuestion {
         if entities.is_none() && request.question.needs_rows() {
             return Err(ApiError::bad("entities", "is missing: a list of entities is expected"));
         }
-        let read = |text| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), limit);
+        let reading = request.input;
+        let read = |text| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), reading, limit);
         let entities = entities.map(read).transpose()?;
         let mut asked = AskedQuestion { request, entities, other: other.map(String::from), cut_at: None };
         asked.limit_lists(site)?;

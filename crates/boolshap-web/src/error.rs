@@ -42,7 +42,8 @@ impl From<DataError> for ApiError {
             // The message of any other error begins with their name.
             other => {
                 let field = Some("entities".into());
-                ApiError { status: StatusCode::BAD_REQUEST, message: other.to_string(), field }
+                let remedy = other.remedy().map_or("", |_| ": give input, raw or bits");
+                ApiError { status: StatusCode::BAD_REQUEST, message: format!("{other}{remedy}"), field }
             }
         }
     }

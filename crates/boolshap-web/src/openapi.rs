@@ -3,7 +3,7 @@
 use crate::openapi_ask;
 use crate::routes::{MOST_OFFSET, MOST_ROWS};
 use crate::site::Site;
-use boolshap::data::Code;
+use boolshap::data::{Code, CodedColumn};
 use serde_json::{Map, Value, json};
 
 /// The description of a site's API.
@@ -100,16 +100,20 @@ fn entity_forms(site: &Site) -> Vec<Value> {
         entities(json!({"type": "array", "items": bit, "minItems": names.len(), "maxItems": names.len()})),
         object(names.iter().map(|name| (name.clone(), bit.clone())).collect()),
     ];
-    let raw = |code: &Code| match code {
+    let or_missing = |values: Vec<Value>| json!({"enum": values.into_iter().chain([Value::Null]).collect::<Vec<_>>()});
+    let raw = |column: &CodedColumn| match &column.code {
+        _ if column.part.is_some() => {
+            json!({"type": ["string", "null"], "pattern": "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$"})
+        }
         Code::Above(_) | Code::Bins(_) => json!({"type": ["number", "null"]}),
         Code::Boolean => json!({"enum": [0, 1, false, true, null]}),
-        Code::Categories(values) => {
-            json!({"enum": values.iter().map(|value| json!(value)).chain([Value::Null]).collect::<Vec<_>>()})
-        }
+        Code::Categories(values) => or_missing(values.iter().map(|value| json!(value)).collect()),
+        Code::Common(_) => json!({"type": ["string", "null"]}),
+        Code::Values(values) => or_missing(values.iter().map(|value| json!(value)).collect()),
     };
     let schema = site.circuit().binariser.as_ref();
     let columns = |schema: &boolshap::data::Binariser| {
-        schema.columns().iter().map(|column| (column.column.clone(), raw(&column.code))).collect()
+        schema.columns().iter().map(|column| (column.column.clone(), raw(column))).collect()
     };
     forms.extend(schema.map(|schema| object(columns(schema))));
     forms

@@ -5,7 +5,7 @@ use crate::quiet::quietly;
 use crate::site::Site;
 use axum::http::StatusCode;
 use boolshap::Request;
-use boolshap::data::{Bits, bits_of_json, bits_of_stream, each_in_json, short_text};
+use boolshap::data::{Bits, Reading, bits_of_json, bits_of_stream, each_in_json, short_text};
 use boolshap::workflow::{Ask, Choice, Scope};
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct ExplainQuestion {
 /// About how many bytes a fraction takes.
 pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
-pub(crate) const SETTINGS: [&str; 6] = ["distribution", "players", "class", "index", "exact", "flips"];
+pub(crate) const SETTINGS: [&str; 7] = ["distribution", "players", "class", "index", "exact", "flips", "input"];
 
 impl ExplainQuestion {
     /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
@@ -73,35 +73,35 @@ impl ExplainQuestion {
         let entities =
             entities.ok_or_else(|| ApiError::bad("entities", "is missing: a list of entities is expected"))?;
         let circuit = site.circuit();
-        let read = || bits_of_json(entities, &circuit.features, circuit.binariser.as_ref(), limit);
-        Self::new(site, &settings, || Ok(read()?))
+        let read = |reading| bits_of_json(entities, &circuit.features, circuit.binariser.as_ref(), reading, limit);
+        Self::new(site, &settings, |reading| Ok(read(reading)?))
     }
 
     /// From an Arrow stream, with the settings in the query.
     pub(crate) fn of_arrow(site: &Site, body: &[u8], settings: &HashMap<String, String>) -> Result<Self, ApiError> {
         let (circuit, limits) = (site.circuit(), site.limits);
         let schema = circuit.binariser.as_ref();
-        let read = || bits_of_stream(body, &circuit.features, schema, limits.rows, limits.body_bytes);
-        Self::new(site, settings, || Ok(quietly(read)?))
+        let read = |reading| bits_of_stream(body, &circuit.features, schema, reading, limits.rows, limits.body_bytes);
+        Self::new(site, settings, |reading| Ok(quietly(|| read(reading))?))
     }
 
     /// With settings given by their texts, and entities read after them.
     fn new(
         site: &Site,
         settings: &HashMap<String, String>,
-        entities: impl FnOnce() -> Result<Bits, ApiError>,
+        entities: impl FnOnce(Reading) -> Result<Bits, ApiError>,
     ) -> Result<Self, ApiError> {
         let setting = |name: &str| settings.get(name).map(String::as_str);
         let menu = site.report.menu();
         let game = menu.choose(setting("distribution"), setting("players"))?;
         let mut request = Request::default();
-        for name in ["class", "index", "exact"] {
+        for name in ["class", "index", "exact", "input"] {
             setting(name).map_or(Ok(()), |text| request.set(name, text))?;
         }
         let flips = truth("flips", setting("flips"))?;
         let scope = menu.explainer(game)?.scope(request.class.as_ref())?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
-        Ok(ExplainQuestion { entities: entities()?, game, ask, flips })
+        Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, flips })
     }
 }
 
@@ -122,7 +122,7 @@ fn text_of(name: &str, value: &str) -> Result<String, ApiError> {
     let (found, expected) = match name {
         "exact" | "flips" => (matches!(value, "true" | "false").then(|| value.to_string()), "true or false"),
         "class" => {
-            (text().or_else(|| whole().map(|class| (class as u64).to_string())), "the number or name of a class")
+            (text().or_else(|| whole().map(|class| format!("index:{}", class as u64))), "the number or name of a class")
         }
         known if SETTINGS.contains(&known) => (text(), "a text"),
         _ => {

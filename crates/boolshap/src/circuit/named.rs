@@ -4,7 +4,7 @@
 
 use super::check::{Effort, soundness};
 use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Verified};
-use crate::data::Binariser;
+use crate::data::{Binariser, CodedColumn};
 use crate::lit::Digest;
 use crate::model::{Marginals, Model};
 use serde_json::Value;
@@ -74,6 +74,9 @@ impl NamedCircuit {
     pub(crate) fn provenance_of(model: &Model) -> BTreeMap<String, Value> {
         let mut provenance = model.provenance.clone();
         Facts::disown(&mut provenance);
+        if let Some(classes) = &model.classes {
+            provenance.insert("classes".into(), classes.as_slice().into());
+        }
         provenance
     }
 
@@ -152,6 +155,30 @@ impl NamedCircuit {
         match self.classes.len() {
             0 => Ok(vec![self.label(None)?]),
             classes => (0..classes).map(|class| self.label(Some(class))).collect(),
+        }
+    }
+
+    /// What the predictions mean, by number: the classes, or what a single label says by 0 and by 1; nothing if that is not
+    /// known.
+    pub fn prediction_names(&self) -> Option<Vec<String>> {
+        if !self.classes.is_empty() {
+            return Some(self.classes.iter().map(|(name, _)| name.clone()).collect());
+        }
+        let known = self.provenance.get("classes").and_then(|classes| serde_json::from_value(classes.clone()).ok());
+        let of_target = || {
+            let target = self.provenance.get("target")?;
+            serde_json::from_value(target.clone()).ok().map(|target: CodedColumn| target.classes())
+        };
+        let names: Vec<String> = known.or_else(of_target)?;
+        match (self.facts.class, names.len()) {
+            // "The answer is class K" of a network of several.
+            (Some(class), count) if count > 2 => {
+                let name = names.get(class)?;
+                Some(vec![format!("not {name}"), name.clone()])
+            }
+            (None | Some(1), 2) => Some(names),
+            (Some(0), 2) => Some(names.into_iter().rev().collect()),
+            _ => None,
         }
     }
 

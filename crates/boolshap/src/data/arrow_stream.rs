@@ -1,6 +1,7 @@
 //! Entities as an Arrow stream, as programs send them: looked at before the package believes what it says.
 
-use super::{Binariser, Bits, Cells, DataError, bits_of_columns, check_names};
+use super::entities::has_other;
+use super::{Binariser, Bits, Cells, DataError, LOOKED_AT, Reading, bits_of_columns, check_names, reads_raw};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::StreamReader;
@@ -17,6 +18,7 @@ pub fn bits_of_stream(
     stream: &[u8],
     features: &[String],
     binariser: Option<&Binariser>,
+    reading: Reading,
     most_rows: usize,
     most_bytes: usize,
 ) -> Result<Bits, DataError> {
@@ -33,19 +35,30 @@ pub fn bits_of_stream(
         let is_known = |name: &String| features.contains(name) || raw.iter().any(|column| column.column == *name);
         let wanted: Vec<usize> =
             (0..schema.fields().len()).filter(|&column| is_known(schema.field(column).name())).collect();
-        let mut entities = Bits::new(features.len());
+        let (mut batches, mut rows) = (Vec::new(), 0usize);
         for batch in reader {
             let batch = batch.and_then(|batch| batch.project(&wanted)).map_err(|e| damaged(e.to_string()))?;
-            if entities.rows().saturating_add(batch.num_rows()) > most_rows {
+            rows = rows.saturating_add(batch.num_rows());
+            if rows > most_rows {
                 return Err(DataError::TooManyRows { most: most_rows });
             }
             for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
                 check_unpacked(array, most_bytes).map_err(|problem| in_column(field.name(), problem))?;
             }
+            batches.push(batch);
+        }
+        let names: Vec<String> = wanted.iter().map(|&column| schema.field(column).name().clone()).collect();
+        let look = || holds_others(&batches, features);
+        let reading = match reads_raw("entities", &names, features, binariser, reading, look)? {
+            true => Reading::Raw,
+            false => Reading::Bits,
+        };
+        let mut entities = Bits::new(features.len());
+        for batch in &batches {
             for first in (0..batch.num_rows()).step_by(SLICE) {
                 let part = batch.slice(first, SLICE.min(batch.num_rows() - first));
                 let before = entities.rows();
-                let bits = bits_of_columns("entities", part.num_rows(), &cells(&part)?, features, binariser);
+                let bits = bits_of_columns("entities", part.num_rows(), &cells(&part)?, features, binariser, reading);
                 entities.append(&bits.map_err(|error| error.in_entity(before))?);
             }
         }
@@ -56,6 +69,21 @@ pub fn bits_of_stream(
     };
     // The package panics on some streams that are not what they say.
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged("it is damaged".into())))
+}
+
+/// Whether one of the first rows holds another value than 0 and 1 in a column that is a feature.
+fn holds_others(batches: &[RecordBatch], features: &[String]) -> Result<bool, DataError> {
+    let mut left = LOOKED_AT;
+    for batch in batches {
+        let part = batch.slice(0, batch.num_rows().min(left));
+        let columns = cells(&part)?;
+        let mut own = columns.iter().filter(|(name, _)| features.contains(name));
+        if own.any(|(_, cells)| has_other(cells, part.num_rows())) {
+            return Ok(true);
+        }
+        left -= part.num_rows();
+    }
+    Ok(false)
 }
 
 fn cells(batch: &RecordBatch) -> Result<Vec<(String, Cells)>, DataError> {
@@ -134,7 +162,8 @@ mod tests {
     }
 
     fn read(stream: &[u8]) -> Result<Bits, String> {
-        bits_of_stream(stream, &["a", "b"].map(String::from), None, 20_000, 100).map_err(|error| error.to_string())
+        bits_of_stream(stream, &["a", "b"].map(String::from), None, Reading::Auto, 20_000, 100)
+            .map_err(|error| error.to_string())
     }
 
     fn bits(values: &[i8]) -> ArrayRef {

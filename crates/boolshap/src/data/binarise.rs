@@ -1,15 +1,23 @@
 //! How raw values become bits, once fitted. It is stored with a model, so that raw rows can be explained later.
 //!
-//! | code | bits | a value is 1 when | missing |
-//! | --- | --- | --- | --- |
-//! | `Above(t)` | `COLUMN` | it is strictly above `t` | 0 |
-//! | `Boolean` | `COLUMN` | it is 1 or true | 0 |
-//! | `Categories` | `COLUMN=VALUE` for each, in alphabetical order | it is that value; an unseen one is an error | all 0 |
-//! | `Bins` | `COLUMN=..A`, `COLUMN=A..B`, ..., `COLUMN=Z..` | it lies in that bin, upper end included | the lowest bin |
+//! | code | a bit for | a value has the bit when |
+//! | --- | --- | --- |
+//! | `Above(t)` | the numbers above | it is strictly above `t` |
+//! | `Boolean` | the truth | it is 1 or true |
+//! | `Categories` | each text, in alphabetical order | it is that text; an unseen one is an error |
+//! | `Common` | each frequent text, and one for all others | it is that text, or none of them |
+//! | `Values` | each number, ascending | it is that number; an unseen one is an error |
+//! | `Bins` | each interval between edges and beyond | it lies in it, upper end included |
+//!
+//! A missing value has a bit of its own if the column says so; then a column of one bit becomes two, one for each answer,
+//! and exactly one of the column's bits is always 1. Otherwise all bits of a missing value are 0; in files of the last
+//! version, which say nothing about missing values, it lies in the lowest bin. Names are in `bit_names`.
 //!
 //! The paper's rule is `Above(mean)`.
 
-use super::{Bits, Cells, Chunk, DataError, Table};
+use super::dates::parse_date;
+use super::missing::Markers;
+use super::{Bits, Cells, Chunk, DataError, DatePart, MISSING, Missing, OTHER, Table};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -25,6 +33,10 @@ pub enum Code {
     Boolean,
     /// One-hot: a bit for each of these values, which are in alphabetical order.
     Categories(Vec<String>),
+    /// One-hot: a bit for each of these values, which are in alphabetical order, and one for all others.
+    Common(Vec<String>),
+    /// One-hot: a bit for each of these ascending numbers.
+    Values(Vec<f64>),
     /// One-hot: a bit for each interval between these ascending edges and beyond them.
     Bins(Vec<f64>),
 }
@@ -35,8 +47,14 @@ pub enum Code {
 pub struct CodedColumn {
     /// The column's name.
     pub column: String,
+    /// Which part of its dates, if it holds dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<DatePart>,
     /// How its values become bits.
     pub code: Code,
+    /// How its missing values are read; nothing in files of the last version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
 }
 
 /// How a whole row becomes bits.
@@ -47,108 +65,144 @@ pub struct Binariser {
 }
 
 impl Code {
-    /// The number of bits.
-    pub fn bits(&self) -> usize {
+    /// How many values it tells apart: the classes of a target, without missing ones.
+    pub fn values(&self) -> usize {
         match self {
-            Code::Above(_) | Code::Boolean => 1,
+            Code::Above(_) | Code::Boolean => 2,
             Code::Categories(values) => values.len(),
+            Code::Common(values) => values.len() + 1,
+            Code::Values(values) => values.len(),
             Code::Bins(edges) => edges.len() + 1,
         }
     }
 
     /// The number of classes of a target with this code.
     pub fn classes(&self) -> usize {
-        self.bits().max(2)
-    }
-
-    /// The value of a single bit, or the index of the bit that is 1 in a one-hot code; `None` for a missing category.
-    fn index(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
-        let number = || cells.number(row).map_err(|_| Cow::from("is not a finite number"));
-        Ok(match self {
-            Code::Above(threshold) => Some(usize::from(number()?.is_some_and(|value| value > *threshold))),
-            Code::Bins(edges) => Some(number()?.map_or(0, |value| edges.partition_point(|edge| value > *edge))),
-            Code::Boolean => {
-                let truth = cells.truth(row).map_err(|_| Cow::from("is not 0, 1, true or false"))?;
-                Some(usize::from(truth.unwrap_or(false)))
-            }
-            Code::Categories(values) => {
-                match cells.text(row) {
-                    None => None,
-                    Some(text) => Some(values.binary_search_by(|value| value.as_str().cmp(&text)).map_err(|_| {
-                        Cow::from(format!("is not one of the known categories ({})", values.join(", ")))
-                    })?),
-                }
-            }
-        })
+        self.values().max(2)
     }
 
     /// Checks a code from a file; returns what is wrong.
     fn flaw(&self) -> Option<&'static str> {
+        let ascending = |values: &[f64]| !values.is_empty() && values.windows(2).all(|pair| pair[0] < pair[1]);
         match self {
-            Code::Categories(values) if values.is_empty() => Some("has no categories"),
-            Code::Categories(values) if !values.windows(2).all(|pair| pair[0] < pair[1]) => {
+            Code::Categories(values) | Code::Common(values) if values.is_empty() => Some("has no categories"),
+            Code::Categories(values) | Code::Common(values) if !values.windows(2).all(|pair| pair[0] < pair[1]) => {
                 Some("has categories that are not in alphabetical order")
             }
-            Code::Bins(edges) if edges.is_empty() || !edges.windows(2).all(|pair| pair[0] < pair[1]) => {
-                Some("has edges that are not ascending")
-            }
+            Code::Bins(edges) if !ascending(edges) => Some("has edges that are not ascending"),
+            Code::Values(values) if !ascending(values) => Some("has values that are not ascending"),
             _ => None,
         }
     }
 }
 
 impl CodedColumn {
-    /// The names of the column's bits.
-    pub fn features(&self) -> Vec<String> {
-        let name = &self.column;
-        match &self.code {
-            Code::Above(_) | Code::Boolean => vec![name.clone()],
-            Code::Categories(values) => values.iter().map(|value| format!("{name}={value}")).collect(),
-            Code::Bins(edges) => bin_names(edges).map(|bin| format!("{name}={bin}")).collect(),
+    /// A column whose missing values are marked as usual and have no bit of their own.
+    pub fn new(column: impl Into<String>, code: Code) -> Self {
+        CodedColumn { column: column.into(), part: None, code, missing: Some(Missing::default()) }
+    }
+
+    /// Whether exactly one of its bits is 1, for every value that is not missing.
+    pub fn is_one_hot(&self) -> bool {
+        self.has_missing_bit() || !matches!(self.code, Code::Above(_) | Code::Boolean)
+    }
+
+    /// Whether missing values have a bit of their own.
+    pub fn has_missing_bit(&self) -> bool {
+        self.missing.as_ref().is_some_and(|missing| missing.bit)
+    }
+
+    /// The number of bits.
+    pub fn bits(&self) -> usize {
+        if self.is_one_hot() { self.code.values() + usize::from(self.has_missing_bit()) } else { 1 }
+    }
+
+    /// Which of the code's values a cell has; `None` if it is missing.
+    fn value(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
+        let number = || self.number(cells, row);
+        let find = |values: &[String], text: &str| values.binary_search_by(|value| value.as_str().cmp(text));
+        Ok(match &self.code {
+            Code::Above(threshold) => number()?.map(|value| usize::from(value > *threshold)),
+            Code::Bins(edges) => number()?.map(|value| edges.partition_point(|edge| value > *edge)),
+            Code::Boolean => cells.truth(row).map_err(|_| Cow::from("is not 0, 1, true or false"))?.map(usize::from),
+            Code::Values(values) => match number()? {
+                None => None,
+                Some(number) => {
+                    Some(values.binary_search_by(|value| value.total_cmp(&(number + 0.0))).map_err(|_| {
+                        let known: Vec<String> = values.iter().map(f64::to_string).collect();
+                        Cow::from(format!("is not one of the known values ({})", known.join(", ")))
+                    })?)
+                }
+            },
+            Code::Categories(values) => {
+                match cells.text(row) {
+                    None => None,
+                    Some(text) => Some(find(values, &text).map_err(|_| {
+                        Cow::from(format!("is not one of the known categories ({})", values.join(", ")))
+                    })?),
+                }
+            }
+            Code::Common(values) => cells.text(row).map(|text| find(values, &text).unwrap_or(values.len())),
+        })
+    }
+
+    fn number(&self, cells: &Cells, row: usize) -> Result<Option<f64>, Cow<'static, str>> {
+        let Some(part) = self.part else { return cells.number(row).map_err(|_| Cow::from("is not a finite number")) };
+        let Some(text) = cells.text(row) else { return Ok(None) };
+        match parse_date(&text) {
+            Some(days) => Ok(Some(part.of(days))),
+            None => Err(Cow::from("is not a date such as 2024-12-31")),
         }
     }
 
-    /// The names of a target's classes.
-    pub fn classes(&self) -> Vec<String> {
-        match &self.code {
-            Code::Above(threshold) => vec![format!("at most {threshold}"), format!("above {threshold}")],
-            Code::Boolean => vec!["false".into(), "true".into()],
-            Code::Categories(values) => values.clone(),
-            Code::Bins(edges) => bin_names(edges).collect(),
-        }
+    /// The cells, with those that mean a missing value as missing.
+    fn without_markers<'c>(&self, cells: &'c Cells) -> Readable<'c> {
+        let removed = self.missing.as_ref().and_then(|missing| Markers::new(&missing.markers).removed(cells));
+        removed.map_or(Readable::Given(cells), Readable::Changed)
     }
 
     /// The class in a target's cell; `None` if the cell is missing or invalid.
     pub fn class_of(&self, cells: &Cells, row: usize) -> Option<u32> {
-        cells.text(row)?;
-        self.code.index(cells, row).ok().flatten().map(|class| class as u32)
+        let text = cells.text(row)?;
+        let is_marker = |missing: &Missing| missing.markers.iter().any(|marker| *marker == text);
+        if self.missing.as_ref().is_some_and(is_marker) {
+            return None;
+        }
+        self.value(cells, row).ok().flatten().map(|class| class as u32)
     }
 
     /// The classes of a chunk's rows, with the target in column `index`; a missing target is an error.
     pub fn labels(&self, table: &Table, chunk: &Chunk, index: usize) -> Result<Vec<u32>, DataError> {
-        let cells = &chunk.columns[index];
+        let cells = self.without_markers(&chunk.columns[index]);
         let label = |row| {
-            let missing = matches!(cells.number(row), Ok(None)) && !matches!(self.code, Code::Categories(_));
-            let index = if missing { Ok(None) } else { self.code.index(cells, row) };
-            let class = index.and_then(|index| index.ok_or(Cow::from("is missing, but it is the target")));
+            let class = self.value(cells.get(), row);
+            let class = class.and_then(|class| class.ok_or(Cow::from("is missing, but it is the target")));
             class
                 .map(|class| class as u32)
-                .map_err(|problem| self.misfit(&Place::of(table, chunk), cells, row, problem))
+                .map_err(|problem| self.misfit(&Place::of(table, chunk), &chunk.columns[index], row, problem))
         };
         (0..chunk.rows).map(label).collect()
     }
 
     /// The column's bits, 64 rows to a word.
-    fn encode(&self, place: &Place<'_>, cells: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
-        let mut features = vec![vec![0; place.rows.div_ceil(64)]; self.code.bits()];
-        let one_hot = matches!(self.code, Code::Categories(_) | Code::Bins(_));
+    fn encode(&self, place: &Place<'_>, given: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
+        let cells = self.without_markers(given);
+        let mut features = vec![vec![0; place.rows.div_ceil(64)]; self.bits()];
+        let one_hot = self.is_one_hot();
+        let of_missing = match (&self.missing, &self.code) {
+            (Some(missing), _) => missing.bit.then(|| features.len() - 1),
+            (None, Code::Bins(_)) => Some(0),
+            (None, _) => None,
+        };
         for row in 0..place.rows {
-            let index = self.code.index(cells, row);
-            let (word, bit) = (row / 64, row % 64);
-            match index.map_err(|problem| self.misfit(place, cells, row, problem))? {
-                Some(index) if one_hot => features[index][word] |= 1 << bit,
-                Some(value) => features[0][word] |= (value as u64) << bit,
-                None => {}
+            let value = self.value(cells.get(), row).map_err(|problem| self.misfit(place, given, row, problem))?;
+            let bit = match value {
+                Some(value) if one_hot => Some(value),
+                Some(value) => (value == 1).then_some(0),
+                None => of_missing,
+            };
+            if let Some(bit) = bit {
+                features[bit][row / 64] |= 1 << (row % 64);
             }
         }
         Ok(features)
@@ -161,6 +215,33 @@ impl CodedColumn {
             column: self.column.clone(),
             value: cells.text(row).unwrap_or_default().into_owned(),
             problem: problem.into_owned(),
+        }
+    }
+
+    /// What is wrong with a column from a file, or with one that was fitted.
+    fn flaw(&self) -> Option<String> {
+        if let Some(flaw) = self.code.flaw() {
+            return Some(flaw.into());
+        }
+        let (Code::Categories(values) | Code::Common(values)) = &self.code else { return None };
+        let takes = |name: &str| values.iter().any(|value| value == name);
+        let other = matches!(self.code, Code::Common(_)) && takes(OTHER);
+        let taken = if other { Some(OTHER) } else { (self.has_missing_bit() && takes(MISSING)).then_some(MISSING) };
+        taken.map(|name| format!("holds the text '{name}', which is the name of a bit for other values"))
+    }
+}
+
+/// Cells as they were given, or with markers removed.
+enum Readable<'c> {
+    Given(&'c Cells),
+    Changed(Cells),
+}
+
+impl Readable<'_> {
+    fn get(&self) -> &Cells {
+        match self {
+            Readable::Given(cells) => cells,
+            Readable::Changed(cells) => cells,
         }
     }
 }
@@ -178,18 +259,11 @@ impl<'a> Place<'a> {
     }
 }
 
-fn bin_names(edges: &[f64]) -> impl Iterator<Item = String> + '_ {
-    (0..=edges.len()).map(|bin| {
-        let end = |index: usize| edges.get(index).map(f64::to_string).unwrap_or_default();
-        format!("{}..{}", if bin == 0 { String::new() } else { end(bin - 1) }, end(bin))
-    })
-}
-
 impl Binariser {
     /// A binariser of these columns, in this order; the error names the invalid column.
     pub fn new(columns: Vec<CodedColumn>) -> Result<Self, String> {
         for column in &columns {
-            if let Some(flaw) = column.code.flaw() {
+            if let Some(flaw) = column.flaw() {
                 return Err(format!("column '{}' {flaw}", column.column));
             }
         }
@@ -199,6 +273,14 @@ impl Binariser {
     /// The columns, in order.
     pub fn columns(&self) -> &[CodedColumn] {
         &self.columns
+    }
+
+    /// The raw columns that it reads, each once.
+    pub fn raw_columns(&self) -> Vec<&String> {
+        let mut names: Vec<&String> = self.columns.iter().map(|column| &column.column).collect();
+        // The parts of a date come one after another.
+        names.dedup();
+        names
     }
 
     /// The names of all bits, in order.

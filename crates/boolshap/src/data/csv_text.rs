@@ -23,9 +23,9 @@ pub(super) struct CsvText<R> {
 }
 
 impl<R> CsvText<R> {
-    pub(super) fn new(inner: R, columns: usize) -> Self {
+    pub(super) fn new(inner: R, columns: usize, delimiter: &'static [u8]) -> Self {
         let only_column = (columns == 1).then_some(false);
-        CsvText { inner, begun: Vec::new(), lines: 0, quotes: Quotes::new(), only_column }
+        CsvText { inner, begun: Vec::new(), lines: 0, quotes: Quotes::new(delimiter), only_column }
     }
 
     fn check(&mut self, block: &[u8]) -> io::Result<()> {
@@ -130,7 +130,7 @@ mod tests {
         for text in texts {
             for step in 1..8 {
                 let mut read = Vec::new();
-                let found = CsvText::new(Slowly(&text, step), 2).read_to_end(&mut read);
+                let found = CsvText::new(Slowly(&text, step), 2, b",").read_to_end(&mut read);
                 match std::str::from_utf8(&text) {
                     Ok(_) => assert_eq!(read, text),
                     Err(error) => {
@@ -157,12 +157,12 @@ mod tests {
         ] {
             for step in 1..9 {
                 let mut read = String::new();
-                let found = CsvText::new(Slowly(text.as_bytes(), step), 1).read_to_string(&mut read);
+                let found = CsvText::new(Slowly(text.as_bytes(), step), 1, b",").read_to_string(&mut read);
                 let expected = blank.map(|line| {
                     format!("line {line} is blank: in a table of one column a missing value is written \"\"")
                 });
                 assert_eq!(found.err().map(|error| error.to_string()), expected, "{text:?} by {step}");
-                assert!(CsvText::new(Slowly(text.as_bytes(), step), 2).read_to_string(&mut read).is_ok());
+                assert!(CsvText::new(Slowly(text.as_bytes(), step), 2, b",").read_to_string(&mut read).is_ok());
             }
         }
     }

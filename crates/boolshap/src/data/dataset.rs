@@ -1,11 +1,10 @@
 //! From a table to all inputs of training: the fitted binariser, the bits, the labels and the split.
 //!
 //! By default the features are fitted on all rows without looking at their labels, as in the paper; `FitOn::Train`
-//! takes thresholds from the training rows only. The label's own cut and the categories of a column always come from
-//! all rows, because they define the task.
+//! takes thresholds and frequencies from the training rows only, and cuts that look at the target always come from those.
+//! The label's own cut and the categories of a column always come from all rows, because they define the task.
 
-use super::profile::Profile;
-use super::{Binariser, Bits, Code, CodedColumn, DataError, Kind, Kinds, Table, split};
+use super::{Binariser, Bits, CodedColumn, DataError, Kinds, MARKERS, MissingNumbers, Note, Plan, Table};
 use crate::lit::Watch;
 
 /// Which rows the thresholds are fitted on.
@@ -50,6 +49,19 @@ pub struct Preparation<'a> {
     pub seed: u64,
     /// Which rows the thresholds are fitted on.
     pub fit: FitOn,
+    /// What becomes of missing numbers.
+    pub missing: MissingNumbers,
+    /// The texts that mean a missing value, besides blank ones.
+    pub markers: Vec<String>,
+}
+
+impl<'a> Preparation<'a> {
+    /// The defaults: half of the rows for testing, thresholds from all rows, missing numbers as 0.
+    pub fn new(target: &'a str, kinds: &'a Kinds) -> Self {
+        let markers = MARKERS.map(String::from).into();
+        let (fit, missing) = (FitOn::All, MissingNumbers::Zero);
+        Preparation { target, kinds, test_fraction: 0.5, seed: 7, fit, missing, markers }
+    }
 }
 
 /// A table prepared for training.
@@ -65,91 +77,53 @@ pub struct Dataset {
     pub labels: Vec<u32>,
     /// For each row, whether it is for testing.
     pub test: Vec<bool>,
-    /// Notes for the user, a sentence each.
-    pub notes: Vec<String>,
+    /// Notes for the user.
+    pub notes: Vec<Note>,
+    /// How many values of each column are missing, where some are.
+    pub missing: Vec<(String, u64)>,
 }
 
 impl Dataset {
-    /// Reads a table three times: to profile it, to label and split it, and to convert it to bits.
+    /// Reads a table to plan its bits, and once more to convert it; all problems of its columns are one error.
     pub fn prepare(table: &Table, how: &Preparation<'_>, watch: &Watch<'_>) -> Result<Self, DataError> {
-        let target = table.position(how.target)?;
-        for name in how.kinds.keys() {
-            table.position(name)?;
+        let mut plan = Plan::read(table, how, watch)?;
+        if let Some(problem) = plan.problem(table) {
+            return Err(problem);
         }
-        let profile = Profile::read(table, how.kinds, |_| true, watch)?;
-        let target = target_code(table, &profile, target, how.kinds)?;
-        let labels = read_labels(table, &target, watch)?;
-        if !labels.iter().any(|&label| label != labels[0]) {
-            return Err(DataError::Column {
-                path: table.path().into(),
-                column: target.column,
-                problem: match labels.len() {
-                    0 => "has no rows to learn from".into(),
-                    _ => "has one class only, so there is nothing to learn".into(),
-                },
-            });
-        }
-        let test = split(&labels, how.test_fraction, how.seed);
-        let cuts = match how.fit {
-            FitOn::All => None,
-            FitOn::Train => Some(Profile::read(table, how.kinds, |row| test.get(row) == Some(&false), watch)?),
-        };
-        let mut notes = Vec::new();
-        let mut columns = Vec::new();
-        for (index, name) in table.columns().iter().enumerate().filter(|(_, name)| **name != how.target) {
-            let kind = profile.kind(table, index, how.kinds)?;
-            if profile.is_blank(index) && !how.kinds.contains_key(name) {
-                notes.push(format!("column '{name}' has no value in any row and is ignored"));
-            }
-            let fitted = match kind {
-                Kind::Numeric(_) => cuts.as_ref().unwrap_or(&profile),
-                _ => &profile,
-            };
-            // A bad cell in a test row is an error, wherever the thresholds come from.
-            profile.code(table, index, &kind)?;
-            if let Some(code) = fitted.code(table, index, &kind)? {
-                columns.push(CodedColumn { column: name.clone(), code });
-            }
-        }
-        if columns.is_empty() {
-            let message = "no column is left to learn from".into();
-            return Err(DataError::Format { path: table.path().into(), message });
-        }
+        let mut notes = plan.notes();
+        notes.extend(table.notes().into_iter().map(Note::new));
+        let missing = plan.all().filter(|column| column.missing > 0 && !column.codes.is_empty());
+        let missing = missing.map(|column| (column.name.clone(), column.missing)).collect();
+        let Plan { target, columns, labels, test, .. } = plan;
         let flawed = |message| DataError::Format { path: table.path().into(), message };
+        let columns: Vec<CodedColumn> = columns.into_iter().flat_map(|column| column.codes).collect();
+        if columns.is_empty() {
+            return Err(flawed("no column is left to learn from".into()));
+        }
+        let target = target.codes.into_iter().next().ok_or_else(|| flawed("there is no target".into()))?;
         let binariser = Binariser::new(columns).map_err(flawed)?;
+        check_bits(&binariser).map_err(flawed)?;
         let bits = read_bits(table, &binariser, watch)?;
         if bits.rows() != labels.len() {
             return Err(flawed("the file changed while it was read".into()));
         }
-        Ok(Dataset { binariser, target, bits, labels, test, notes })
+        Ok(Dataset { binariser, target, bits, labels, test, notes, missing })
     }
 }
 
-fn target_code(table: &Table, profile: &Profile, index: usize, kinds: &Kinds) -> Result<CodedColumn, DataError> {
-    let column = table.columns()[index].clone();
-    let wrong = |problem: &str| DataError::Column {
-        path: table.path().into(),
-        column: column.clone(),
-        problem: problem.to_string(),
-    };
-    if profile.is_blank(index) {
-        return Err(wrong("is the target, but has no value in any row"));
+/// Fails if two bits would have one name, as those of a column `a` with the value `b=c` and of a column `a=b` with `c`.
+fn check_bits(binariser: &Binariser) -> Result<(), String> {
+    let mut names: Vec<(String, &String)> = Vec::new();
+    for column in binariser.columns() {
+        names.extend(column.features().into_iter().map(|name| (name, &column.column)));
     }
-    let kind = profile.kind(table, index, kinds)?;
-    let code = profile.code(table, index, &kind)?;
-    match code.ok_or_else(|| wrong("is the target and cannot be ignored"))? {
-        Code::Categories(values) if values.len() < 2 => Err(wrong("has one value only, so there is nothing to learn")),
-        code => Ok(CodedColumn { column, code }),
+    names.sort();
+    match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some([(name, one), (_, other)]) => {
+            Err(format!("the columns '{one}' and '{other}' would both have a bit called '{name}': rename one of them"))
+        }
+        _ => Ok(()),
     }
-}
-
-fn read_labels(table: &Table, target: &CodedColumn, watch: &Watch<'_>) -> Result<Vec<u32>, DataError> {
-    let mut labels = Vec::new();
-    for chunk in table.chunks(&[table.position(&target.column)?])? {
-        watch.check()?;
-        labels.extend(target.labels(table, &chunk?, 0)?);
-    }
-    Ok(labels)
 }
 
 fn read_bits(table: &Table, binariser: &Binariser, watch: &Watch<'_>) -> Result<Bits, DataError> {

@@ -1,16 +1,20 @@
 //! Rows to predict or explain, matched to a model's features by name, never by position.
 //!
 //! A file may hold raw columns, which the model's binariser turns into bits, or the bits themselves. Which of the two is
-//! decided from the header alone: bits if it has every feature by name and there is no binariser, or some feature is not a
-//! raw column; raw where both readings fit. Other columns are ignored, unless they are to be kept beside the
-//! results.
+//! decided from the header: bits if it has every feature by name, raw if it has every raw column. Bits carry their test in
+//! their name, so both fit only for models of the last version, or where a table holds both. Then the values are looked at:
+//! raw if one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 where the bits would be, otherwise nobody can
+//! know and it is an error that asks. Other columns are ignored, unless they are to be kept beside the results.
 
-use super::{Binariser, Bits, Cells, Chunk, Chunks, DataError, Table, check_names};
+use super::{Binariser, Bits, Cells, Chunk, Chunks, Code, DataError, Table, check_names};
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+
+/// The rows whose values are looked at where names do not tell raw values from bits.
+pub const LOOKED_AT: usize = 8192;
 
 /// How to read a file of entities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,10 +83,8 @@ impl Entities {
         binariser: Option<&Binariser>,
         reading: Reading,
     ) -> Result<Self, DataError> {
-        let binariser = choose(|name| table.has(name), features, binariser, reading).map_err(|message| {
-            let path = table.path().into();
-            DataError::Format { path, message: message.into() }
-        })?;
+        let look = || holds_others(&table, features);
+        let binariser = choose(table.path(), |name| table.has(name), features, binariser, reading, look)?;
         let wanted = match binariser {
             Some(binariser) => binariser.columns().iter().map(|column| table.position(&column.column)).collect(),
             None => features.iter().map(|feature| table.position(feature)).collect::<Result<Vec<_>, _>>(),
@@ -144,39 +146,86 @@ impl Iterator for Entities {
     }
 }
 
-/// Whether rows with these columns are read as raw values, and not as bits; the message says why they cannot be.
+/// Whether rows with these columns are read as raw values, and not as bits. Where the names leave it open, `look` is asked
+/// whether one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 in a column that is a feature.
 pub fn reads_raw(
+    source: &str,
     columns: &[String],
     features: &[String],
     binariser: Option<&Binariser>,
     reading: Reading,
-) -> Result<bool, &'static str> {
+    look: impl FnOnce() -> Result<bool, DataError>,
+) -> Result<bool, DataError> {
     let columns: HashSet<&String> = columns.iter().collect();
-    choose(|name| columns.contains(name), features, binariser, reading).map(|chosen| chosen.is_some())
+    let has = |name: &String| columns.contains(name);
+    choose(Path::new(source), has, features, binariser, reading, look).map(|chosen| chosen.is_some())
 }
 
 /// The binariser that rows with these columns go through; none if they are bits.
 fn choose<'b>(
+    path: &Path,
     has: impl Fn(&String) -> bool,
     features: &[String],
     binariser: Option<&'b Binariser>,
     reading: Reading,
-) -> Result<Option<&'b Binariser>, &'static str> {
-    let raw_fits = binariser.is_some_and(|b| b.columns().iter().all(|column| has(&column.column)));
-    let is_raw = |names: &Binariser| {
-        let columns: HashSet<&String> = names.columns().iter().map(|column| &column.column).collect();
-        features.iter().all(|feature| columns.contains(feature))
+    look: impl FnOnce() -> Result<bool, DataError>,
+) -> Result<Option<&'b Binariser>, DataError> {
+    let Some(schema) = binariser else {
+        return match reading {
+            Reading::Raw => Err(DataError::NoSchema { path: path.into() }),
+            Reading::Auto | Reading::Bits => Ok(None),
+        };
     };
-    let bits_fit = features.iter().all(&has) && binariser.is_none_or(|binariser| !is_raw(binariser));
+    let raw_fits = || schema.columns().iter().all(|column| has(&column.column));
     match reading {
-        Reading::Raw if binariser.is_none() => {
-            Err("raw values cannot be read: the model does not say how they become bits")
-        }
         Reading::Raw => Ok(binariser),
         Reading::Bits => Ok(None),
-        Reading::Auto if raw_fits || !bits_fit => Ok(binariser),
-        Reading::Auto => Ok(None),
+        Reading::Auto => match (features.iter().all(&has), raw_fits()) {
+            (true, false) => Ok(None),
+            (false, true) => Ok(binariser),
+            (true, true) => match is_same(schema) || !look()? {
+                false => Ok(binariser),
+                true if is_same(schema) => Ok(None),
+                true => Err(DataError::RawOrBits { path: path.into() }),
+            },
+            // Something is missing: what is there tells of what.
+            (false, false) => {
+                let raw: HashSet<&String> = schema.columns().iter().map(|column| &column.column).collect();
+                let is_bit = |name: &&String| has(name) && !raw.contains(name);
+                Ok(if features.iter().any(|name| is_bit(&name)) { None } else { binariser })
+            }
+        },
     }
+}
+
+/// Whether 0 and 1 mean the same as raw values and as bits.
+fn is_same(schema: &Binariser) -> bool {
+    schema.columns().iter().all(|column| column.code == Code::Boolean && column.bits() == 1)
+}
+
+/// Whether one of the first rows of a table holds another value than 0 and 1 in one of these columns.
+fn holds_others(table: &Table, columns: &[String]) -> Result<bool, DataError> {
+    if table.is_pipe() {
+        // What has been looked at could not be read again.
+        return Ok(false);
+    }
+    let places = columns.iter().map(|name| table.position(name)).collect::<Result<Vec<_>, _>>()?;
+    for chunk in table.chunks(&places)? {
+        let chunk = chunk?;
+        let before = chunk.first_row as usize - 1;
+        let rows = chunk.rows.min(LOOKED_AT.saturating_sub(before));
+        if chunk.columns.iter().any(|cells| has_other(cells, rows)) {
+            return Ok(true);
+        }
+        if before + chunk.rows >= LOOKED_AT {
+            break;
+        }
+    }
+    Ok(false)
+}
+
+pub(super) fn has_other(cells: &Cells, rows: usize) -> bool {
+    (0..rows).any(|row| !matches!(cells.number(row), Ok(Some(0.0 | 1.0))))
 }
 
 /// Rows in memory, read like those of a file; messages call them `source`.
@@ -186,6 +235,7 @@ pub fn bits_of_columns(
     columns: &[(String, Cells)],
     features: &[String],
     binariser: Option<&Binariser>,
+    reading: Reading,
 ) -> Result<Bits, DataError> {
     // Of two columns with one name, the first.
     let places: HashMap<&String, &Cells> = columns.iter().rev().map(|(name, cells)| (name, cells)).collect();
@@ -199,8 +249,9 @@ pub fn bits_of_columns(
             present: columns.iter().map(|(name, _)| name.clone()).collect(),
         })
     };
-    let chosen = choose(|name| find(name).is_some(), features, binariser, Reading::Auto)
-        .map_err(|message| DataError::Format { path: path.into(), message: message.into() })?;
+    let has_others = |name: &String| find(name).is_some_and(|cells| has_other(cells, rows.min(LOOKED_AT)));
+    let look = || Ok(features.iter().any(has_others));
+    let chosen = choose(path, |name| find(name).is_some(), features, binariser, reading, look)?;
     match chosen {
         Some(binariser) => {
             let cells =

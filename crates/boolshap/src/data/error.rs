@@ -1,6 +1,6 @@
 //! Errors of this stage.
 
-use crate::lit::Stopped;
+use crate::lit::{Remedy, Stopped};
 use std::path::{Path, PathBuf};
 
 /// Why a table could not be read, profiled or converted to bits. Rows are counted from 1 without the header.
@@ -74,6 +74,36 @@ pub enum DataError {
         /// How many become bits without asking.
         limit: usize,
     },
+    /// Everything that is wrong with the columns of a table.
+    #[error("{}", listed(path, problems))]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with each column.
+        problems: Vec<DataError>,
+        /// What can be said about the columns instead.
+        remedy: Option<Remedy>,
+    },
+    /// Raw values for a model that knows bits only.
+    #[error("{}: raw values cannot be read: the model does not say how they become bits", path.display())]
+    NoSchema {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Rows that fit both as raw values and as bits.
+    #[error("{}: these rows could be raw values or bits: every value is 0 or 1, and the columns of both are there", path.display())]
+    RawOrBits {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Rows with counts, where each line should be a row.
+    #[error("{}: column '{column}' counts rows: this is a tally of rows, not the rows themselves", path.display())]
+    Tally {
+        /// The file.
+        path: PathBuf,
+        /// The first column of counts.
+        column: String,
+    },
     /// A value that a program sent, named by its place in the request.
     #[error("{field}: {problem}")]
     Field {
@@ -113,7 +143,33 @@ pub enum DataError {
     Stopped(#[from] Stopped),
 }
 
+impl DataError {
+    /// What can be done about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            DataError::Table { remedy, .. } => remedy.clone(),
+            DataError::RawOrBits { .. } => Some(Remedy::Input),
+            _ => None,
+        }
+    }
+}
+
 /// The other name of a file, if it has one.
 fn also(path: &Path, input: &Path) -> String {
     if path == input { String::new() } else { format!(" ({})", input.display()) }
+}
+
+/// A single problem as it is, or all of them in lines of their own.
+fn listed(path: &Path, problems: &[DataError]) -> String {
+    if let [only] = problems {
+        return only.to_string();
+    }
+    let place = path.display().to_string();
+    let line = |problem: &DataError| {
+        let text = problem.to_string();
+        let text = text.strip_prefix(&place).unwrap_or(&text).trim_start_matches([':', ',', ' ']);
+        format!("\n  {text}")
+    };
+    let lines: String = problems.iter().map(line).collect();
+    format!("{place}: {} columns cannot be read as they are:{lines}", problems.len())
 }

@@ -29,9 +29,10 @@ pub fn each_in_json<'t, E>(
 /// ```
 /// use boolshap::data::bits_of_json;
 /// let features = ["a", "b"].map(String::from);
-/// let bits = bits_of_json(r#"[{"b": 1, "a": false}, {"a": 1, "b": 1.0}]"#, &features, None, 10)?;
+/// use boolshap::data::Reading;
+/// let bits = bits_of_json(r#"[{"b": 1, "a": false}, {"a": 1, "b": 1.0}]"#, &features, None, Reading::Auto, 10)?;
 /// assert_eq!((bits.row(0), bits.row(1)), (vec![false, true], vec![true, true]));
-/// let wrong = bits_of_json("[[0, 1], [1, 2]]", &features, None, 10).unwrap_err();
+/// let wrong = bits_of_json("[[0, 1], [1, 2]]", &features, None, Reading::Auto, 10).unwrap_err();
 /// assert_eq!(wrong.to_string(), "entities[1][1]: 2 is not 0 or 1");
 /// # Ok::<(), boolshap::data::DataError>(())
 /// ```
@@ -39,13 +40,15 @@ pub fn bits_of_json(
     text: &str,
     features: &[String],
     binariser: Option<&Binariser>,
+    reading: Reading,
     most: usize,
 ) -> Result<Bits, DataError> {
     let text = text.trim_ascii();
     if !text.starts_with('[') || i32::try_from(text.len()).is_err() {
         return Err(wrong("entities", format!("{} is not a list of entities", short_text(text))));
     }
-    let mut rows = JsonRows { features, binariser, number: 0, bits: Bits::new(features.len()), objects: None };
+    let bits = Bits::new(features.len());
+    let mut rows = JsonRows { features, binariser, reading, number: 0, bits, objects: None };
     let add = |_, entity| match rows.number < most {
         true => rows.add(entity),
         false => Err(DataError::TooManyRows { most }),
@@ -61,6 +64,7 @@ pub fn bits_of_json(
 struct JsonRows<'a> {
     features: &'a [String],
     binariser: Option<&'a Binariser>,
+    reading: Reading,
     number: usize,
     bits: Bits,
     /// If the first entity was an object.
@@ -96,6 +100,9 @@ impl<'a> JsonRows<'a> {
     }
 
     fn add_list(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
+        if self.reading == Reading::Raw {
+            return Err(wrong(place, "is a list, which holds bits: raw values have names"));
+        }
         let values: Vec<Bit> = read(place, entity)?;
         let features = self.features.len();
         if values.len() != features {
@@ -126,7 +133,11 @@ impl<'a> JsonRows<'a> {
             *cells = Some(StringBuilder::with_capacity(1, 16));
             names.push(name.clone());
         }
-        objects.are_raw = reads_raw(&names, self.features, self.binariser, Reading::Auto).unwrap_or(false);
+        objects.are_raw = {
+            // Where names leave it open, the values are looked at once all are there; words stay words until then.
+            let look = || Ok(true);
+            reads_raw("entities", &names, self.features, self.binariser, self.reading, look).unwrap_or(false)
+        };
         objects.add(place, &values)?;
         self.objects = Some(objects);
         Ok(())
@@ -136,7 +147,7 @@ impl<'a> JsonRows<'a> {
         let Some(Objects { columns, .. }) = self.objects else { return Ok(self.bits) };
         let column = |(name, cells): (String, Option<StringBuilder>)| Some((name, Cells::Text(cells?.finish())));
         let columns: Vec<(String, Cells)> = columns.into_iter().filter_map(column).collect();
-        bits_of_columns("entities", self.number, &columns, self.features, self.binariser)
+        bits_of_columns("entities", self.number, &columns, self.features, self.binariser, self.reading)
             .map_err(|error| error.in_entity(0))
     }
 }
@@ -314,7 +325,7 @@ mod tests {
             " [[true, 0.0, 1e0],\n[-0, true, false]] ",
             r#"[{"b=y": 1, "a": true, "b=x": 0}, {"a": 0, "b=x": "1", "b\u003dy": 0.0, "more": [1]}]"#,
         ] {
-            let bits = bits_of_json(text, &features, None, 2).unwrap();
+            let bits = bits_of_json(text, &features, None, Reading::Auto, 2).unwrap();
             assert_eq!(
                 (bits.rows(), bits.row(0), bits.row(1)),
                 (2, expected[0].to_vec(), expected[1].to_vec()),
@@ -325,10 +336,12 @@ mod tests {
 
     #[test]
     fn raw_values_mean_what_their_columns_make_of_them() {
-        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let column = |column: &str, code| CodedColumn::new(column, code);
         let words = Code::Categories(names(&["1.5", "true", "ä\n"]));
         let schema = Binariser::new(vec![column("n", Code::Above(2.0)), column("w", words)]).unwrap();
-        let read = |text: &str| bits_of_json(text, &schema.features(), Some(&schema), 9).map(|bits| bits.row(0));
+        let read = |text: &str| {
+            bits_of_json(text, &schema.features(), Some(&schema), Reading::Auto, 9).map(|bits| bits.row(0))
+        };
         assert_eq!(read(r#"[{"n": 2.5, "w": true}]"#).unwrap(), [true, false, true, false]);
         assert_eq!(read(r#"[{"w": 15e-1, "n": "1"}]"#).unwrap(), [false, true, false, false]);
         assert_eq!(read(r#"[{"w": "\u00e4\n", "n": null}]"#).unwrap(), [false, false, false, true]);
@@ -357,9 +370,14 @@ mod tests {
             (r#"[{"a": 2, "b": 0}]"#, "entities[0].a: '2' is neither 0 nor 1"),
             ("[[0, 1], [0, 1], [0, 1], [0, 1]]", "more than 3 rows at once"),
         ] {
-            assert_eq!(bits_of_json(text, &features, None, 3).unwrap_err().to_string(), expected, "{text}");
+            assert_eq!(
+                bits_of_json(text, &features, None, Reading::Auto, 3).unwrap_err().to_string(),
+                expected,
+                "{text}"
+            );
         }
-        let long = bits_of_json(&format!("[{}]", "7".repeat(300)), &features, None, 3).unwrap_err().to_string();
+        let long =
+            bits_of_json(&format!("[{}]", "7".repeat(300)), &features, None, Reading::Auto, 3).unwrap_err().to_string();
         assert!(long.len() < 120, "{long}");
     }
 }

@@ -3,7 +3,7 @@
 //! A path does not tell: `/dev/stdout`, `/dev/fd/1` and the name of the file that standard output was redirected to are one
 //! file, and so are the names that links give it. The system numbers its files, and that number is compared.
 
-use super::DataError;
+use super::{DataError, matching_files};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
@@ -61,11 +61,15 @@ fn standard_files() -> [Option<File>; 2] {
 /// Refuses an output that is one of the inputs or another output: what is read must not be replaced, in particular not
 /// while it is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
 pub fn check_outputs(outputs: &[&Path], inputs: &[&Path]) -> Result<(), DataError> {
+    // A pattern stands for all files that have such a name; one that no file has is for its reader to tell.
+    let files = |path: &&Path| matching_files(path).unwrap_or_else(|_| vec![path.to_path_buf()]);
+    let files: Vec<_> = inputs.iter().flat_map(files).collect();
+    let inputs: Vec<&Path> = files.iter().map(|path| path.as_path()).collect();
     for (index, output) in outputs.iter().enumerate() {
         let is_same = |other: &&&Path| is_same_file(output, other);
         // One that is not there is for its reader to tell.
         if let Some(input) = inputs.iter().filter(|input| input.exists()).find(is_same) {
-            return Err(DataError::OverInput { path: output.into(), input: input.into() });
+            return Err(DataError::OverInput { path: output.into(), input: input.to_path_buf() });
         }
         if outputs[..index].iter().find(is_same).is_some() {
             return Err(DataError::SameOutput { path: output.into() });

@@ -1,175 +1,213 @@
-//! A first pass over a table: the kind of each column, and the numbers that its code needs.
+//! A first pass over a table: what each column holds, and the numbers that its code needs.
 //!
 //! A column without a declared kind is boolean if every value is 0, 1, true or false; numeric if more than half of its
 //! values are numbers (then any other cell is an error, not a category); otherwise categorical, with at most
-//! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, with a note.
+//! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, and so are identifiers and dates, with a note
+//! (`plan`).
 //!
 //! Means and quantiles are rounded once ([`ExactSum`]): they do not depend on the order of the rows, and never are all rows
 //! above a column's mean.
 
-use super::exact_mean::quantile;
-use super::{Cells, Code, Cut, DataError, ExactSum, Kind, Kinds, Misfit, Table};
+use super::dates::parse_date;
+use super::missing::Markers;
+use super::{Cells, Cut, DataError, DatePart, ExactSum, Kind, Kinds, Misfit, Table};
 use crate::lit::Watch;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 /// The most categories of a column that is recognised as categorical.
 pub const MAX_CATEGORIES: usize = 100;
 /// The most categories of a column that is declared categorical.
-const MAX_DECLARED_CATEGORIES: usize = 10_000;
+pub(super) const MAX_DECLARED_CATEGORIES: usize = 10_000;
+/// The most different texts that are counted, to find the frequent ones among them.
+const MAX_COUNTED: usize = 1_000_000;
+/// The most whole numbers of a target that are classes rather than numbers to cut.
+pub(super) const MAX_CLASSES: usize = 10;
 
 /// What was seen in each column, in the order of the header.
 pub(crate) struct Profile {
-    columns: Vec<Seen>,
+    pub(super) columns: Vec<Seen>,
+    pub(super) rows: u64,
+    hasher: RandomState,
 }
 
+/// What was seen in one column.
 #[derive(Default)]
-struct Seen {
-    present: u64,
-    numbers: u64,
-    truths: u64,
-    sum: ExactSum,
-    /// All numbers, if quantiles are needed.
-    values: Option<Vec<f64>>,
-    /// All texts, until there are too many.
-    texts: BTreeSet<String>,
-    first_misfit: Option<(u64, String)>,
+pub(super) struct Seen {
+    /// Values, without those that are missing.
+    pub(super) present: u64,
+    /// Missing values.
+    pub(super) missing: u64,
+    pub(super) numbers: u64,
+    pub(super) truths: u64,
+    pub(super) dates: u64,
+    pub(super) sum: ExactSum,
+    /// How many are whole, and which, until there are too many.
+    whole: u64,
+    pub(super) wholes: BTreeSet<i64>,
+    /// All numbers, if quantiles are needed, and the classes of their rows, if a tree is to look at them.
+    pub(super) values: Option<Vec<f64>>,
+    pub(super) labels: Vec<u32>,
+    /// All texts with how often they occur, until there are too many.
+    pub(super) texts: BTreeMap<String, u64>,
+    most_texts: usize,
+    /// Hashes of all values, as long as all of them differ.
+    distinct: Option<HashSet<u64>>,
+    pub(super) misfits: u64,
+    pub(super) first_misfit: Option<(u64, String)>,
+    part: Option<DatePart>,
 }
 
 impl Seen {
-    fn add(&mut self, cells: &Cells, row: usize, number: u64) {
-        let Some(text) = cells.text(row) else { return };
-        self.present += 1;
-        match cells.number(row) {
-            // The text NaN means missing among numbers, but may be a name among names.
-            Ok(None) => self.present -= 1,
-            Ok(Some(value)) => {
-                self.numbers += 1;
-                self.sum.add(value, 1);
-                if let Some(values) = &mut self.values {
-                    values.push(value);
-                }
+    fn add(&mut self, cells: &Cells, row: usize, number: u64, label: Option<u32>, hasher: &RandomState) {
+        let Some(text) = cells.text(row) else {
+            self.missing += 1;
+            return;
+        };
+        let value = match self.part {
+            None => cells.number(row),
+            Some(part) => parse_date(&text).map(|days| Some(part.of(days))).ok_or(Misfit),
+        };
+        match value {
+            // The text NaN means missing among numbers, whatever the markers are.
+            Ok(None) => {
+                self.missing += 1;
+                return;
             }
-            Err(Misfit) if self.first_misfit.is_none() => self.first_misfit = Some((number, text.to_string())),
-            Err(Misfit) => {}
+            Ok(Some(value)) => self.add_number(value, label),
+            Err(Misfit) => {
+                self.misfits += 1;
+                self.first_misfit.get_or_insert_with(|| (number, text.to_string()));
+                self.dates += u64::from(parse_date(&text).is_some());
+            }
         }
+        self.present += 1;
         self.truths += u64::from(matches!(cells.truth(row), Ok(Some(_))));
-        if self.texts.len() <= MAX_DECLARED_CATEGORIES && !self.texts.contains(text.as_ref()) {
-            self.texts.insert(text.into_owned());
+        if self.texts.len() <= self.most_texts {
+            match self.texts.get_mut(text.as_ref()) {
+                Some(count) => *count += 1,
+                None => drop(self.texts.insert(text.to_string(), 1)),
+            }
+        }
+        if self.distinct.as_mut().is_some_and(|known| !known.insert(hasher.hash_one(text.as_ref()))) {
+            self.distinct = None;
         }
     }
 
-    fn mean(&self) -> f64 {
+    fn add_number(&mut self, value: f64, label: Option<u32>) {
+        self.numbers += 1;
+        self.sum.add(value, 1);
+        if let Some(values) = &mut self.values {
+            values.push(value);
+            self.labels.extend(label);
+        }
+        if value.fract() == 0.0 && value.abs() < 9e15 {
+            self.whole += 1;
+            if self.wholes.len() <= MAX_CLASSES {
+                self.wholes.insert(value as i64);
+            }
+        }
+    }
+
+    /// Whether all values are whole numbers, and few of them.
+    pub(super) fn is_few_whole(&self) -> bool {
+        let few = (2..=MAX_CLASSES).contains(&self.wholes.len()) && self.present >= 2 * self.wholes.len() as u64;
+        self.present > 0 && self.whole == self.present && few
+    }
+
+    /// Whether no value occurs twice.
+    pub(super) fn is_distinct(&self) -> bool {
+        self.present > 1 && self.distinct.is_some()
+    }
+
+    /// The texts that are no numbers, if they are few.
+    pub(super) fn misfit_texts(&self) -> Vec<String> {
+        let no_number = |text: &&String| !text.trim().parse().is_ok_and(|value: f64| value.is_finite());
+        let misfits: Vec<String> = self.texts.keys().filter(no_number).take(4).cloned().collect();
+        if self.texts.len() > self.most_texts || misfits.len() > 3 { Vec::new() } else { misfits }
+    }
+
+    /// Whether the texts of all values are known.
+    pub(super) fn has_all_texts(&self) -> bool {
+        self.texts.len() <= self.most_texts
+    }
+
+    /// Whether all numbers are whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole == self.present
+    }
+
+    pub(super) fn mean(&self) -> f64 {
         self.sum.mean(self.numbers)
+    }
+
+    pub(super) fn sorted(&self) -> Vec<f64> {
+        let mut values = self.values.clone().unwrap_or_default();
+        values.sort_by(f64::total_cmp);
+        values
     }
 }
 
+/// What to read of a table.
+pub(super) struct Reading<'a, F: Fn(usize) -> bool> {
+    pub(super) kinds: &'a Kinds,
+    pub(super) markers: &'a [String],
+    /// The columns to read, by their places; a part of dates is read in place of the dates.
+    pub(super) columns: Vec<(usize, Option<DatePart>)>,
+    /// The rows that count.
+    pub(super) keep: F,
+    /// The class of each row, if it is known.
+    pub(super) labels: Option<&'a [u32]>,
+}
+
 impl Profile {
-    /// Reads all rows, or those for which `keep` holds.
-    pub(crate) fn read(
+    /// Reads the columns that are wanted; what was seen is in their order.
+    pub(super) fn read<F: Fn(usize) -> bool>(
         table: &Table,
-        kinds: &Kinds,
-        keep: impl Fn(usize) -> bool,
+        how: &Reading<'_, F>,
         watch: &Watch<'_>,
     ) -> Result<Self, DataError> {
-        let mut columns: Vec<Seen> = table.columns().iter().map(|_| Seen::default()).collect();
-        for (seen, name) in columns.iter_mut().zip(table.columns()) {
-            if matches!(kinds.get(name), Some(Kind::Numeric(Cut::Median | Cut::Bins(_)))) {
-                seen.values = Some(Vec::new());
-            }
-        }
-        // Ignored columns need not even be readable.
-        let is_wanted = |name: &String| kinds.get(name) != Some(&Kind::Ignored);
-        let wanted: Vec<usize> = (0..columns.len()).filter(|&index| is_wanted(&table.columns()[index])).collect();
-        for chunk in table.chunks(&wanted)? {
+        let mut profile = Profile { columns: Vec::new(), rows: 0, hasher: RandomState::new() };
+        profile.columns = how.columns.iter().map(|&(index, part)| new_seen(how, table, index, part)).collect();
+        let places: Vec<usize> = how.columns.iter().map(|(index, _)| *index).collect();
+        let markers = Markers::new(how.markers);
+        for chunk in table.chunks(&places)? {
             let chunk = chunk?;
             watch.check()?;
-            for (&index, cells) in wanted.iter().zip(&chunk.columns) {
-                let seen = &mut columns[index];
+            profile.rows += chunk.rows as u64;
+            for (seen, cells) in profile.columns.iter_mut().zip(&chunk.columns) {
+                let changed = markers.removed(cells);
+                let cells = changed.as_ref().unwrap_or(cells);
                 for row in 0..chunk.rows {
                     let number = chunk.first_row + row as u64;
-                    if keep(number as usize - 1) {
-                        seen.add(cells, row, number);
+                    let place = number as usize - 1;
+                    if (how.keep)(place) {
+                        let label = how.labels.and_then(|labels| labels.get(place).copied());
+                        seen.add(cells, row, number, label, &profile.hasher);
                     }
                 }
             }
         }
-        Ok(Profile { columns })
+        Ok(profile)
     }
+}
 
-    /// The kind of a column: the declared one, otherwise recognised from its values.
-    pub(crate) fn kind(&self, table: &Table, column: usize, kinds: &Kinds) -> Result<Kind, DataError> {
-        let name = &table.columns()[column];
-        let seen = &self.columns[column];
-        if let Some(kind) = kinds.get(name) {
-            return Ok(kind.clone());
-        }
-        if seen.present == 0 {
-            Ok(Kind::Ignored)
-        } else if seen.truths == seen.present {
-            Ok(Kind::Boolean)
-        } else if seen.numbers * 2 > seen.present {
-            Ok(Kind::Numeric(Cut::Mean))
-        } else if seen.texts.len() <= MAX_CATEGORIES {
-            Ok(Kind::Categorical)
-        } else {
-            let (path, column) = (table.path().into(), name.clone());
-            Err(DataError::TooManyCategories { path, column, limit: MAX_CATEGORIES })
-        }
-    }
-
-    /// Whether a column has no value in any row.
-    pub(crate) fn is_blank(&self, column: usize) -> bool {
-        self.columns[column].present == 0
-    }
-
-    /// The fitted code of a column of a given kind; `None` if it is ignored.
-    pub(crate) fn code(&self, table: &Table, column: usize, kind: &Kind) -> Result<Option<Code>, DataError> {
-        let name = &table.columns()[column];
-        let seen = &self.columns[column];
-        let wrong = |problem: String| DataError::Column { path: table.path().into(), column: name.clone(), problem };
-        if let (Kind::Numeric(_), Some((row, value))) = (kind, &seen.first_misfit) {
-            return Err(DataError::Cell {
-                path: table.path().into(),
-                row: *row,
-                column: name.clone(),
-                value: value.clone(),
-                problem: "is not a finite number".into(),
-            });
-        }
-        if let Kind::Numeric(Cut::Mean | Cut::Median | Cut::Bins(_)) = kind
-            && seen.numbers == 0
-        {
-            return Err(wrong("has no number to cut at".into()));
-        }
-        Ok(Some(match kind {
-            Kind::Ignored => return Ok(None),
-            Kind::Boolean => Code::Boolean,
-            Kind::Categorical if seen.texts.is_empty() => return Err(wrong("has no value".into())),
-            Kind::Categorical if seen.texts.len() > MAX_DECLARED_CATEGORIES => {
-                return Err(wrong(format!("has more than {MAX_DECLARED_CATEGORIES} categories")));
-            }
-            Kind::Categorical => Code::Categories(seen.texts.iter().cloned().collect()),
-            Kind::Numeric(Cut::Mean) => Code::Above(seen.mean()),
-            Kind::Numeric(Cut::Median) => Code::Above(quantile(&self.sorted(column), 1, 2).unwrap_or(0.0)),
-            Kind::Numeric(Cut::At(edges)) if edges.len() == 1 => Code::Above(edges[0]),
-            Kind::Numeric(Cut::At(edges)) => Code::Bins(edges.clone()),
-            Kind::Numeric(Cut::Bins(count)) => {
-                let values = self.sorted(column);
-                let mut edges: Vec<f64> = (1..*count).filter_map(|part| quantile(&values, part, *count)).collect();
-                edges.dedup();
-                // An edge at the maximum would leave the last bin empty.
-                edges.retain(|edge| Some(edge) < values.last());
-                if edges.is_empty() {
-                    return Err(wrong(format!("has the value {} too often to be cut into bins", values[0])));
-                }
-                Code::Bins(edges)
-            }
-        }))
-    }
-
-    fn sorted(&self, column: usize) -> Vec<f64> {
-        let mut values = self.columns[column].values.clone().unwrap_or_default();
-        values.sort_by(f64::total_cmp);
-        values
+fn new_seen<F: Fn(usize) -> bool>(how: &Reading<'_, F>, table: &Table, index: usize, part: Option<DatePart>) -> Seen {
+    let kind = how.kinds.get(&table.columns()[index]);
+    let needs_values = match kind {
+        Some(Kind::Numeric(Cut::Median | Cut::Bins(_))) => true,
+        Some(Kind::Numeric(Cut::Supervised(_))) => how.labels.is_some(),
+        _ => false,
+    };
+    let most_texts = match kind {
+        Some(Kind::Categorical(_)) => MAX_COUNTED,
+        _ => MAX_DECLARED_CATEGORIES,
+    };
+    Seen {
+        values: needs_values.then(Vec::new),
+        distinct: kind.is_none().then(HashSet::new),
+        most_texts,
+        part,
+        ..Seen::default()
     }
 }

@@ -11,6 +11,8 @@ use memchr::memchr_iter;
 
 /// Where the text is, between two blocks.
 pub(super) struct Quotes {
+    /// What can separate cells.
+    delimiters: &'static [u8],
     place: Place,
     /// The last byte; a line end before the first one.
     last: u8,
@@ -28,12 +30,25 @@ enum Place {
 
 /// A quote that opens a cell in this line, and is not closed where a cell can end.
 #[derive(Debug, PartialEq, thiserror::Error)]
-#[error("line {0}: a quote opens a cell here and is not closed in front of a comma or a line end")]
-pub(super) struct Unclosed(usize);
+#[error("line {0}: a quote opens a cell here and is not closed in front of a {1} or a line end")]
+pub(super) struct Unclosed(usize, &'static str);
 
 impl Quotes {
-    pub(super) fn new() -> Self {
-        Quotes { place: Place::Outside, last: b'\n', opened: 0 }
+    pub(super) fn new(delimiters: &'static [u8]) -> Self {
+        Quotes { delimiters, place: Place::Outside, last: b'\n', opened: 0 }
+    }
+
+    fn ends_a_cell(&self, byte: u8) -> bool {
+        matches!(byte, b'\n' | b'\r') || self.delimiters.contains(&byte)
+    }
+
+    fn unclosed(&self, line: usize) -> Unclosed {
+        let name = match self.delimiters {
+            [b';'] => "semicolon",
+            [b'\t'] => "tab",
+            _ => "comma",
+        };
+        Unclosed(line, name)
     }
 
     /// Takes the next block, which begins after `lines` line ends. Shows the parts of it that are outside quotes, each
@@ -59,7 +74,7 @@ impl Quotes {
                 continue;
             }
             if self.place == Place::Outside {
-                if ends_a_cell(before(at)) {
+                if self.ends_a_cell(before(at)) {
                     outside(before(from), from, &block[from..at]);
                     (self.place, opened) = (Place::Inside, Some(at));
                 }
@@ -97,25 +112,21 @@ impl Quotes {
             let in_earlier_blocks = opened.is_none() && self.opened <= lines;
             in_earlier_blocks || block[opened.unwrap_or(0)..at].contains(&b'\n')
         };
-        match ends_a_cell(next) || !is_broken() {
+        match self.ends_a_cell(next) || !is_broken() {
             true => Ok(()),
-            false => Err(Unclosed(opened.map_or(self.opened, |opened| line_of(lines, block, opened)))),
+            false => Err(self.unclosed(opened.map_or(self.opened, |opened| line_of(lines, block, opened)))),
         }
     }
 
     /// Takes the end of the text.
     pub(super) fn end(&self) -> Result<(), Unclosed> {
-        if self.place == Place::Inside { Err(Unclosed(self.opened)) } else { Ok(()) }
+        if self.place == Place::Inside { Err(self.unclosed(self.opened)) } else { Ok(()) }
     }
 }
 
 /// The number of line ends.
 pub(super) fn line_ends(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
-}
-
-fn ends_a_cell(byte: u8) -> bool {
-    matches!(byte, b',' | b'\n' | b'\r')
 }
 
 /// The line of a place in a block that begins after `lines` line ends.
@@ -127,6 +138,10 @@ fn line_of(lines: usize, block: &[u8], at: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn ends_a_cell(byte: u8) -> bool {
+        matches!(byte, b',' | b'\n' | b'\r')
+    }
 
     /// The same byte by byte: which are outside, and the line of the cell that is not closed.
     fn simply(text: &[u8]) -> (Vec<bool>, Result<(), Unclosed>) {
@@ -142,7 +157,7 @@ mod tests {
                 (b'"', Some(first)) => {
                     (outside[at], opened) = (false, None);
                     if line > first && text.get(at + 1).is_some_and(|next| !ends_a_cell(*next)) {
-                        return (outside, Err(Unclosed(first)));
+                        return (outside, Err(Unclosed(first, "comma")));
                     }
                 }
                 (_, Some(_)) => outside[at] = false,
@@ -151,11 +166,11 @@ mod tests {
             line += usize::from(text[at] == b'\n');
             at += 1;
         }
-        (outside, opened.map_or(Ok(()), |first| Err(Unclosed(first))))
+        (outside, opened.map_or(Ok(()), |first| Err(Unclosed(first, "comma"))))
     }
 
     fn scanned(text: &[u8], step: usize) -> (Vec<bool>, Result<(), Unclosed>) {
-        let (mut outside, mut quotes, mut start) = (vec![false; text.len()], Quotes::new(), 0);
+        let (mut outside, mut quotes, mut start) = (vec![false; text.len()], Quotes::new(b","), 0);
         for block in text.chunks(step) {
             let seen = quotes.scan(line_ends(&text[..start]), block, |before, at, piece| {
                 let at = start + at;
@@ -196,7 +211,7 @@ mod tests {
             ("a,b\n1,\"x\" y\n", None),
         ] {
             for step in 1..20 {
-                assert_eq!(scanned(text.as_bytes(), step).1.err().map(|Unclosed(line)| line), line, "{text}");
+                assert_eq!(scanned(text.as_bytes(), step).1.err().map(|Unclosed(line, _)| line), line, "{text}");
             }
         }
     }

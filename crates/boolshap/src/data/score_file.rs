@@ -1,10 +1,12 @@
 //! Files of scores, CSV or Parquet: kept columns of the input, then `prediction`, `base_value`, and a column for each
-//! player.
+//! player. With several classes `prediction` is the class, and what base value and scores add up to is in front of them, in
+//! a column `explained_value`: 1 if the row is of the class that they are about, else 0.
 //!
 //! | | CSV | Parquet |
 //! | --- | --- | --- |
 //! | kept columns | their text, quoted where needed | their own type (text, if they come from CSV) |
 //! | prediction | 0 or 1, or the class | int32 |
+//! | explained value | 0 or 1 | int32 |
 //! | base value and scores | shortest decimals that read back as the same float | float64 |
 //! | the same, exact | fractions `a/b`, integers as `1` | text |
 //!
@@ -31,31 +33,61 @@ pub struct ScoreColumns {
     pub kept: Vec<FieldRef>,
     /// The names of the numbers behind the prediction: the base value, then the scores, of one class or of several.
     pub numbers: Vec<String>,
+    /// For each class whose base value and scores there are, which it is; empty for a single label, whose prediction is
+    /// what base value and scores add up to.
+    pub explained: Vec<ExplainedClass>,
     /// Whether numbers are exact fractions.
     pub exact: bool,
     /// What the scores are, by key.
     pub about: BTreeMap<String, String>,
 }
 
+/// The class that scores are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExplainedClass {
+    /// This one.
+    Class(u32),
+    /// The one that is predicted for the row.
+    Predicted,
+}
+
+impl ExplainedClass {
+    /// What base value and scores of a row add up to: whether it is predicted to be of the class.
+    pub fn value(self, prediction: u32) -> u8 {
+        match self {
+            ExplainedClass::Class(class) => u8::from(class == prediction),
+            ExplainedClass::Predicted => 1,
+        }
+    }
+}
+
 impl ScoreColumns {
     /// Of one base value and these scores, and nothing else.
     pub fn of_scores(scores: &[String], exact: bool) -> Self {
         let numbers = std::iter::once("base_value".to_string()).chain(scores.iter().cloned()).collect();
-        ScoreColumns { kept: Vec::new(), numbers, exact, about: BTreeMap::new() }
+        ScoreColumns { kept: Vec::new(), numbers, explained: Vec::new(), exact, about: BTreeMap::new() }
     }
 
-    /// The names of what is computed: `prediction`, then the numbers.
-    pub fn results(&self) -> impl Iterator<Item = &str> {
-        std::iter::once("prediction").chain(self.numbers.iter().map(String::as_str))
+    /// The names of what is computed: `prediction`, then the numbers, those of a class behind what they add up to.
+    pub fn results(&self) -> Vec<String> {
+        let width = self.numbers.len() / self.explained.len().max(1);
+        let mut names = vec!["prediction".to_string()];
+        for (place, name) in self.numbers.iter().enumerate() {
+            if place % width == 0 && place / width < self.explained.len() {
+                names.push(name.replacen("base_value", "explained_value", 1));
+            }
+            names.push(name.clone());
+        }
+        names
     }
 
     /// All names in order; an error if two columns would have the same.
-    pub fn names(&self) -> Result<Vec<&str>, DataError> {
-        let names: Vec<&str> = self.kept.iter().map(|field| field.name().as_str()).chain(self.results()).collect();
+    pub fn names(&self) -> Result<Vec<String>, DataError> {
+        let names: Vec<String> = self.kept.iter().map(|field| field.name().clone()).chain(self.results()).collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(DataError::ResultColumn { column: pair[0].into() }),
+            Some(pair) => Err(DataError::ResultColumn { column: pair[0].clone() }),
             None => Ok(names),
         }
     }
@@ -83,9 +115,10 @@ impl ScoreFile {
             parquet_file(path, columns)?
         } else {
             let mut file = WholeFile::create(path).map_err(io)?;
-            let header: Vec<_> = names.into_iter().map(quote_csv).collect();
+            let header: Vec<_> = names.iter().map(|name| quote_csv(name)).collect();
             writeln!(file, "{}", header.join(",")).map_err(io)?;
-            Format::Csv(CsvScores { file, lines: Vec::new(), ends: Vec::new(), output: Vec::new() })
+            let explained = columns.explained.clone();
+            Format::Csv(CsvScores { file, explained, lines: Vec::new(), ends: Vec::new(), output: Vec::new() })
         };
         Ok(ScoreFile { path: path.into(), format })
     }
@@ -141,6 +174,7 @@ impl ScoreSink for ScoreFile {
 /// A CSV file, and the lines learned for it without their kept cells.
 struct CsvScores {
     file: WholeFile,
+    explained: Vec<ExplainedClass>,
     lines: Vec<u8>,
     /// Where each line ends.
     ends: Vec<usize>,
@@ -150,7 +184,7 @@ struct CsvScores {
 impl CsvScores {
     fn learn(&mut self, rows: &Scores) {
         for row in 0..rows.len() {
-            rows.write_line(row, &mut self.lines);
+            rows.write_line(row, &self.explained, &mut self.lines);
             self.lines.push(b'\n');
             self.ends.push(self.lines.len());
         }

@@ -4,7 +4,7 @@
 //! Columns are compressed with Zstandard; the same few numbers over and over take next to nothing, as Parquet keeps a
 //! dictionary of them.
 
-use super::{DataError, KeptCells, Numbers, ScoreColumns, Scores, WholeFile};
+use super::{DataError, ExplainedClass, KeptCells, Numbers, ScoreColumns, Scores, WholeFile};
 use arrow_array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -22,17 +22,20 @@ const ROW_GROUP_BYTES: usize = 64 << 20;
 pub(super) struct ParquetScores {
     writer: ArrowWriter<WholeFile>,
     schema: SchemaRef,
+    explained: Vec<ExplainedClass>,
     learned: Scores,
 }
 
 impl ParquetScores {
     pub(super) fn create(path: &Path, columns: &ScoreColumns) -> Result<Self, DataError> {
         let number = if columns.exact { DataType::Utf8 } else { DataType::Float64 };
-        let computed = |(index, name): (usize, &str)| {
-            let kind = if index == 0 { DataType::Int32 } else { number.clone() };
+        let of_class = 1 + columns.numbers.len() / columns.explained.len().max(1);
+        let computed = |(index, name): (usize, String)| {
+            let is_value = !columns.explained.is_empty() && index > 0 && (index - 1) % of_class == 0;
+            let kind = if index == 0 || is_value { DataType::Int32 } else { number.clone() };
             FieldRef::new(Field::new(name, kind, false))
         };
-        let fields = columns.kept.iter().cloned().chain(columns.results().enumerate().map(computed));
+        let fields = columns.kept.iter().cloned().chain(columns.results().into_iter().enumerate().map(computed));
         let about: HashMap<String, String> =
             columns.about.iter().map(|(key, value)| (format!("boolshap.{key}"), value.clone())).collect();
         let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), about));
@@ -41,7 +44,8 @@ impl ParquetScores {
         let properties = WriterProperties::builder().set_compression(zstd).build();
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|e| wrong(path, e))?;
         let scores = columns.numbers.len() - 1;
-        Ok(ParquetScores { writer, schema, learned: Scores::empty(scores, columns.exact) })
+        let explained = columns.explained.clone();
+        Ok(ParquetScores { writer, schema, explained, learned: Scores::empty(scores, columns.exact) })
     }
 
     pub(super) fn learn(&mut self, rows: &Scores) {
@@ -54,7 +58,12 @@ impl ParquetScores {
         let prediction = rows().map(|row| self.learned.prediction(row) as i32);
         let mut columns = kept.to_vec();
         columns.push(Arc::new(Int32Array::from_iter_values(prediction)));
+        let of_class = width / self.explained.len().max(1);
         for column in 0..width {
+            if let Some(class) = self.explained.get(column / of_class).filter(|_| column % of_class == 0) {
+                let value = rows().map(|row| i32::from(class.value(self.learned.prediction(row))));
+                columns.push(Arc::new(Int32Array::from_iter_values(value)));
+            }
             columns.push(match &self.learned.numbers {
                 Numbers::Floats(floats) => {
                     // A score of nothing has no sign: adding zero takes it away.

@@ -3,10 +3,11 @@
 //! Binarised tables repeat themselves, so equal rows share one set of numbers, and a sink takes each distinct row once and
 //! then writes it by its number, as often as it comes: a number is turned into text once.
 
-use super::{DataError, write_number};
+use super::{DataError, ExplainedClass, write_number};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
 use dashu::rational::RBig;
+use std::collections::HashMap;
 
 /// For each row a prediction (a label or a class), a base value and a score for each player, in floats or in fractions.
 /// With several classes side by side, base value and scores are repeated for each class.
@@ -141,6 +142,30 @@ impl Scores {
         self
     }
 
+    /// The same numbers with these predictions, one for each row; rows that share numbers may have several.
+    pub fn with_predictions(self, predictions: &[u32]) -> Self {
+        assert_eq!(predictions.len(), self.kinds.len(), "a prediction for each row");
+        let (mut kinds, mut sources, mut found) = (Vec::with_capacity(self.kinds.len()), Vec::new(), Vec::new());
+        let mut known = HashMap::new();
+        for (&kind, &prediction) in self.kinds.iter().zip(predictions) {
+            kinds.push(*known.entry((kind, prediction)).or_insert_with(|| {
+                sources.push(kind as usize * self.width);
+                found.push(prediction);
+                found.len() as u32 - 1
+            }));
+        }
+        let width = self.width;
+        let numbers = match &self.numbers {
+            Numbers::Floats(all) => {
+                Numbers::Floats(sources.iter().flat_map(|&at| &all[at..at + width]).copied().collect())
+            }
+            Numbers::Exact(all) => {
+                Numbers::Exact(sources.iter().flat_map(|&at| &all[at..at + width]).cloned().collect())
+            }
+        };
+        Scores { width, kinds, predictions: found, numbers }
+    }
+
     /// The rows at these positions, in this order.
     pub fn select(mut self, rows: &[u32]) -> Self {
         self.kinds = rows.iter().map(|&row| self.kinds[row as usize]).collect();
@@ -234,23 +259,31 @@ impl Scores {
 
     /// A row as texts: the prediction, then its numbers.
     pub fn texts(&self, row: usize) -> Vec<String> {
+        self.texts_of_classes(row, &[])
+    }
+
+    /// The same, with the numbers of each of these classes behind what they add up to.
+    pub fn texts_of_classes(&self, row: usize, explained: &[ExplainedClass]) -> Vec<String> {
         let mut line = Vec::new();
-        self.write_line(row, &mut line);
+        self.write_line(row, explained, &mut line);
         String::from_utf8_lossy(&line).split(',').map(String::from).collect()
     }
 
     /// Adds a row as texts with commas between them.
-    pub(super) fn write_line(&self, row: usize, line: &mut Vec<u8>) {
-        line.extend_from_slice(self.prediction(row).to_string().as_bytes());
-        match &self.numbers {
-            Numbers::Floats(numbers) => numbers[self.cells(row)].iter().for_each(|&number| {
-                line.push(b',');
-                write_number(line, number);
-            }),
-            Numbers::Exact(numbers) => numbers[self.cells(row)].iter().for_each(|number| {
-                line.push(b',');
-                line.extend_from_slice(number.to_string().as_bytes());
-            }),
+    pub(super) fn write_line(&self, row: usize, explained: &[ExplainedClass], line: &mut Vec<u8>) {
+        let (prediction, cells) = (self.prediction(row), self.cells(row));
+        line.extend_from_slice(prediction.to_string().as_bytes());
+        let of_class = self.width / explained.len().max(1);
+        for (place, cell) in cells.enumerate() {
+            let class = explained.get(place / of_class).filter(|_| place % of_class == 0);
+            if let Some(class) = class {
+                line.extend_from_slice(&[b',', b'0' + class.value(prediction)]);
+            }
+            line.push(b',');
+            match &self.numbers {
+                Numbers::Floats(numbers) => write_number(line, numbers[cell]),
+                Numbers::Exact(numbers) => line.extend_from_slice(numbers[cell].to_string().as_bytes()),
+            }
         }
     }
 }

@@ -1,15 +1,18 @@
-//! Tables read in chunks: CSV as text, Parquet with its own types.
+//! Tables read in chunks: CSV as text, Parquet with its own types; one file or several that have the same columns.
 //!
-//! A CSV file has a header line and comma-separated cells; a ragged row, a repeated column name, a quote that is not
-//! closed and an empty file are errors. An empty cell is missing. A blank line is no row and is passed over, but an error
-//! where there is one column only: there it could be a missing value, which is written `""`. Parquet's nulls are missing;
-//! numbers of every width become f64.
+//! A CSV file has a header line and cells separated by commas, semicolons or tabs (`delimiter`), may be packed by gzip or zstd
+//! and written in UTF-8 or Latin-1 (`csv_source`). A ragged row, a repeated column name, a quote that is not closed and an
+//! empty file are errors. An empty cell is missing. A blank line is no row and is passed over, but an error where there is
+//! one column only: there it could be a missing value, which is written `""`. Parquet's nulls are missing; numbers of every
+//! width become f64.
 //!
-//! A pipe can be read as CSV, once; a regular file any number of times.
+//! `-` is standard input. A pipe can be read as CSV, once unless it is copied; a regular file any number of times. A name
+//! such as `part-*.parquet` stands for all files that have it, one after another in the order of their names; rows are
+//! counted over all of them.
 
+use super::csv_source::{CsvSource, READ_BYTES};
 use super::csv_text::CsvText;
-use super::quotes::{Quotes, line_ends};
-use super::{Cells, DataError};
+use super::{Cells, DataError, matching_files};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
@@ -17,17 +20,15 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// The number of rows in a chunk, except for the last one and in very wide tables.
 pub const CHUNK_ROWS: usize = 8192;
 /// The most cells in a chunk, unless 64 rows have more.
 const CHUNK_CELLS: usize = 1 << 21;
-/// How much of a CSV file is read at once.
-const READ_BYTES: usize = 64 << 10;
 
 /// A table on disk whose header has been read.
 #[derive(Debug, Clone)]
@@ -36,27 +37,22 @@ pub struct Table {
     columns: Vec<String>,
     /// The index of each column: wide tables are asked for thousands of them.
     places: Arc<HashMap<String, usize>>,
-    source: Source,
-}
-
-#[derive(Debug, Clone)]
-enum Source {
-    Csv { schema: SchemaRef, input: Input },
-    Parquet { schema: SchemaRef, rows: u64 },
-}
-
-#[derive(Debug, Clone)]
-enum Input {
-    /// A regular file, from this byte on.
-    File { start: u64 },
-    /// A pipe with the bytes already read for the header; `None` once it is being read.
-    Pipe(Arc<Mutex<Option<Pipe>>>),
+    schema: SchemaRef,
+    /// The files, in order.
+    parts: Arc<Vec<Part>>,
 }
 
 #[derive(Debug)]
-struct Pipe {
-    start: Vec<u8>,
-    rest: File,
+struct Part {
+    path: PathBuf,
+    schema: SchemaRef,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Csv(CsvSource),
+    Parquet { rows: u64 },
 }
 
 /// The wanted columns of some consecutive rows.
@@ -77,34 +73,39 @@ pub struct Chunk {
 impl Table {
     /// Opens a table and reads its header; Parquet is recognised by its first bytes.
     pub fn open(path: &Path) -> Result<Self, DataError> {
-        let io = |source| DataError::Io { path: path.into(), source };
-        let mut file = File::open(path).map_err(io)?;
-        let is_pipe = !file.metadata().map_err(io)?.is_file();
-        let mut start = Vec::new();
-        file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
-        let (columns, source) = if start == b"PAR1" {
-            if is_pipe {
-                let message = "Parquet cannot be read from a pipe: its footer is at the end".into();
-                return Err(DataError::Format { path: path.into(), message });
-            }
-            let (schema, rows) = parquet_header(path)?;
-            let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-            (columns, Source::Parquet { schema, rows })
-        } else {
-            // A byte order mark, as spreadsheets write it, does not belong to the first name.
-            let mark = if start.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
-            start.drain(..mark);
-            read_header(&mut file, &mut start).map_err(io)?;
-            let (columns, schema) = csv_columns(path, &start)?;
-            let input = match is_pipe {
-                true => Input::Pipe(Arc::new(Mutex::new(Some(Pipe { start, rest: file })))),
-                false => Input::File { start: mark as u64 },
-            };
-            (columns, Source::Csv { schema, input })
-        };
+        Self::open_as(path, false)
+    }
+
+    /// The same for a table that is read several times: a pipe is copied first.
+    pub fn open_to_reread(path: &Path) -> Result<Self, DataError> {
+        Self::open_as(path, true)
+    }
+
+    fn open_as(path: &Path, reread: bool) -> Result<Self, DataError> {
+        let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
+        let files = matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+        let parts = files.iter().map(|file| Part::open(file, reread)).collect::<Result<Vec<_>, _>>()?;
+        let schema = parts[0].schema.clone();
+        if let Some(other) = parts.iter().find(|part| part.schema.fields() != schema.fields()) {
+            let message = format!("has other columns, or columns of other types, than {}", parts[0].path.display());
+            return Err(DataError::Format { path: other.path.clone(), message });
+        }
+        let columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         check_names(path, columns.iter())?;
         let places = Arc::new(columns.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect());
-        Ok(Table { path: path.into(), columns, places, source })
+        Ok(Table { path: path.into(), columns, places, schema, parts: parts.into() })
+    }
+
+    /// Whether it can be read only once.
+    pub fn is_pipe(&self) -> bool {
+        self.parts.iter().any(|part| matches!(&part.source, Source::Csv(csv) if csv.is_pipe()))
+    }
+
+    /// What a person should know of how it is read, once it was.
+    pub fn notes(&self) -> Vec<String> {
+        let is_latin = |part: &&Part| matches!(&part.source, Source::Csv(csv) if csv.is_latin.load(Ordering::Relaxed));
+        let note = |part: &Part| format!("{} is not UTF-8 and was read as Latin-1", part.path.display());
+        self.parts.iter().filter(is_latin).map(note).collect()
     }
 
     /// The path of the file.
@@ -133,9 +134,7 @@ impl Table {
 
     /// A column's name and type: text in CSV.
     pub fn field(&self, index: usize) -> FieldRef {
-        match &self.source {
-            Source::Csv { schema, .. } | Source::Parquet { schema, .. } => schema.fields()[index].clone(),
-        }
+        self.schema.fields()[index].clone()
     }
 
     /// Reads the columns with these indices from the first row on.
@@ -152,39 +151,66 @@ impl Table {
         let ranks = |columns: &[usize]| columns.iter().map(|c| sorted.partition_point(|other| other < c)).collect();
         let (ranks, kept_ranks) = (ranks(wanted), ranks(kept));
         let rows = (CHUNK_CELLS / sorted.len().max(1)).clamp(64, CHUNK_ROWS);
-        let (batches, expected) = match &self.source {
-            Source::Csv { schema, input } => {
-                let (reader, expected) = self.csv_input(input)?;
-                let builder = ReaderBuilder::new(schema.clone()).with_header(true).with_batch_size(rows);
-                let reader = BufReader::with_capacity(READ_BYTES, CsvText::new(reader, self.columns.len()));
-                let batches = builder.with_projection(sorted).build_buffered(reader).map_err(|e| self.wrong(e))?;
-                (Box::new(batches) as Batches, expected)
-            }
-            Source::Parquet { rows: all, .. } => (parquet_batches(&self.path, sorted, rows)?, Expected::Rows(*all)),
+        let expected = self.expected();
+        let mut chunks = Chunks {
+            table: self.clone(),
+            part: 0,
+            batches: Box::new(std::iter::empty()),
+            sorted,
+            rows,
+            ranks,
+            kept_ranks,
+            next_row: 1,
+            expected,
         };
-        Ok(Chunks { table: self.clone(), batches, ranks, kept_ranks, next_row: 1, expected })
+        chunks.open_part()?;
+        Ok(chunks)
     }
 
-    fn csv_input(&self, input: &Input) -> Result<(Box<dyn Read + Send>, Expected), DataError> {
-        let io = |source| DataError::Io { path: self.path.clone(), source };
-        match input {
-            Input::File { start } => {
-                let mut file = File::open(&self.path).map_err(io)?;
-                file.seek(SeekFrom::Start(*start)).map_err(io)?;
-                let (size, read) = (file.metadata().map_err(io)?.len(), Arc::new(AtomicU64::new(0)));
-                Ok((Box::new(Counted { file, read: read.clone() }), Expected::Bytes { size, read }))
-            }
-            Input::Pipe(pipe) => {
-                let taken = pipe.lock().ok().and_then(|mut pipe| pipe.take());
-                let again = || io(io::Error::other("a pipe can be read only once"));
-                let Pipe { start, rest } = taken.ok_or_else(again)?;
-                Ok((Box::new(io::Cursor::new(start).chain(rest)), Expected::Unknown))
-            }
+    fn expected(&self) -> Expected {
+        let rows = |part: &Part| if let Source::Parquet { rows } = part.source { Some(rows) } else { None };
+        if let Some(rows) = self.parts.iter().map(rows).sum() {
+            return Expected::Rows(rows);
+        }
+        let bytes = |part: &Part| if let Source::Csv(csv) = &part.source { csv.bytes(&part.path) } else { None };
+        match self.parts.iter().map(bytes).sum() {
+            Some(size) => Expected::Bytes { size, read: Arc::new(AtomicU64::new(0)) },
+            None => Expected::Unknown,
         }
     }
+}
 
-    fn wrong(&self, error: ArrowError) -> DataError {
-        format_error(&self.path, error)
+impl Part {
+    fn open(path: &Path, reread: bool) -> Result<Self, DataError> {
+        let io = |source| DataError::Io { path: path.into(), source };
+        let mut file = File::open(path).map_err(io)?;
+        let is_pipe = !file.metadata().map_err(io)?.is_file();
+        let mut start = Vec::new();
+        file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
+        if start == b"PAR1" {
+            if is_pipe {
+                let message = "Parquet cannot be read from a pipe: its footer is at the end".into();
+                return Err(DataError::Format { path: path.into(), message });
+            }
+            let (schema, rows) = parquet_header(path)?;
+            return Ok(Part { path: path.into(), schema, source: Source::Parquet { rows } });
+        }
+        let (source, start) = CsvSource::open(file, start, is_pipe, reread).map_err(io)?;
+        let schema = csv_columns(path, &start, source.delimiter)?;
+        Ok(Part { path: path.into(), schema, source: Source::Csv(source) })
+    }
+
+    fn batches(&self, sorted: &[usize], rows: usize, read: &Arc<AtomicU64>) -> Result<Batches, DataError> {
+        let csv = match &self.source {
+            Source::Parquet { .. } => return parquet_batches(&self.path, sorted.to_vec(), rows),
+            Source::Csv(csv) => csv,
+        };
+        let text = csv.text(&self.path, read).map_err(|source| DataError::Io { path: self.path.clone(), source })?;
+        let text = CsvText::new(text, self.schema.fields().len(), csv.delimiters());
+        let builder = ReaderBuilder::new(self.schema.clone()).with_header(true).with_batch_size(rows);
+        let builder = builder.with_delimiter(csv.delimiter).with_projection(sorted.to_vec());
+        let reader = builder.build_buffered(BufReader::with_capacity(READ_BYTES, text));
+        Ok(Box::new(reader.map_err(|error| format_error(&self.path, error))?))
     }
 }
 
@@ -193,7 +219,12 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 /// The chunks of a table, in order.
 pub struct Chunks {
     table: Table,
+    /// The number of the file that is read.
+    part: usize,
     batches: Batches,
+    /// The columns to read, in the order of the file, and how many rows at a time.
+    sorted: Vec<usize>,
+    rows: usize,
     ranks: Vec<usize>,
     kept_ranks: Vec<usize>,
     next_row: u64,
@@ -225,17 +256,29 @@ impl Expected {
     }
 }
 
-/// A file that counts the bytes read.
-struct Counted {
-    file: File,
-    read: Arc<AtomicU64>,
-}
+impl Chunks {
+    fn open_part(&mut self) -> Result<(), DataError> {
+        let unread = Arc::new(AtomicU64::new(0));
+        let read = if let Expected::Bytes { read, .. } = &self.expected { read } else { &unread };
+        self.batches = self.table.parts[self.part].batches(&self.sorted, self.rows, read)?;
+        Ok(())
+    }
 
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
+    fn next_batch(&mut self) -> Option<Result<RecordBatch, DataError>> {
+        loop {
+            match self.batches.next() {
+                Some(batch) => {
+                    return Some(batch.map_err(|error| format_error(&self.table.parts[self.part].path, error)));
+                }
+                None if self.part + 1 == self.table.parts.len() => return None,
+                None => {
+                    self.part += 1;
+                    if let Err(error) = self.open_part() {
+                        return Some(Err(error));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -243,9 +286,9 @@ impl Iterator for Chunks {
     type Item = Result<Chunk, DataError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.batches.next()? {
+        let batch = match self.next_batch()? {
             Ok(batch) => batch,
-            Err(error) => return Some(Err(self.table.wrong(error))),
+            Err(error) => return Some(Err(error)),
         };
         let first_row = self.next_row;
         self.next_row += batch.num_rows() as u64;
@@ -272,39 +315,15 @@ pub fn quote_csv(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads until there is a complete header line: a line end outside quotes, after some name.
-fn read_header(file: &mut File, start: &mut Vec<u8>) -> io::Result<()> {
-    let (mut quotes, mut scanned, mut lines, mut named, mut complete) = (Quotes::new(), 0, 0, false, false);
-    loop {
-        let block = &start[scanned..];
-        let seen = quotes.scan(lines, block, |before, _, piece| {
-            for (&byte, before) in piece.iter().zip(std::iter::once(before).chain(piece.iter().copied())) {
-                let is_end = matches!(byte, b'\n' | b'\r');
-                // Of a name in quotes, only the closing one is in front of what is outside.
-                named |= !is_end || before == b'"';
-                complete |= byte == b'\n' && named;
-            }
-        });
-        if complete {
-            return Ok(());
-        }
-        seen.map_err(io::Error::other)?;
-        (lines, scanned) = (lines + line_ends(block), start.len());
-        if file.by_ref().take(READ_BYTES as u64).read_to_end(start)? == 0 {
-            return quotes.end().map_err(io::Error::other);
-        }
-    }
-}
-
-fn csv_columns(path: &Path, start: &[u8]) -> Result<(Vec<String>, SchemaRef), DataError> {
-    let (header, _) =
-        Format::default().with_header(true).infer_schema(start, Some(0)).map_err(|error| format_error(path, error))?;
-    let columns: Vec<String> = header.fields().iter().map(|field| field.name().clone()).collect();
-    if columns.is_empty() {
+fn csv_columns(path: &Path, start: &[u8], delimiter: u8) -> Result<SchemaRef, DataError> {
+    let format = Format::default().with_header(true).with_delimiter(delimiter);
+    let (header, _) = format.infer_schema(start, Some(0)).map_err(|error| format_error(path, error))?;
+    let fields: Vec<Field> =
+        header.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
+    if fields.is_empty() {
         return Err(DataError::Format { path: path.into(), message: "is empty: a header line is expected".into() });
     }
-    let fields: Vec<Field> = columns.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
-    Ok((columns, Arc::new(Schema::new(fields))))
+    Ok(Arc::new(Schema::new(fields)))
 }
 
 /// Fails if a name is there twice.

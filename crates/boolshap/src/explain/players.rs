@@ -6,7 +6,7 @@
 //! go together; absent, they are drawn one by one from the distribution over features.
 
 use super::{EntityProblem, ExplainError};
-use crate::data::{Binariser, Bits, Code};
+use crate::data::{Binariser, Bits};
 use crate::lit::Var;
 use std::collections::HashMap;
 
@@ -38,9 +38,9 @@ impl Players {
         let mut players = Players { kind: "columns", names: Vec::new(), of: Vec::new(), one_hot: Vec::new() };
         if let Some(schema) = schema {
             for column in schema.columns() {
-                players.of.extend(std::iter::repeat_n(players.names.len(), column.code.bits()));
-                players.names.push(column.column.clone());
-                players.one_hot.push(matches!(column.code, Code::Categories(_) | Code::Bins(_)));
+                players.of.extend(std::iter::repeat_n(players.names.len(), column.bits()));
+                players.names.push(column.name());
+                players.one_hot.push(column.is_one_hot());
             }
             return players;
         }

@@ -12,6 +12,6 @@ pub use digest::Digest;
 pub(crate) use digest::Digester;
 pub use literal::{Lit, Var};
 pub use numbers::{duration, roughly, thousands};
-pub use remedy::Remedy;
+pub use remedy::{ColumnRemedy, Remedy};
 pub use watch::{Meter, Pieces, Progress, Stopped, Watch};
 pub use words::LOW_VARIABLES;

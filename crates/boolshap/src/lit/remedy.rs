@@ -20,11 +20,10 @@ pub enum Remedy {
     FewerPlayersOrBackground,
     /// Probabilities, where the circuit holds no marginals of training.
     Probabilities,
-    /// That a column holds categories, or is to be ignored.
-    ColumnKind {
-        /// The column.
-        column: String,
-    },
+    /// What columns hold.
+    Columns(Box<ColumnRemedy>),
+    /// Whether rows are raw values or bits.
+    Input,
     /// An engine that computes in fractions.
     ExactEngine,
     /// A network with fewer neurons, or of fewer columns.
@@ -36,4 +35,15 @@ pub enum Remedy {
     CompileFirst,
     /// Fewer background rows.
     SmallerBackground,
+}
+
+/// What can be said about the columns of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnRemedy {
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// Columns and kinds that they can have.
+    pub kinds: Vec<(String, String)>,
+    /// Texts that may mean a missing value.
+    pub missing: Vec<String>,
 }

@@ -50,12 +50,13 @@ impl Marginals {
         }
         let mut ones = self.ones.iter().map(|&ones| u128::from(ones));
         schema?.columns().iter().find_map(|column| {
-            let sum: u128 = ones.by_ref().take(column.code.bits()).sum();
-            let fits = match column.code {
-                Code::Above(_) | Code::Boolean => true,
-                // A missing value has no category, but it is in the lowest bin.
-                Code::Categories(_) => sum <= u128::from(self.rows),
-                Code::Bins(_) => sum == u128::from(self.rows),
+            let sum: u128 = ones.by_ref().take(column.bits()).sum();
+            // A missing value has no bit, unless it has one of its own; in the last version it was in the lowest bin.
+            let old_bins = column.missing.is_none() && matches!(column.code, Code::Bins(_));
+            let fits = match column.is_one_hot() {
+                false => true,
+                true if column.has_missing_bit() || old_bins => sum == u128::from(self.rows),
+                true => sum <= u128::from(self.rows),
             };
             (!fits).then(|| format!("the marginals of '{}' are not those of one value a row", column.column))
         })

@@ -39,6 +39,7 @@ mod timing_figure;
 mod waterfall_figure;
 mod words;
 
+pub use crate::data::short_number;
 pub use crate::lit::thousands;
 pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure};
 pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};
@@ -58,4 +59,4 @@ pub use rows::{RawColumn, RawValue, RowTable, Rows};
 pub use survey::Survey;
 pub use timing_figure::{Series, timing_figure};
 pub use waterfall_figure::{Waterfall, WaterfallStep, waterfall_figure};
-pub use words::{ColumnWords, FeatureWords, Subject, game_words, short_number};
+pub use words::{ColumnWords, FeatureWords, Subject, game_words};

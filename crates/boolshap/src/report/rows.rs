@@ -225,7 +225,7 @@ mod tests {
     use std::io::Write;
 
     fn named() -> NamedCircuit {
-        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let column = |column: &str, code| CodedColumn::new(column, code);
         let sea = Code::Categories(vec!["FAR".into(), "NEAR".into()]);
         let schema = Binariser::new(vec![column("income", Code::Above(3.5)), column("sea", sea)]).unwrap();
         let mut builder = CircuitBuilder::new(3).unwrap();

@@ -41,11 +41,12 @@ impl Survey {
         let base_value = explainer.base_values(scope, watch)?[0];
         let table = explainer.explain_as(&rows.kinds, ask(scope, Index::Shapley), &watch.stage("explaining"))?;
         let kinds = rows.kinds.rows();
+        let label = if let Scope::Class(class) = scope { class as u32 } else { 1 };
         let scores: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
         let importance = weighted_means(&scores, table.width() - 1, &rows.counts);
         Ok(Survey {
             base_value,
-            predictions: (0..kinds).map(|kind| table.prediction(kind) == 1).collect(),
+            predictions: (0..kinds).map(|kind| table.prediction(kind) == label).collect(),
             scores,
             importance,
             interactions: Vec::new(),

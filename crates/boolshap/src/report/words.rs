@@ -1,7 +1,7 @@
 //! What bits, columns, games and circuits are called when people read about them.
 
 use crate::circuit::{CircuitError, NamedCircuit};
-use crate::data::{Code, CodedColumn};
+use crate::data::{Code, CodedColumn, short_number};
 use crate::explain::{Distribution, Players};
 use crate::lit::thousands;
 use dashu::integer::UBig;
@@ -146,33 +146,17 @@ fn features(named: &NamedCircuit) -> Vec<FeatureWords> {
     };
     let mut all = Vec::with_capacity(named.features.len());
     for column in schema.columns() {
+        let texts: Vec<String> = (0..column.bits()).map(|place| column.bit_words(place)).collect();
         for (place, name) in column.features().iter().enumerate() {
-            all.push(match &column.code {
-                Code::Above(threshold) => {
-                    let threshold = short_number(*threshold);
-                    words(name, format!("at most {threshold}"), format!("above {threshold}"))
-                }
-                Code::Boolean => words(name, "false".into(), "true".into()),
-                Code::Categories(values) => words(name, format!("not {}", values[place]), values[place].clone()),
-                Code::Bins(edges) => {
-                    let bin = bin_words(edges, place);
-                    words(name, format!("not {bin}"), bin)
-                }
-            });
+            let zero = match &column.code {
+                _ if column.is_one_hot() => format!("not {}", texts[place]),
+                Code::Above(threshold) => format!("at most {}", column.number_text(*threshold)),
+                _ => "false".into(),
+            };
+            all.push(words(name, zero, texts[place].clone()));
         }
     }
     all
-}
-
-/// An interval between edges in words; its upper end belongs to it.
-fn bin_words(edges: &[f64], bin: usize) -> String {
-    let low = bin.checked_sub(1).map(|below| short_number(edges[below]));
-    match (low, edges.get(bin).map(|edge| short_number(*edge))) {
-        (None, Some(high)) => format!("at most {high}"),
-        (Some(low), Some(high)) => format!("above {low}, at most {high}"),
-        (Some(low), None) => format!("above {low}"),
-        (None, None) => "any value".into(),
-    }
 }
 
 fn columns(named: &NamedCircuit) -> Vec<ColumnWords> {
@@ -227,20 +211,6 @@ fn is_uniform(probabilities: &[f64]) -> bool {
     probabilities.iter().all(|probability| *probability == 0.5)
 }
 
-/// A number with at most six significant digits, or more before the point.
-pub fn short_number(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-4..1e15).contains(&size) {
-        return format!("{value:.5e}");
-    }
-    let before = if size == 0.0 { 1 } else { size.log10().floor() as i32 + 1 };
-    let text = format!("{value:.*}", usize::try_from(6 - before).unwrap_or(0));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,7 +219,7 @@ mod tests {
     use crate::lit::Var;
 
     fn housing() -> NamedCircuit {
-        let column = |column: &str, code| CodedColumn { column: column.into(), code };
+        let column = |column: &str, code| CodedColumn::new(column, code);
         let schema = Binariser::new(vec![
             column("income", Code::Above(3.870_671)),
             column("sea", Code::Categories(vec!["FAR".into(), "NEAR".into()])),
@@ -308,12 +278,5 @@ mod tests {
         named.facts.class = Some(3);
         let subject = Subject::new(&named, None).unwrap();
         assert_eq!((subject.labels[0].as_str(), subject.class), ("not 3", 3));
-    }
-
-    #[test]
-    fn numbers_keep_six_digits() {
-        let texts = [3.870_671_002_9, -119.569_704, 206_855.816_9, 0.5, 0.0, 1_234_567.8, 1e-9, 12.0].map(short_number);
-        assert_eq!(texts, ["3.87067", "-119.57", "206856", "0.5", "0", "1234568", "1.00000e-9", "12"]);
-        assert_eq!([0.000_151_234, 0.012_345_67, 0.1].map(short_number), ["0.000151234", "0.0123457", "0.1"]);
     }
 }

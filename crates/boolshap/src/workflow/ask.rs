@@ -117,8 +117,11 @@ impl Asker {
         let mut keep_out = |players: &[usize], is_out: fn(usize, usize) -> bool| {
             for &player in players {
                 let members = self.space().members(player);
+                let values = self.parts.ordered[player].unwrap_or(members.len());
                 let now = members.iter().position(|&feature| entity.bits[feature]).unwrap_or(0);
-                wish.not_up.extend((0..members.len()).filter(|&at| is_out(at, now)).map(|at| members[at]));
+                // What is missing may become anything, and nothing becomes missing.
+                let is_out = |at: &usize| now < values && (*at >= values || is_out(*at, now));
+                wish.not_up.extend((0..members.len()).filter(is_out).map(|at| members[at]));
             }
         };
         keep_out(&self.parts.rising, |at, now| at < now);

@@ -232,7 +232,7 @@ impl Asker {
 
     fn properties_json(&self, watch: &Watch<'_>) -> Result<Value, Error> {
         let names = self.space().players().names();
-        let found = properties(&self.classifier, &self.parts.ordered, watch)?;
+        let found = properties(&self.classifier, &self.parts.all_ordered(self.space()), watch)?;
         let one = |(player, property): (usize, &crate::query::Property)| {
             let mandatory = |&(class, value): &(usize, u64)| {
                 let members = self.space().members(player);

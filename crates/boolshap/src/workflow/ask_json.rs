@@ -6,7 +6,7 @@ use super::{
     Summary,
 };
 use crate::circuit::NamedCircuit;
-use crate::data::{DataError, bits_of_json, short_text};
+use crate::data::{DataError, Reading, bits_of_json, short_text};
 use crate::formula::read_dimacs;
 use crate::lit::Watch;
 use serde_json::{Map, Value, json};
@@ -145,7 +145,7 @@ fn codes(value: &Value) -> Option<RecordsFrom> {
 }
 
 fn against(text: &str, circuit: &NamedCircuit) -> Result<RowsFrom, Error> {
-    let rows = bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), usize::MAX);
+    let rows = bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), Reading::Auto, usize::MAX);
     rows.map(RowsFrom::Bits).map_err(|error| match error {
         DataError::Field { field, problem } => match field.strip_prefix("entities").unwrap_or(&field) {
             "" => Error::setting("against", problem),

@@ -3,7 +3,7 @@
 
 use super::ask_claims::{Claim, read_claims};
 use super::ask_codes::CodeBook;
-use super::player_names::{column_of, named_players, read_costs};
+use super::player_names::{named_players, read_costs};
 use super::{AskRequest, DistributionFrom, Error, Explainer};
 use crate::circuit::{Circuit, NamedCircuit};
 use crate::data::Code;
@@ -22,7 +22,8 @@ pub(super) struct Parts {
     /// Columns of ordered values that may only rise, or only fall.
     pub(super) rising: Vec<usize>,
     pub(super) falling: Vec<usize>,
-    pub(super) ordered: Vec<bool>,
+    /// For each player how many of its values have an order, if they do.
+    pub(super) ordered: Vec<Option<usize>>,
     pub(super) bias: Option<Bias>,
     pub(super) protected: Vec<usize>,
     pub(super) other: Option<Vec<Arc<Circuit>>>,
@@ -31,6 +32,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
+    /// The players all of whose values have an order, the missing one too.
+    pub(super) fn all_ordered(&self, space: &Space) -> Vec<bool> {
+        let is_all = |(player, values): (usize, &Option<usize>)| *values == Some(space.members(player).len());
+        self.ordered.iter().enumerate().map(is_all).collect()
+    }
+
     /// Resolves a request for a circuit: names become players, files are read.
     pub(super) fn resolve(
         &mut self,
@@ -89,7 +96,7 @@ impl Parts {
         }
         for (setting, given, is_up) in [("only_up", &request.only_up, true), ("only_down", &request.only_down, false)] {
             for player in players(setting, given)? {
-                match (space.players().is_one_hot(player), self.ordered[player]) {
+                match (space.players().is_one_hot(player), self.ordered[player].is_some()) {
                     (true, false) => {
                         let name = &space.players().names()[player];
                         let setting = setting.replace('_', " ");
@@ -120,26 +127,39 @@ impl Parts {
         let binariser = binariser.ok_or_else(|| wrong("is for raw values, which this circuit does not know"))?;
         let mut first = 0;
         for known in binariser.columns() {
-            if known.column == column {
-                let feature = |at: usize| first + at;
-                match &known.code {
-                    Code::Above(threshold) => {
-                        self.wish.not_up.extend((high <= *threshold).then(|| feature(0)));
-                        self.wish.not_down.extend((low > *threshold).then(|| feature(0)));
+            if known.name() == column {
+                let outside = outside(&known.code, low, high).ok_or_else(|| wrong("is for a column of numbers"))?;
+                match known.is_one_hot() {
+                    // A missing value meets no range.
+                    true => {
+                        let missing = outside.len()..known.bits();
+                        let out = (0..outside.len()).filter(|&place| outside[place]).chain(missing);
+                        self.wish.not_up.extend(out.map(|place| first + place));
                     }
-                    Code::Bins(edges) => {
-                        let begins = |bin: usize| bin.checked_sub(1).map_or(f64::NEG_INFINITY, |at| edges[at]);
-                        let ends = |bin: usize| edges.get(bin).copied().unwrap_or(f64::INFINITY);
-                        let is_out = |bin: &usize| ends(*bin) < low || begins(*bin) >= high;
-                        self.wish.not_up.extend((0..=edges.len()).filter(is_out).map(feature));
+                    false => {
+                        self.wish.not_down.extend(outside[0].then_some(first));
+                        self.wish.not_up.extend(outside[1].then_some(first));
                     }
-                    Code::Boolean | Code::Categories(_) => return Err(wrong("is for a column of numbers")),
                 }
                 return Ok(());
             }
-            first += known.code.bits();
+            first += known.bits();
         }
-        debug_assert!(column_of(binariser, first).is_none());
         Err(wrong("names a column that is not there"))
+    }
+}
+
+/// Which of the values of a column of numbers lie outside of a range; nothing for other columns.
+fn outside(code: &Code, low: f64, high: f64) -> Option<Vec<bool>> {
+    let between = |edges: &[f64]| {
+        let begin = |place: usize| place.checked_sub(1).map_or(f64::NEG_INFINITY, |edge| edges[edge]);
+        let end = |place: usize| edges.get(place).copied().unwrap_or(f64::INFINITY);
+        (0..=edges.len()).map(|place| end(place) < low || begin(place) >= high).collect()
+    };
+    match code {
+        Code::Above(threshold) => Some(between(&[*threshold])),
+        Code::Bins(edges) => Some(between(edges)),
+        Code::Values(values) => Some(values.iter().map(|value| *value < low || *value > high).collect()),
+        Code::Boolean | Code::Categories(_) | Code::Common(_) => None,
     }
 }

@@ -280,7 +280,7 @@ fn nearest_claim(asker: &Asker, answer: &RowAnswer, wish: &Wish) -> NearestClaim
 }
 
 fn properties_claim(asker: &Asker, watch: &Watch<'_>) -> Result<PropertiesClaim, Error> {
-    let found = query::properties(asker.classifier(), &asker.parts.ordered, watch)?;
+    let found = query::properties(asker.classifier(), &asker.parts.all_ordered(asker.space()), watch)?;
     let claim = |(player, property): (usize, &query::Property)| {
         let single = asker.space().members(player).len() == 1;
         let way = property.monotone.filter(|_| single);

@@ -15,6 +15,8 @@ pub enum ClassChoice {
     Number(usize),
     /// The class of this name.
     Name(String),
+    /// The class of this number or of this name, whichever there is: digits can be both.
+    Digits(String),
 }
 
 impl ClassChoice {
@@ -33,12 +35,29 @@ impl ClassChoice {
             ClassChoice::Name(name) => {
                 names.iter().position(|known| known == name).ok_or_else(|| unknown(format!("'{name}'")))
             }
+            ClassChoice::Digits(digits) => {
+                let by_number = digits.parse().ok().filter(|number| *number < classes);
+                let by_name = names.iter().position(|known| known == digits);
+                match (by_number, by_name) {
+                    (Some(number), Some(other)) if number != other => {
+                        let name = names.get(number).map_or("", String::as_str);
+                        Err(Error::setting(
+                            "class",
+                            format!(
+                                "'{digits}' is the number of the class '{name}' and the name of the class of number \
+                                 {other}: say index:{digits} or name:{digits}"
+                            ),
+                        ))
+                    }
+                    (found, other) => found.or(other).ok_or_else(|| unknown(digits.clone())),
+                }
+            }
             several => Err(Error::setting("class", format!("'{several}' is not one class"))),
         }
     }
 }
 
-/// A number, `each` (or `all`), `predicted`, or a name.
+/// A number or a name; `index:NUMBER` and `name:NAME` say which, where digits could be both; `each` (or `all`), `predicted`.
 impl FromStr for ClassChoice {
     type Err = Error;
 
@@ -47,7 +66,15 @@ impl FromStr for ClassChoice {
             "" => Err(Error::setting("class", "is empty")),
             "each" | "all" => Ok(ClassChoice::Each),
             "predicted" => Ok(ClassChoice::Predicted),
-            name => Ok(name.parse().map_or_else(|_| ClassChoice::Name(name.into()), ClassChoice::Number)),
+            text => match text.split_once(':') {
+                Some(("index", number)) => match number.parse() {
+                    Ok(number) => Ok(ClassChoice::Number(number)),
+                    Err(_) => Err(Error::setting("class", format!("'{number}' is not the number of a class"))),
+                },
+                Some(("name", name)) => Ok(ClassChoice::Name(name.into())),
+                _ if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(ClassChoice::Digits(text.into())),
+                _ => Ok(ClassChoice::Name(text.into())),
+            },
         }
     }
 }
@@ -58,7 +85,25 @@ impl fmt::Display for ClassChoice {
             ClassChoice::Each => f.write_str("each"),
             ClassChoice::Predicted => f.write_str("predicted"),
             ClassChoice::Number(number) => write!(f, "{number}"),
-            ClassChoice::Name(name) => f.write_str(name),
+            ClassChoice::Name(name) | ClassChoice::Digits(name) => f.write_str(name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_a_number_or_a_name_and_never_either() {
+        let names = ["1", "2", "7"].map(String::from);
+        let number =
+            |text: &str| text.parse::<ClassChoice>().unwrap().number(3, &names).map_err(|error| error.to_string());
+        assert_eq!((number("0"), number("7"), number("name:1"), number("index:1")), (Ok(0), Ok(2), Ok(0), Ok(1)));
+        assert!(number("1").unwrap_err().contains("say index:1 or name:1"));
+        assert!(number("2").unwrap_err().contains("say index:2 or name:2"));
+        assert!(number("3").unwrap_err().starts_with("there is no class 3"));
+        let plain = ["0", "1"].map(String::from);
+        assert_eq!("1".parse::<ClassChoice>().unwrap().number(2, &plain).unwrap(), 1);
     }
 }

@@ -42,8 +42,11 @@ pub fn describe_model(model: &Model) -> Description {
     let weights = if binary_weights { "weights +-1" } else { "integer weights" };
     let mut text =
         format!("network {}: {weights}, {output}\n", model.network.shape()) + &features_line(&model.features);
+    if let Some(names) = &model.classes {
+        text += &format!("\npredictions: {}", numbered(names));
+    }
     if let Some(binariser) = &model.binariser {
-        text += &format!("\nraw rows can be read: {} columns are binarised", binariser.columns().len());
+        text += &format!("\nraw rows can be read: {} columns are binarised", binariser.raw_columns().len());
     }
     if let Some(counts) = &counts {
         text += &format!("\nclasses over all {} inputs:", thousands(1 << model.network.inputs()));
@@ -65,6 +68,12 @@ pub fn describe_model(model: &Model) -> Description {
     });
     text += &format!("\ndigest: {}", model.digest());
     Description { text, json, notes: Vec::new() }
+}
+
+/// What numbers mean, in words: `0 is 'no', 1 is 'yes'`.
+pub fn numbered(names: &[String]) -> String {
+    let words: Vec<String> = names.iter().enumerate().map(|(number, name)| format!("{number} is '{name}'")).collect();
+    words.join(", ")
 }
 
 fn has_binary_weights(model: &Model) -> bool {
@@ -93,10 +102,15 @@ fn describe_circuit(named: &NamedCircuit) -> Result<Description, Error> {
         }
         json["classes"] = classes.into();
     }
+    let names = named.prediction_names();
+    if let Some(names) = names.as_ref().filter(|_| named.classes.is_empty()) {
+        text += &format!("\npredictions: {}", numbered(names));
+    }
     text += &format!("\nverified: {}\n{}", named.facts.verified.words(), features_line(&named.features));
     let notes = named.facts.notes();
     for (key, value) in [
         ("features", json!(named.features)),
+        ("predictions", json!(names)),
         ("schema", json!(named.binariser)),
         ("marginals", json!(named.marginals)),
         ("provenance", json!(named.all_facts())),

@@ -200,9 +200,7 @@ impl Error {
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
             Error::Circuit(CircuitError::SeveralClasses { .. }) => Some(Remedy::Class),
             Error::Diagram(error) if of_diagram(error) == ErrorKind::Limit => of_routes(error),
-            Error::Data(DataError::TooManyCategories { column, .. }) => {
-                Some(Remedy::ColumnKind { column: column.clone() })
-            }
+            Error::Data(error) => error.remedy(),
             _ => None,
         }
     }

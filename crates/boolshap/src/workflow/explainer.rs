@@ -6,7 +6,9 @@
 
 use super::{ClassChoice, EngineName, Error, MAX_SMOOTH_NODES, Predictor, Request};
 use crate::circuit::{Circuit, NamedCircuit};
-use crate::data::{Bits, Entities, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs};
+use crate::data::{
+    Bits, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
+};
 use crate::explain::explain_stream;
 use crate::explain::{
     Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
@@ -61,6 +63,16 @@ impl Scope {
             Scope::Class(class) => Some(class.to_string()),
             Scope::Each => Some("each".into()),
             Scope::Predicted => Some("predicted".into()),
+        }
+    }
+
+    /// What each group of base value and scores is about; nothing for a single label.
+    pub fn explained(self, classes: usize) -> Vec<ExplainedClass> {
+        match self {
+            Scope::Label => Vec::new(),
+            Scope::Class(class) => vec![ExplainedClass::Class(class as u32)],
+            Scope::Each => (0..classes as u32).map(ExplainedClass::Class).collect(),
+            Scope::Predicted => vec![ExplainedClass::Predicted],
         }
     }
 }
@@ -183,7 +195,10 @@ impl Explainer {
     pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         match ask.scope {
             Scope::Label => self.one(0, rows, ask, watch),
-            Scope::Class(class) => self.one(class, rows, ask, watch),
+            Scope::Class(class) => {
+                let classes = self.classes_of(rows, &watch.silent())?;
+                Ok(self.one(class, rows, ask, watch)?.with_predictions(&classes))
+            }
             Scope::Each => {
                 let tables = self.explain_each(rows, ask, watch)?;
                 Ok(Scores::side_by_side(self.classes_of(rows, watch)?, &tables))
@@ -327,6 +342,11 @@ impl Explainer {
             about: self.request.about(scope.name().as_deref()),
             ..ScoreColumns::of_scores(&self.ask.index.columns(self.players.names()), self.ask.exact)
         };
+        if let Scope::Class(class) = scope
+            && let Some((name, _)) = self.circuit.classes.get(class)
+        {
+            columns.about.insert("class_name".into(), name.clone());
+        }
         if let Some(caution) = self.circuit.facts.cautions().first() {
             columns.about.insert("caution".into(), caution.clone());
         }
@@ -334,13 +354,16 @@ impl Explainer {
             let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
             columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();
         }
-        let reserved = |name: &&String| ["prediction", "base_value"].contains(&name.as_str());
+        columns.explained = scope.explained(self.outputs.len());
+        let reserved = |name: &&String| {
+            ["prediction", "base_value"].contains(&name.as_str()) || scope != Scope::Label && *name == "explained_value"
+        };
         if let Some(name) = columns.numbers[1..].iter().find(reserved) {
             return Err(Error::input(format!("a player is called '{name}', like a column of the result")));
         }
         for (index, field) in columns.kept.iter().enumerate() {
             let name = field.name();
-            if columns.results().any(|result| result == name) {
+            if columns.results().contains(name) {
                 return Err(Error::input(format!("the result has a column '{name}' of its own")));
             }
             if columns.kept[..index].iter().any(|other| other.name() == name) {
@@ -397,7 +420,18 @@ impl Explainer {
 
     /// What the scores mean, as a line to read.
     pub fn describe(&self) -> String {
-        self.request.describe(self.ask.scope.name().as_deref())
+        self.request.describe(self.class_words().as_deref())
+    }
+
+    /// The class that is explained, with its name.
+    fn class_words(&self) -> Option<String> {
+        match self.ask.scope {
+            Scope::Class(class) => {
+                let name = self.circuit.classes.get(class).map_or("", |(name, _)| name.as_str());
+                Some(if name == class.to_string() { class.to_string() } else { format!("{class} ({name})") })
+            }
+            scope => scope.name(),
+        }
     }
 }
 

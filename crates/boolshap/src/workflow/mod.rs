@@ -27,6 +27,8 @@ mod error;
 mod explainer;
 mod import;
 #[cfg(feature = "train")]
+mod inspect;
+#[cfg(feature = "train")]
 mod learn;
 mod load;
 mod menu;
@@ -59,12 +61,14 @@ pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
-pub use describe::{Description, describe_model};
+pub use describe::{Description, describe_model, numbered};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
 pub use import::{ImportedModel, import};
+#[cfg(feature = "train")]
+pub use inspect::Inspection;
 #[cfg(feature = "train")]
 pub use learn::learn;
 pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};

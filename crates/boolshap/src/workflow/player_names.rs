@@ -2,7 +2,7 @@
 
 use super::{Error, RecordsFrom};
 use crate::circuit::NamedCircuit;
-use crate::data::{Binariser, Code};
+use crate::data::{Binariser, Code, CodedColumn};
 use crate::explain::Players;
 use crate::model::parse_decimal;
 use crate::query::Space;
@@ -63,27 +63,27 @@ fn unknown(setting: &'static str, name: &str, circuit: &NamedCircuit, space: &Sp
     }
 }
 
-/// Which players' values have an order: bins of numbers.
-pub(super) fn ordered_players(circuit: &NamedCircuit, space: &Space) -> Vec<bool> {
-    let bins = |player: usize| {
-        let first = space.members(player).first().copied();
-        space.players().is_one_hot(player)
-            && first
-                .and_then(|feature| column_of(circuit.binariser.as_ref()?, feature))
-                .is_some_and(|(code, _)| matches!(code, Code::Bins(_)))
+/// For each player whose values have an order, being numbers, how many of them there are: the missing value, if there is
+/// one, comes after these and has no place among them.
+pub(super) fn ordered_players(circuit: &NamedCircuit, space: &Space) -> Vec<Option<usize>> {
+    let values = |player: usize| {
+        let first = *space.members(player).first().filter(|_| space.players().is_one_hot(player))?;
+        let (column, _) = column_of(circuit.binariser.as_ref()?, first)?;
+        let is_number = matches!(column.code, Code::Above(_) | Code::Bins(_) | Code::Values(_));
+        is_number.then(|| column.code.values())
     };
-    (0..space.players().len()).map(bins).collect()
+    (0..space.players().len()).map(values).collect()
 }
 
-/// The code of a feature's column, and the feature's place in it.
-pub(super) fn column_of(binariser: &Binariser, feature: usize) -> Option<(&Code, usize)> {
+/// A feature's column, and the column's first feature.
+pub(super) fn column_of(binariser: &Binariser, feature: usize) -> Option<(&CodedColumn, usize)> {
     let mut first = 0;
     for column in binariser.columns() {
-        let bits = column.code.bits();
-        if feature < first + bits {
-            return Some((&column.code, feature - first));
+        let next = first + column.bits();
+        if feature < next {
+            return Some((column, first));
         }
-        first += bits;
+        first = next;
     }
     None
 }

@@ -42,6 +42,14 @@ impl ModelOrCircuit {
         }
     }
 
+    /// What the predictions mean, by number, if that is known.
+    pub fn prediction_names(&self) -> Option<Vec<String>> {
+        match self {
+            ModelOrCircuit::Model(model) => model.classes.clone(),
+            ModelOrCircuit::Circuit(named) => named.prediction_names(),
+        }
+    }
+
     /// What predicts.
     pub fn predictor(&self) -> Result<Predictor<'_>, Error> {
         match self {

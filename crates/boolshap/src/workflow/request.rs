@@ -336,7 +336,7 @@ impl Request {
             Index::Shapley => {
                 let sum = match class {
                     Some("predicted") => "1, the label of the class predicted",
-                    Some(_) => "the label of the class",
+                    Some(_) => "the label of the class, which is the explained value",
                     None => "the prediction",
                 };
                 format!("Shapley values; base value and scores of each row were found to add up to {sum}")

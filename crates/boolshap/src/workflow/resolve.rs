@@ -4,7 +4,7 @@ use super::Error;
 use super::read_source::read_formula;
 use super::request::{ConstraintFrom, DistributionFrom, PlayersFrom, Request, RowsFrom};
 use crate::circuit::NamedCircuit;
-use crate::data::{Bits, Entities, Reading, Table};
+use crate::data::{Bits, DataError, Entities, Reading, Table};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
@@ -117,17 +117,21 @@ impl Request {
     }
 }
 
-/// All rows of a file, as bits: where the header fits both ways, as the rows to explain are read.
+/// All rows of a file, as bits. Whether it is raw is decided for itself; where nobody can know, it is what was said.
 pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -> Result<Bits, Error> {
     let table = Table::open(path)?;
-    let has = |name: &String| table.has(name);
-    let reading = match (reading, &circuit.binariser) {
-        (Reading::Bits, Some(_)) if circuit.features.iter().all(has) => Reading::Bits,
-        (Reading::Raw, Some(raw)) if raw.columns().iter().all(|column| has(&column.column)) => Reading::Raw,
-        _ => Reading::Auto,
-    };
+    let open =
+        |reading: Reading| Entities::of_table(table.clone(), &circuit.features, circuit.binariser.as_ref(), reading);
+    let entities = match open(Reading::Auto) {
+        Err(DataError::RawOrBits { .. }) if reading != Reading::Auto => open(reading),
+        found => found,
+    }?;
+    // The counts of `Trained::tally_csv`, without which every distinct row would count once.
+    if let (false, Some(counts)) = (entities.is_raw(), ["train:0", "test:0"].into_iter().find(|name| table.has(name))) {
+        return Err(DataError::Tally { path: path.into(), column: counts.into() }.into());
+    }
     let mut all = Bits::new(circuit.features.len());
-    for bits in Entities::of_table(table, &circuit.features, circuit.binariser.as_ref(), reading)? {
+    for bits in entities {
         all.append(&bits?);
     }
     Ok(all)

@@ -131,9 +131,10 @@ fn every_scope_agrees_with_the_definition() {
                     assert!(scores.scores(row).iter().zip(&told.scores).all(|(a, b)| (a - b).abs() < 1e-12));
                 }
             }
-            let of_several = matches!(explainer.ask().scope, Scope::Each | Scope::Predicted);
-            let prediction = if of_several { answer } else { usize::from(answer == classes[0]) };
-            assert_eq!(scores.prediction(row) as usize, prediction);
+            assert_eq!(scores.prediction(row) as usize, answer);
+            let explained = explainer.ask().scope.explained(3);
+            let values: Vec<u8> = explained.iter().map(|class| class.value(answer as u32)).collect();
+            assert_eq!(values, classes.iter().map(|class| u8::from(*class == answer)).collect::<Vec<_>>());
         }
     }
     assert!(verify(&model(), &compiled.circuit, &VerifyRequest::default()).unwrap().difference.is_none());

@@ -1,7 +1,9 @@
 //! From a table to a model: columns become bits, rows are split, a network is trained, and the model says how.
 
 use super::{Error, learn};
-use crate::data::{Dataset, FitOn, Kind, Kinds, Preparation, Table, Tally, named_kind, quote_csv};
+use crate::data::{
+    Dataset, FitOn, Kind, Kinds, MARKERS, MissingNumbers, Note, Preparation, Table, Tally, named_kind, quote_csv,
+};
 use crate::lit::{Watch, thousands};
 use crate::model::{Choice, Learned, Marginals, Model, Regression, TrainOptions, Weights, correct, regress};
 use serde_json::{Value, json};
@@ -15,6 +17,12 @@ pub struct TrainRequest {
     pub target: String,
     /// What each column is, where its values do not say it.
     pub kinds: Kinds,
+    /// Columns to leave out: names, or lists of names with commas between them.
+    pub ignore: Vec<String>,
+    /// What becomes of missing numbers.
+    pub missing: MissingNumbers,
+    /// The texts that mean a missing value, besides blank ones.
+    pub missing_values: Vec<String>,
     /// The share of rows kept for testing.
     pub test_fraction: f64,
     /// The rows that thresholds are fitted on.
@@ -28,8 +36,17 @@ pub struct TrainRequest {
 impl TrainRequest {
     /// The defaults for this column: half of the rows for testing, and a network that is chosen.
     pub fn new(target: impl Into<String>) -> Self {
-        let (kinds, options) = (Kinds::new(), TrainOptions::default());
-        TrainRequest { target: target.into(), kinds, test_fraction: 0.5, fit: FitOn::All, options, seeds: 1 }
+        TrainRequest {
+            target: target.into(),
+            kinds: Kinds::new(),
+            ignore: Vec::new(),
+            missing: MissingNumbers::Zero,
+            missing_values: MARKERS.map(String::from).into(),
+            test_fraction: 0.5,
+            fit: FitOn::All,
+            options: TrainOptions::default(),
+            seeds: 1,
+        }
     }
 
     /// Takes the kinds of columns from a JSON file, `{"NAME": "KIND", ...}`.
@@ -60,6 +77,36 @@ impl TrainRequest {
     }
 }
 
+impl TrainRequest {
+    /// The kinds of a table's columns, with those that are left out.
+    pub(super) fn kinds_for(&self, table: &Table) -> Result<Kinds, Error> {
+        let mut kinds = self.kinds.clone();
+        for text in &self.ignore {
+            // A name with commas is that of a column first.
+            let names = if table.has(text) { vec![text.as_str()] } else { text.split(',').collect() };
+            for name in names.into_iter().map(str::trim).filter(|name| !name.is_empty()) {
+                table.position(name)?;
+                kinds.insert(name.into(), Kind::Ignored);
+            }
+        }
+        if kinds.get(&self.target) == Some(&Kind::Ignored) {
+            return Err(Error::setting("target", format!("'{}' cannot be ignored", self.target)));
+        }
+        Ok(kinds)
+    }
+
+    pub(super) fn preparation<'a>(&'a self, kinds: &'a Kinds) -> Preparation<'a> {
+        Preparation {
+            test_fraction: self.test_fraction,
+            seed: self.options.seed,
+            fit: self.fit,
+            missing: self.missing,
+            markers: self.missing_values.clone(),
+            ..Preparation::new(&self.target, kinds)
+        }
+    }
+}
+
 /// A trained model, and how good it is.
 #[derive(Debug, Clone)]
 pub struct Trained {
@@ -86,7 +133,9 @@ pub struct Trained {
     /// The accuracies of several seeds, if they were asked for.
     pub spread: Option<Spread>,
     /// What a person should know about the table.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+    /// How many values of each column are missing, where some are.
+    pub missing: Vec<(String, u64)>,
 }
 
 /// Test accuracies of several seeds, each with its own split.
@@ -113,7 +162,7 @@ impl Trained {
         mut model: Model,
         learned: (Weights, Option<Choice>),
         [training, testing]: [Tally; 2],
-        mut notes: Vec<String>,
+        mut notes: Vec<Note>,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
         let rate = |right: u64, rows: &Tally| (rows.total() > 0).then(|| right as f64 / rows.total() as f64);
@@ -121,17 +170,17 @@ impl Trained {
         let (train_accuracy, test_accuracy) = (of_network(&training), of_network(&testing));
         let logistic = regress(&training, watch)?;
         if logistic.is_none() {
-            notes.push("the table is too large for logistic regression beside the network".into());
+            notes.push(Note::new("the table is too large for logistic regression beside the network"));
         }
         let logistic_test_accuracy = logistic.as_ref().and_then(|logistic| rate(logistic.correct(&testing), &testing));
         let judged = if testing.total() > 0 { &testing } else { &training };
         if correct(&model.network, judged) <= largest_class(judged) {
             let rows = if testing.total() > 0 { "test" } else { "training" };
-            notes
-                .push(format!("the network is no better on the {rows} rows than answering their largest class always"));
+            let text = format!("the network is no better on the {rows} rows than answering their largest class always");
+            notes.push(Note::new(text));
         }
         let (weights, choice) = learned;
-        notes.extend(choice.iter().map(|choice| choice.words.clone()));
+        notes.extend(choice.iter().map(|choice| Note::new(choice.words.clone())));
         model.provenance.insert("train_accuracy".into(), json!(train_accuracy));
         model.provenance.insert("test_accuracy".into(), json!(test_accuracy));
         let all = training.merged(&testing);
@@ -149,6 +198,7 @@ impl Trained {
             choice,
             spread: None,
             notes,
+            missing: Vec::new(),
         })
     }
 
@@ -189,6 +239,8 @@ impl Trained {
             "train_rows": self.training.total(), "test_rows": self.testing.total(),
             "train_accuracy": self.train_accuracy, "test_accuracy": self.test_accuracy,
             "logistic_test_accuracy": self.logistic_test_accuracy,
+            "missing": self.missing.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "notes": self.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
         });
         if let Some(logistic) = &self.logistic {
             let (weights, biases): (Vec<_>, Vec<_>) = logistic.parameters().into_iter().unzip();
@@ -281,13 +333,10 @@ fn train_seed(
     reading: &Watch<'_>,
     training: &Watch<'_>,
 ) -> Result<Trained, Error> {
-    let TrainRequest { target, kinds, test_fraction, fit, options, .. } = request;
-    if kinds.get(target) == Some(&Kind::Ignored) {
-        return Err(Error::setting("target", format!("'{target}' cannot be ignored")));
-    }
-    let table = Table::open(path)?;
-    let how = Preparation { target, kinds, test_fraction: *test_fraction, seed: options.seed, fit: *fit };
-    let data = Dataset::prepare(&table, &how, reading)?;
+    let TrainRequest { test_fraction, fit, options, .. } = request;
+    let table = Table::open_to_reread(path)?;
+    let kinds = request.kinds_for(&table)?;
+    let data = Dataset::prepare(&table, &request.preparation(&kinds), reading)?;
     let classes = data.target.code.classes();
     let tally = |test: bool| Tally::new(&data.bits, &data.labels, classes, |row| data.test[row] == test);
     let (learned, testing) = (tally(false), tally(true));
@@ -310,5 +359,6 @@ fn train_seed(
     });
     model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
     model.binariser = Some(data.binariser);
-    Trained::new(model, (weights, choice), [learned, testing], data.notes, training)
+    let trained = Trained::new(model, (weights, choice), [learned, testing], data.notes, training)?;
+    Ok(Trained { missing: data.missing, ..trained })
 }

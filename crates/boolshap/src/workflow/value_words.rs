@@ -136,12 +136,17 @@ fn meanings(circuit: &NamedCircuit) -> Vec<Option<(String, Meaning)>> {
     };
     let mut all = Vec::with_capacity(circuit.features.len());
     for column in binariser.columns() {
-        let name = || column.column.clone();
+        let name = column.name();
         match &column.code {
-            Code::Above(threshold) => all.push(Some((name(), Meaning::Above(*threshold)))),
-            Code::Boolean => all.push(Some((name(), Meaning::Truth))),
-            Code::Categories(_) | Code::Bins(_) => {
-                all.extend(column.classes().into_iter().map(|value| Some((name(), Meaning::Value(value)))));
+            Code::Above(threshold) if !column.is_one_hot() => all.push(Some((name, Meaning::Above(*threshold)))),
+            Code::Boolean if !column.is_one_hot() => all.push(Some((name, Meaning::Truth))),
+            _ => {
+                let value = |feature: &String| {
+                    let test = feature.strip_prefix(&name).unwrap_or(feature);
+                    test.strip_prefix('=').unwrap_or(test).to_string()
+                };
+                let values = column.features().iter().map(value).collect::<Vec<_>>();
+                all.extend(values.into_iter().map(|value| Some((name.clone(), Meaning::Value(value)))));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! written and read back. The fuzz targets and the tests of bad input share this file.
 
 use boolshap::circuit::{Circuit, Lowering, NamedCircuit, check, lower_sdd, read_d4, read_nnf, write_d4, write_nnf};
-use boolshap::data::{Dataset, Entities, FitOn, Kinds, Preparation, Reading, Table};
+use boolshap::data::{Dataset, Entities, Kinds, Preparation, Reading, Table};
 use boolshap::diagram::{SddFile, SddManager, Vtree};
 use boolshap::formula::{read_dimacs, write_dimacs};
 use boolshap::lit::Watch;
@@ -174,7 +174,7 @@ fn use_table(path: &Path) {
         entities.take_while(Result::is_ok).for_each(drop);
     }
     let kinds = Kinds::default();
-    let how = Preparation { target, kinds: &kinds, test_fraction: 0.5, seed: 7, fit: FitOn::All };
+    let how = Preparation::new(target, &kinds);
     if let Ok(dataset) = Dataset::prepare(&table, &how, &Watch::unlimited()) {
         let names = dataset.binariser.features();
         let rows = Entities::open(path, &names, Some(&dataset.binariser), Reading::Raw).unwrap();

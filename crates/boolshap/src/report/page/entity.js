@@ -115,7 +115,7 @@ async function explain(start) {
     page.base_value = base_value;
     clearTimeout(late);
     drawSwitches();
-    showAnswer(explanations[0]);
+    showAnswer(labelled(explanations[0]));
     clearError();
     if (start !== undefined) recordSwitch(start);
     if (performance.now() - began < QUICK_ANSWER) setTimeout(foresee);
@@ -226,6 +226,11 @@ function drawOutcome() {
 const labelText = (bit) => minusNumbers(page.labels[bit] ?? String(bit));
 
 // With several classes a row's label names a class, not this yes or no.
+// Of several classes the page shows one: whether the prediction is that class.
+function labelled(answer) {
+  return "explained_value" in answer ? { ...answer, prediction: answer.explained_value } : answer;
+}
+
 function truthText(prediction) {
   const { row } = state;
   if (page.choices.classes.length || !row || row.label === null || row.label === undefined) return "";
