@@ -7,7 +7,7 @@
 
 use super::QueryError;
 use super::exhaustive::{Above, LowTable};
-use super::set_family::{SetFamily, shifted_word};
+use super::set_family::SetFamily;
 use super::space::{Codes, Space};
 use super::verify::in_order;
 use crate::circuit::Circuit;
@@ -74,14 +74,12 @@ impl ClassTables {
     /// What the inputs that are not of a class differ in from the entity of this number.
     pub(super) fn not_of_class(&self, class: usize, entity: u64) -> SetFamily {
         let (table, valid) = (&self.classes[class], &self.valid);
-        let word = |index: usize| shifted_word(valid, index, entity) & !shifted_word(table, index, entity);
-        SetFamily::of_words(self.codes.bits, (0..valid.len()).map(word).collect())
+        SetFamily::shifted(|index| valid[index] & !table[index], self.codes.bits, entity)
     }
 
     /// What the inputs of a class differ in from the entity of this number.
     pub(super) fn of_class(&self, class: usize, entity: u64) -> SetFamily {
-        let table = &self.classes[class];
-        SetFamily::of_words(self.codes.bits, (0..table.len()).map(|word| shifted_word(table, word, entity)).collect())
+        SetFamily::shifted(|index| self.classes[class][index], self.codes.bits, entity)
     }
 
     /// The sets of changed runs of some differences.

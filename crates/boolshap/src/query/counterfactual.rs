@@ -216,6 +216,8 @@ pub(super) struct Near<'a> {
     low: Vec<(u64, u64)>,
     /// The runs of the high bits.
     high: Vec<RunCost>,
+    /// The cost of each of them, if each is one bit that may change and all cost the same.
+    each: Option<u64>,
     tables: &'a ClassTables,
 }
 
@@ -288,11 +290,17 @@ impl<'a> Near<'a> {
         low.sort_unstable();
         let mut runs = runs;
         let high = runs.split_off(codes.low_runs);
-        Near { family, low, high, tables }
+        let first = high.first().map_or(0, |run| run.cost);
+        let is_simple = |run: &RunCost| run.mask == 1 && run.kept_bits == 0 && run.kept_values.is_empty();
+        let each = high.iter().all(|run| is_simple(run) && run.cost == first).then_some(first);
+        Near { family, low, high, each, tables }
     }
 
     /// What the high bits of a word's differences cost; nothing if they are out of reach.
     fn high_cost(&self, index: usize) -> Option<u64> {
+        if let Some(each) = self.each {
+            return Some(each * u64::from(index.count_ones()));
+        }
         let mut sum = 0;
         for run in &self.high {
             let value = (index as u64) << 6 >> run.shift & run.mask;

@@ -421,3 +421,32 @@ fn acceptance_is_that_of_the_definition() {
         assert_eq!(covered, RBig::ONE);
     });
 }
+
+#[test]
+fn the_comparison_notices_a_single_wrong_input() {
+    let mut chance = Seeded::new(11, 0);
+    let (mut reasons, mut radii, mut biases) = (0, 0, 0);
+    for _ in 0..100 {
+        let case = Case::random(&mut chance);
+        let mut wrong = Case { space: case.space.clone(), labels: Vec::new(), table: case.table.clone() };
+        let all = case.definitions();
+        let (input, class) = all.inputs[chance.below(all.inputs.len())].clone();
+        wrong.table[number(&input)] = if class == 0 { 1 } else { 0 };
+        let mistaken = wrong.definitions();
+        let classifier = &case.classifiers()[0];
+        let (entity, _) = all.inputs.iter().find(|(other, _)| *other != input).unwrap_or(&all.inputs[0]).clone();
+        let asked = classifier.entity(&entity, "the entity").unwrap();
+        let (wanted, watch) = (ReasonsWanted { which: Which::All, ..ReasonsWanted::default() }, Watch::unlimited());
+        let found = sufficient(classifier, &asked, &wanted, &watch).unwrap().sets;
+        reasons += usize::from(found != mistaken.sufficient(&entity, &RBig::ONE, &[]));
+        let ones = vec![RBig::ONE; all.players()];
+        let near = counterfactuals(classifier, &asked, &Wish::default(), &watch).unwrap().count;
+        let expected = mistaken.counterfactuals(&entity, None, |_, _| true, &ones);
+        let nearest = expected.iter().filter(|(distance, _)| *distance == expected[0].0).count();
+        radii += usize::from(near != UBig::from(nearest));
+        let bias = Bias::new(classifier, &[0], &watch).unwrap();
+        let count = mistaken.inputs.iter().filter(|(input, _)| mistaken.is_biased(input, &[0])).count();
+        biases += usize::from(*bias.inputs() != UBig::from(count));
+    }
+    assert!(reasons > 20 && radii > 20 && biases > 20, "{reasons} {radii} {biases}");
+}
