@@ -40,7 +40,7 @@ pub fn embedded_table(model: &Model, rows: &Tally) -> anyhow::Result<String> {
         let bits = rows.rows().row(row);
         let (mut cells, mut at) = (Vec::new(), 0);
         for column in binariser.columns() {
-            let width = column.code.bits();
+            let width = column.bits();
             cells.push(match &column.code {
                 Code::Above(threshold) => side(*threshold, bits[at]),
                 Code::Categories(values) => {
