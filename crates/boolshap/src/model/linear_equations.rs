@@ -93,7 +93,8 @@ mod tests {
             };
             let right: Vec<f64> = (0..size).map(|_| chance.unit()).collect();
             let matrix = (0..size * size).map(|place| entry(place / size, place % size)).collect();
-            let times = |x: &[f64]| (0..size).map(|i| (0..size).map(|j| entry(i, j) * x[j]).sum()).collect::<Vec<f64>>();
+            let times =
+                |x: &[f64]| (0..size).map(|i| (0..size).map(|j| entry(i, j) * x[j]).sum()).collect::<Vec<f64>>();
             for x in [solve(matrix, &right), conjugate_gradients(&right, times, &Watch::unlimited()).unwrap()] {
                 let image = times(&x);
                 assert!(image.iter().zip(&right).all(|(a, b)| (a - b).abs() < 1e-9), "{size}");

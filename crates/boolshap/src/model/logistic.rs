@@ -420,8 +420,7 @@ pub(super) mod tests {
                 let (weights, bias) = model.output(output);
                 bias + (0..bits.len()).map(|i| weights[i] * f64::from(u8::from(bits[i]))).sum::<f64>()
             };
-            let z: Vec<f64> =
-                if model.outputs == 1 { vec![0.0, z(0)] } else { (0..model.outputs).map(z).collect() };
+            let z: Vec<f64> = if model.outputs == 1 { vec![0.0, z(0)] } else { (0..model.outputs).map(z).collect() };
             let all: f64 = z.iter().map(|z| z.exp()).sum();
             loss -= (0..counts.len()).map(|class| counts[class] as f64 * (z[class].exp() / all).ln()).sum::<f64>();
         }

@@ -52,13 +52,13 @@ pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
 pub use label::Label;
-pub use network::{Gate, Network, Output, Score};
-pub use number::parse_decimal;
-pub use steps::{Step, fold_steps};
 #[cfg(feature = "train")]
 pub use logistic::{Regression, regress};
+pub use network::{Gate, Network, Output, Score};
+pub use number::parse_decimal;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};
+pub use steps::{Step, fold_steps};
 #[cfg(feature = "train")]
 pub use train::{Learned, correct, train};
 #[cfg(feature = "train")]

@@ -98,8 +98,7 @@ impl<'a> Search<'a> {
         afford: Afford<'_>,
     ) -> Result<(Network, Weights, Choice), ModelError> {
         let plan = self.plan(with_pairs);
-        let folds = (plan.folds > 0)
-            .then(|| Folds::new(self.tally, &self.class_weights, plan.folds, self.seed));
+        let folds = (plan.folds > 0).then(|| Folds::new(self.tally, &self.class_weights, plan.folds, self.seed));
         self.watch.step(0, 4)?;
         let (strength, judged) = match &folds {
             Some(folds) => self.choose_strength(folds)?,
@@ -107,7 +106,8 @@ impl<'a> Search<'a> {
         };
         self.watch.step(1, 4)?;
         let plain = grow(&self.design, &self.shares, strength, &[], self.watch)?;
-        let mut found = self.whole(&plain, strength, weights, afford)?.expect("a network without pairs is always taken");
+        let mut found =
+            self.whole(&plain, strength, weights, afford)?.expect("a network without pairs is always taken");
         self.watch.step(2, 4)?;
         let (mut most, mut gain, mut judged) = (0, None, judged);
         // Pairs make the circuit larger, so that they are no use if it is too large without them.
@@ -134,9 +134,8 @@ impl<'a> Search<'a> {
         let outputs = if self.shares.classes == 2 { 1.0 } else { self.shares.classes as f64 };
         let step = self.design.step_cost(self.shares.classes);
         let look = self.design.pairs_of_ones() * outputs;
-        let cost = |folds: usize, pairs: usize| {
-            folds as f64 * (STEPS.0 * step + pairs as f64 * (STEPS.1 * step + look))
-        };
+        let cost =
+            |folds: usize, pairs: usize| folds as f64 * (STEPS.0 * step + pairs as f64 * (STEPS.1 * step + look));
         let best = if self.tally.total() <= 2000 { 10 } else { 5 };
         let pairs = if with_pairs { PAIRS.as_slice() } else { &[] };
         let (mut plan, mut taken) = (Plan { folds: best, pairs: pairs.to_vec() }, pairs.len());

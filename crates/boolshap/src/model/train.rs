@@ -426,12 +426,11 @@ mod tests {
     #[test]
     fn what_cannot_be_trained_is_refused() {
         let rows = rows_of(2, 2, |row| ones(row) % 2);
-        let refusal = |rows: &Tally, options: TrainOptions| {
-            match train(rows, &options, &|_| Ok(Some(1)), &Watch::unlimited()) {
+        let refusal =
+            |rows: &Tally, options: TrainOptions| match train(rows, &options, &|_| Ok(Some(1)), &Watch::unlimited()) {
                 Err(error) => error.to_string(),
                 Ok(learned) => panic!("trained {learned:?}"),
-            }
-        };
+            };
         let with = || TrainOptions::binary(&[13]);
         assert!(refusal(&rows_of(2, 1, |_| 0), with()).contains("too few"));
         assert!(refusal(&rows, TrainOptions { batch: 0, ..with() }).contains("at least 1"));

@@ -10,9 +10,9 @@
 //! A network has layers, and an output sees the last one only. So a network with pairs has a hidden layer in which a gate
 //! for each used bit passes it on, and a gate for each pair says that both are 1.
 
+use super::ModelError;
 use super::logistic::{Design, Logistic, Shares, answer, cross_entropy};
 use super::network::{Gate, Network, Output, Score};
-use super::ModelError;
 use crate::lit::Watch;
 
 /// How many factors are tried.
@@ -289,7 +289,8 @@ mod tests {
             let (tally, design, shares, model) = fitted(classes);
             for (largest, pairs) in [(1, vec![]), (3, vec![[0, 1]]), (31, vec![[2, 5], [1, 7]])] {
                 let wide = design.with_pairs(&pairs);
-                let model = fit(&wide, &shares, 1.0, model.widened(wide.columns), PRECISE, &Watch::unlimited()).unwrap();
+                let model =
+                    fit(&wide, &shares, 1.0, model.widened(wide.columns), PRECISE, &Watch::unlimited()).unwrap();
                 let best = Whole::best(&model, &wide, &shares, largest, &Watch::unlimited()).unwrap();
                 for whole in [Whole::faithful(&model, &wide, &shares, largest).0, best] {
                     assert!(whole.weights.iter().all(|weight| weight.unsigned_abs() <= largest));

@@ -19,12 +19,7 @@ const MAX_VISITS: f64 = 3e10;
 
 /// Trains a network on distinct rows, of which as many as `explained` are to be explained later. Where there is a choice,
 /// compiling and explaining must be within the budget.
-pub fn learn(
-    rows: &Tally,
-    explained: usize,
-    options: &TrainOptions,
-    watch: &Watch<'_>,
-) -> Result<Learned, ModelError> {
+pub fn learn(rows: &Tally, explained: usize, options: &TrainOptions, watch: &Watch<'_>) -> Result<Learned, ModelError> {
     let quiet = watch.silent();
     let afford = |network: &Network| nodes_within_budget(network, explained, &quiet);
     model::train(rows, options, &afford, watch)

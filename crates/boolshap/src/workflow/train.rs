@@ -127,7 +127,8 @@ impl Trained {
         let judged = if testing.total() > 0 { &testing } else { &training };
         if correct(&model.network, judged) <= largest_class(judged) {
             let rows = if testing.total() > 0 { "test" } else { "training" };
-            notes.push(format!("the network is no better on the {rows} rows than answering their largest class always"));
+            notes
+                .push(format!("the network is no better on the {rows} rows than answering their largest class always"));
         }
         let (weights, choice) = learned;
         notes.extend(choice.iter().map(|choice| choice.words.clone()));
@@ -162,7 +163,10 @@ impl Trained {
                 true => format!(", logistic regression {:.4}", Spread::mean_and_deviation(&spread.logistic)[0]),
                 false => String::new(),
             };
-            format!("\n          over {} seeds: mean {mean:.4}, deviation {deviation:.4}{logistic}", spread.networks.len())
+            format!(
+                "\n          over {} seeds: mean {mean:.4}, deviation {deviation:.4}{logistic}",
+                spread.networks.len()
+            )
         });
         format!(
             "accuracy: {} on training rows, {} on {} test rows (logistic regression: {})\n          (the largest class alone: {:.4}; no function of these bits can exceed {:.4}){spread}",
