@@ -29,7 +29,7 @@ const STRENGTHS: [&[f64]; 2] = [&[0.3, 0.1, 0.03, 0.01], &[3.0, 10.0]];
 /// Numbers of pairs to try.
 const PAIRS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Largest weights to try.
-const LARGEST: [u32; 11] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127];
+const LARGEST: [u32; 12] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255];
 /// The share of training rows on which whole weights may answer otherwise than real ones.
 const FIDELITY: f64 = 0.001;
 /// The most elementary steps of the validation, roughly a nanosecond each.

@@ -3,7 +3,8 @@
 //! Weights are multiplied by a common factor and rounded, not beyond K. Two ways to choose the factor:
 //! - [`Whole::faithful`] wants the regression's own answers: the factor with which the fewest training rows get another one,
 //!   which with fine weights are next to none. Few rows are no test of that, so the share of other answers that rounding
-//!   is expected to give, from the rows' margins, counts as well;
+//!   is expected to give, from the rows' margins, counts as well, tenfold because rows that were not learned from have
+//!   smaller margins;
 //! - [`Whole::best`] makes the most of coarse weights: the factor with the least cross entropy on the training rows, once
 //!   scale and biases are fitted again; then single weights move by 1 as long as that helps.
 //!
@@ -15,6 +16,8 @@ use super::logistic::{Design, Logistic, Shares, answer, cross_entropy};
 use super::network::{Gate, Network, Output, Score};
 use crate::lit::Watch;
 
+/// How much the expected share of other answers counts against the counted one.
+const CAUTION: f64 = 10.0;
 /// How many factors are tried.
 const FACTORS: usize = 24;
 /// The most sweeps over all weights that move them by 1.
@@ -32,11 +35,11 @@ pub(super) struct Whole {
 
 impl Whole {
     /// Weights of at most `largest` that answer as the regression does, and the share of rows on which they do not: as
-    /// counted or as expected, whichever is more.
+    /// counted, or ten times as expected, whichever is more.
     pub(super) fn faithful(model: &Logistic, design: &Design, shares: &Shares, largest: u32) -> (Self, f64) {
         let judged = Self::rounded(model, largest).map(|whole| {
             let [counted, expected] = whole.differs(model, design, shares);
-            (whole, counted.max(expected), expected)
+            (whole, counted.max(CAUTION * expected), expected)
         });
         let best = judged.min_by(|a, b| a.1.total_cmp(&b.1).then(a.2.total_cmp(&b.2)));
         let (whole, differs, _) = best.expect("there are factors");
@@ -317,7 +320,7 @@ mod tests {
     fn fine_weights_answer_as_the_regression_and_coarse_ones_are_improved() {
         for classes in [2, 3] {
             let (_, design, shares, model) = fitted(classes);
-            let (_, differs) = Whole::faithful(&model, &design, &shares, 1000);
+            let (_, differs) = Whole::faithful(&model, &design, &shares, 10_000);
             assert!(differs < 0.002, "{differs}");
             let best = Whole::best(&model, &design, &shares, 2, &Watch::unlimited()).unwrap();
             let least = Whole::rounded(&model, 2).map(|mut whole| whole.fit_scale(&design, &shares));
