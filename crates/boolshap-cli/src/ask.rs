@@ -200,13 +200,17 @@ impl Ask {
         })?;
         folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
         if output.is_none() && !self.json {
-            return rows.iter().try_for_each(|row| print(&row.to_string()));
+            rows.iter().try_for_each(|row| print(&row.to_string()))?;
+            return Ok(());
         }
         let answer = serde_json::json!({"question": request.question.name(), "rows": rows});
         if let Some(path) = &output {
             WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
         }
-        if self.json { print_json(&answer) } else { Ok(()) }
+        if self.json {
+            print_json(&answer)?;
+        }
+        Ok(())
     }
 
     fn request(&self) -> Result<AskRequest, Error> {
