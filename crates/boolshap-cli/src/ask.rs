@@ -23,7 +23,8 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Ask {
     /// What to ask
-    question: String,
+    #[arg(value_parser = question)]
+    question: Question,
     /// A circuit, or a model that is compiled first
     source: PathBuf,
     /// The rows, CSV or Parquet; for difference the second circuit or model, then the rows
@@ -88,6 +89,9 @@ pub(crate) struct Ask {
     /// bias: the protected features or columns
     #[arg(long, value_name = "A,B")]
     protected: Vec<String>,
+    /// bias: also how likely each class is in each group of protected values: uniform, product, product:FILE
+    #[arg(long, value_name = "D")]
+    distribution: Option<OsString>,
     /// judge: what others say, a JSON list of {row, reason | contrast | counterfactual}
     #[arg(long, value_name = "FILE.json")]
     claims: Option<OsString>,
@@ -214,7 +218,7 @@ impl Ask {
     }
 
     fn request(&self) -> Result<AskRequest, Error> {
-        let mut request = AskRequest::new(self.question.parse()?);
+        let mut request = AskRequest::new(self.question);
         let flag = |is_given: bool| is_given.then(|| OsString::from("true"));
         let text = |text: &Option<String>| text.as_ref().map(OsString::from);
         let single = [
@@ -230,6 +234,7 @@ impl Ask {
             ("costs", self.costs.clone()),
             ("beyond", flag(self.beyond)),
             ("radius", text(&self.radius)),
+            ("distribution", self.distribution.clone()),
             ("claims", self.claims.clone()),
             ("codes", self.codes.clone()),
             ("against", self.against.clone()),
@@ -255,6 +260,11 @@ impl Ask {
         request.check()?;
         Ok(request)
     }
+}
+
+fn question(name: &str) -> Result<Question, String> {
+    let known = Question::ALL.map(Question::name).join(", ");
+    name.parse().map_err(|_: Error| format!("it is not one of {known}"))
 }
 
 /// Where answers go: JSON to standard output or a file, CSV to a file, the first in words to the terminal.

@@ -133,7 +133,7 @@ fn bad_input_gets_a_sentence() {
     let negative = fails(1, &["counterfactual", "c.bsc", "rows.csv", "--costs", "costs.csv"]);
     assert!(negative.contains("costs.csv, row 1: the cost '-1' of 'x1' is negative"), "{negative}");
     assert!(fails(2, &["bias", "c.bsc", "rows.csv"]).contains("--protected must be given"));
-    assert!(fails(2, &["wisdom", "c.bsc", "rows.csv"]).contains("'wisdom' is not one of reason"));
+    assert!(fails(2, &["wisdom", "c.bsc", "rows.csv"]).contains("it is not one of reason"));
     assert!(fails(2, &["reason", "c.bsc", "rows.csv", "--radius", "1"]).contains("--radius is not a setting"));
     assert!(fails(2, &["reason", "c.bsc"]).contains("reason is asked of rows"));
     assert!(fails(1, &["reason", "c.bsc", "rows.csv", "--row", "4"]).contains("row 4 is not there"));

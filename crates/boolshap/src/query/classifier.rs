@@ -46,7 +46,12 @@ impl Classifier {
         if Codes::bits_of(&space) > Self::TABLE_BITS {
             return Self::of_diagrams(labels, space, watch);
         }
-        let tables = ClassTables::new(labels, &space, watch)?;
+        let codes = ClassTables::codes(labels, &space);
+        // Unused low bits come on top.
+        if codes.bits > Self::TABLE_BITS {
+            return Self::of_diagrams(labels, space, watch);
+        }
+        let tables = ClassTables::with_codes(labels, codes, &space, watch)?;
         if tables.inputs() == 0 {
             return Err(QueryError::NoInputs);
         }

@@ -23,7 +23,7 @@ use dashu::rational::RBig;
 
 /// The most inputs that are listed.
 const MOST_LISTED: usize = 1_000_000;
-/// Of so many at one distance in a diagram the first of the order are listed, of more any.
+/// Up to this many at one distance of a diagram are put in order before the first are listed.
 const SORTED: usize = 10_000;
 /// A cost that cannot be paid.
 pub(super) const FORBIDDEN: u64 = u64::MAX;
@@ -214,16 +214,28 @@ pub(super) struct Near<'a> {
     family: SetFamily,
     /// For each cost of the six low bits, ascending, the numbers below 64 of that cost.
     low: Vec<(u64, u64)>,
-    /// For each high run, what its values cost: start, width, cost, and the values that are forbidden.
-    high: Vec<HighRun>,
+    /// The runs of the high bits.
+    high: Vec<RunCost>,
+    /// The cost of each of them, if each is one bit that may change and all cost the same.
+    each: Option<u64>,
     tables: &'a ClassTables,
 }
 
-struct HighRun {
+/// What changing a run costs, and which changes are out of reach.
+struct RunCost {
     shift: u32,
     mask: u64,
     cost: u64,
-    forbidden: Vec<u64>,
+    /// Bits that must not change.
+    kept_bits: u64,
+    /// Differences that must not be.
+    kept_values: Vec<u64>,
+}
+
+impl RunCost {
+    fn is_out(&self, difference: u64) -> bool {
+        difference & self.kept_bits != 0 || self.kept_values.contains(&difference)
+    }
 }
 
 impl<'a> Near<'a> {
@@ -237,29 +249,31 @@ impl<'a> Near<'a> {
         costs: &Costs,
     ) -> Self {
         let codes = &tables.codes;
-        // A value is out of reach if taking it changes a feature that may not change.
-        let runs: Vec<HighRun> = codes
+        let runs: Vec<RunCost> = codes
             .runs
             .iter()
             .map(|run| {
                 let mask = (1u64 << run.width) - 1;
-                let is_forbidden = |difference: &u64| {
-                    let mut changed = codes.changed_features(space, run, entity.code, *difference);
+                let keeps = |difference: u64| {
+                    let mut changed = codes.changed_features(space, run, entity.code, difference);
                     changed.any(|feature| !moves.may_change[feature])
                 };
-                let forbidden = match moves.may_change.iter().all(|&may| may) {
-                    true => Vec::new(),
-                    false => (1..=mask).filter(is_forbidden).collect(),
-                };
-                HighRun { shift: run.start, mask, cost: costs.of[run.player], forbidden }
+                // A block's bits change one by one, a column's value as a whole.
+                let is_one_hot = space.players().is_one_hot(run.player);
+                let (mut kept_bits, mut kept_values) = (0, Vec::new());
+                match is_one_hot {
+                    true => kept_values = (1..=mask).filter(|&difference| keeps(difference)).collect(),
+                    false => kept_bits = (0..run.width).map(|bit| 1 << bit).filter(|&bit| keeps(bit)).sum(),
+                }
+                RunCost { shift: run.start, mask, cost: costs.of[run.player], kept_bits, kept_values }
             })
             .collect();
-        let price = |runs: &[HighRun], difference: u64| {
+        let price = |runs: &[RunCost], difference: u64| {
             runs.iter().try_fold(0u64, |sum, run| {
                 let value = difference >> run.shift & run.mask;
                 match value {
                     0 => Some(sum),
-                    _ if run.forbidden.contains(&value) => None,
+                    _ if run.is_out(value) => None,
                     _ => Some(sum + run.cost),
                 }
             })
@@ -276,16 +290,22 @@ impl<'a> Near<'a> {
         low.sort_unstable();
         let mut runs = runs;
         let high = runs.split_off(codes.low_runs);
-        Near { family, low, high, tables }
+        let first = high.first().map_or(0, |run| run.cost);
+        let is_simple = |run: &RunCost| run.mask == 1 && run.kept_bits == 0 && run.kept_values.is_empty();
+        let each = high.iter().all(|run| is_simple(run) && run.cost == first).then_some(first);
+        Near { family, low, high, each, tables }
     }
 
     /// What the high bits of a word's differences cost; nothing if they are out of reach.
     fn high_cost(&self, index: usize) -> Option<u64> {
+        if let Some(each) = self.each {
+            return Some(each * u64::from(index.count_ones()));
+        }
         let mut sum = 0;
         for run in &self.high {
             let value = (index as u64) << 6 >> run.shift & run.mask;
             if value != 0 {
-                if run.forbidden.contains(&value) {
+                if run.is_out(value) {
                     return None;
                 }
                 sum += run.cost;
@@ -327,7 +347,7 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// The differences of this cost, at most so many.
+    /// The differences of this cost, `most` at the most.
     fn at(&self, distance: u64, most: usize) -> Vec<(u64, u64)> {
         let each =
             self.masks_at(distance).flat_map(|(index, word)| ones(word).map(move |bit| (index as u64) << 6 | bit));

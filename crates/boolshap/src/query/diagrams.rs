@@ -23,7 +23,7 @@ const MAX_NODES: usize = 20_000_000;
 pub(super) struct Diagram {
     /// The feature that each level tests.
     pub(super) order: Vec<usize>,
-    /// The player of each level; past the end there is none.
+    /// The player of each level.
     pub(super) player: Vec<usize>,
     /// Level and children of each node, children first; 0 and 1 are the leaves.
     pub(super) nodes: Vec<[u32; 3]>,
@@ -41,6 +41,8 @@ pub(super) struct Region {
 pub(super) struct Diagrams {
     /// For each class its inputs, and all others that can occur.
     pub(super) classes: Vec<[Region; 2]>,
+    /// The number of features, if every input can occur.
+    free: Option<usize>,
 }
 
 impl Diagrams {
@@ -56,7 +58,7 @@ impl Diagrams {
         if let [[is, not]] = &classes[..] {
             classes.insert(0, [not.clone(), is.clone()]);
         }
-        Ok(Diagrams { classes })
+        Ok(Diagrams { classes, free: space.is_free().then(|| space.features()) })
     }
 
     /// The classes of an input.
@@ -66,9 +68,13 @@ impl Diagrams {
 
     /// How many inputs can occur.
     pub(super) fn inputs(&self) -> UBig {
-        let counts = self.classes[0].each_ref().map(Region::count);
-        let [one, other] = counts;
-        one + other
+        match self.free {
+            Some(features) => UBig::ONE << features,
+            None => {
+                let [one, other] = self.classes[0].each_ref().map(Region::count);
+                one + other
+            }
+        }
     }
 }
 

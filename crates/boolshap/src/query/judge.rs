@@ -31,7 +31,7 @@ pub struct SetVerdict {
     pub input: Option<Vec<bool>>,
     /// Players of a valid set that can each be dropped.
     pub superfluous: Vec<usize>,
-    /// A minimal set with as many of its players as dropping the others first leaves; nothing if there is none.
+    /// A minimal set with as many of its players as dropping the others first leaves; nothing if no set is valid.
     pub repaired: Option<Vec<usize>>,
 }
 

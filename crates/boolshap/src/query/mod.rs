@@ -5,6 +5,7 @@
 //! (`miter`, with a proof that [`check_lrat`] reads), or a walk along both at once (`walk`).
 //! [`deciding_switches`] tells which features an entity's decision hangs on one at a time.
 
+mod acceptance;
 #[cfg(feature = "sat")]
 mod at_most_one;
 mod attribution;
@@ -52,6 +53,7 @@ mod question_tests;
 #[cfg(test)]
 mod tests;
 
+pub use acceptance::{GroupAcceptance, acceptance};
 pub use attribution::{Attribution, attribution};
 pub use bias::Bias;
 pub use certificate::{

@@ -1,6 +1,6 @@
 //! How many players must change before the decision does: the radius of an entity, and the inputs around it.
 //!
-//! *Radius.* The distance of the nearest input of another class, every player counting 1; nothing if there is none.
+//! *Radius.* The distance of the nearest input of another class, every player counting 1; nothing if the class is the same everywhere.
 //!
 //! *All inputs at once.* The inputs of other classes grow by one player at a time: a player's run takes every value, which
 //! is a few word operations. What a class has not met after d steps has a radius above d, so the sum of all radii is the

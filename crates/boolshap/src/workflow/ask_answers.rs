@@ -4,9 +4,10 @@
 use super::ask_claims::Verdict;
 use super::ask_codes::Letter;
 use super::{Asker, Error, Question};
+use crate::explain::Distribution;
 use crate::lit::Watch;
 use crate::query::{Attribution, Counterfactual, Counterfactuals, Entity, Reasons, Robustness};
-use crate::query::{differences, mean_over_inputs, properties};
+use crate::query::{GroupAcceptance, acceptance, differences, mean_over_inputs, properties};
 use dashu::integer::UBig;
 use dashu::rational::RBig;
 use serde_json::{Map, Value, json};
@@ -211,6 +212,7 @@ impl Asker {
                     put("witness", pair.map_or(Value::Null, |pair| pair.map(|input| bit_text(&input)).to_vec().into()));
                     put("biased_rows", summary.biased.into());
                     put("groups", self.groups_json(summary));
+                    put("acceptance", self.acceptance_json(watch)?);
                 }
             }
             Question::Properties => put("features", self.properties_json(watch)?),
@@ -251,6 +253,31 @@ impl Asker {
             })
         };
         Ok(found.iter().enumerate().map(one).collect())
+    }
+
+    /// For each group of protected values the probability of each class, under the distribution that was asked for.
+    fn acceptance_json(&self, watch: &Watch<'_>) -> Result<Value, Error> {
+        let Some(from) = &self.request.distribution else { return Ok(Value::Null) };
+        let mut request = self.request.scores(from.clone());
+        // The classifier has it already.
+        request.constraint = None;
+        let players = self.space().players();
+        let Distribution::Product(probabilities) = request.distribution(&self.circuit, players)? else {
+            return Err(Error::setting("distribution", "of groups is uniform or product"));
+        };
+        let names = players.names();
+        let found = acceptance(&self.classifier, &self.parts.protected, probabilities.exact(), watch)?;
+        let group = |group: &GroupAcceptance| {
+            let protected = self.parts.protected.iter();
+            let values = protected.map(|&player| (names[player].clone(), self.words.value(player, &group.values)));
+            let shares =
+                group.classes.iter().enumerate().map(|(class, share)| (class.to_string(), share.to_string().into()));
+            json!({
+                "group": Value::Object(values.collect()), "probability": group.probability.to_string(),
+                "shares": Value::Object(shares.collect()),
+            })
+        };
+        Ok(found.iter().map(group).collect())
     }
 
     /// For each group of protected values its rows, those of each class, and their shares.

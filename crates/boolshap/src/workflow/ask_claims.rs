@@ -12,7 +12,7 @@ use crate::query::{self, CounterfactualVerdict, Entity, SetClaim, SetVerdict, Sp
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What somebody says of a row.
+/// What another program says of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     row: u64,

@@ -177,7 +177,9 @@ impl Error {
             Error::Stopped(stopped)
             | Error::Data(DataError::Stopped(stopped))
             | Error::Explain(ExplainError::Stopped(stopped) | ExplainError::Data(DataError::Stopped(stopped)))
-            | Error::Query(QueryError::Stopped(stopped)) => Some(*stopped),
+            | Error::Query(QueryError::Stopped(stopped) | QueryError::Diagram(DiagramError::Stopped(stopped))) => {
+                Some(*stopped)
+            }
             Error::Circuit(error) | Error::Explain(ExplainError::Circuit(error)) => of_circuit(error),
             Error::At { source, .. } => source.stopped(),
             _ => None,
@@ -274,10 +276,17 @@ fn of_query(error: &QueryError) -> ErrorKind {
         QueryError::Stopped(stopped) => of_stopped(stopped),
         QueryError::Circuit(error) => of_circuit(error),
         QueryError::Model(error) => of_model(error),
+        QueryError::Diagram(error) => of_diagram(error),
         QueryError::Inputs { .. }
         | QueryError::Unsound(_)
         | QueryError::NotDeterministic { .. }
-        | QueryError::Certificate { .. } => ErrorKind::Input,
+        | QueryError::ConstraintVariables { .. }
+        | QueryError::Misplaced { .. }
+        | QueryError::NoInputs
+        | QueryError::WrongClasses { .. }
+        | QueryError::LargeCosts
+        | QueryError::Certificate { .. }
+        | QueryError::NotComparable(_) => ErrorKind::Input,
         _ => ErrorKind::Limit,
     }
 }

@@ -11,6 +11,7 @@ mod ask_claims;
 mod ask_codes;
 #[cfg(feature = "sat")]
 mod ask_network;
+mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod certificates;
