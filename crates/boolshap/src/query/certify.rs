@@ -22,6 +22,7 @@ use std::sync::Arc;
 /// Up to this many free features everything is tried, by whoever certifies and whoever checks.
 const TRY_FREE: usize = 14;
 /// Conflicts of the solver for one piece of evidence.
+#[cfg(feature = "sat")]
 const MOST_CONFLICTS: u64 = 2_000_000;
 
 /// Where evidence is looked for.

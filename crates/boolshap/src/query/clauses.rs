@@ -217,6 +217,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A literal that is true when the network's answer is this class.
+    #[cfg(feature = "sat")]
     pub(super) fn network(&mut self, network: &Network, class: usize) -> Result<i32, QueryError> {
         let features: Vec<i32> = (1..=network.inputs() as i32).collect();
         let values = self.last_hidden(network, &features)?;
@@ -260,6 +261,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A literal for each node that the root reaches, true when the node is.
+    #[cfg(feature = "sat")]
     pub(super) fn circuit(&mut self, circuit: &Circuit) -> Result<HashMap<NodeId, i32>, QueryError> {
         self.nodes(circuit, &circuit.reachable())
     }
@@ -270,6 +272,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// A literal for each of these nodes, children before parents and all of them there.
+    #[cfg(feature = "sat")]
     pub(super) fn nodes(&mut self, circuit: &Circuit, ids: &[NodeId]) -> Result<HashMap<NodeId, i32>, QueryError> {
         let features: Vec<i32> = (1..=circuit.variables() as i32).collect();
         self.nodes_over(circuit, ids, &features)

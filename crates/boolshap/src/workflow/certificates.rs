@@ -205,8 +205,8 @@ fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>) -> Result<
             let others = (0..asker.space().players().len()).filter(|player| !wanted.exclude.contains(player));
             let among = (!wanted.exclude.is_empty()).then(|| names_of(asker.space(), &others.collect::<Vec<_>>()));
             let extent = match (found.is_complete(), wanted.which) {
+                _ if found.sets.is_empty() => Extent::All,
                 (true, Which::Smallest(_) | Which::All) => Extent::All,
-                (true, Which::One) if found.sets.is_empty() => Extent::All,
                 (_, Which::One) => Extent::Some,
                 (false, _) => Extent::Smallest,
             };
