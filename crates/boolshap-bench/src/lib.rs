@@ -6,6 +6,7 @@ mod compile_times;
 mod embedded;
 mod experiment;
 mod mode_times;
+mod question_times;
 mod shap_times;
 mod stream_times;
 
@@ -31,6 +32,8 @@ pub enum Bench {
     },
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions.
     Modes,
+    /// What answers to questions cost: reasons, counterfactuals, radii.
+    Questions,
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
         /// How many rows to explain.
@@ -52,6 +55,10 @@ impl Bench {
             }
             Bench::Modes => {
                 let times = mode_times::ModeTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Questions => {
+                let times = question_times::QuestionTimes::measure(watch)?;
                 (times.json(), times.table())
             }
             Bench::Stream { rows } => {

@@ -22,7 +22,8 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Ask {
     /// What to ask
-    question: String,
+    #[arg(value_parser = question)]
+    question: Question,
     /// A circuit, or a model that is compiled first
     source: PathBuf,
     /// The rows, CSV or Parquet; for difference the second circuit or model, then the rows
@@ -87,6 +88,9 @@ pub(crate) struct Ask {
     /// bias: the protected features or columns
     #[arg(long, value_name = "A,B")]
     protected: Vec<String>,
+    /// bias: also how likely each class is in each group of protected values: uniform, product, product:FILE
+    #[arg(long, value_name = "D")]
+    distribution: Option<OsString>,
     /// judge: what others say, a JSON list of {row, reason | contrast | counterfactual}
     #[arg(long, value_name = "FILE.json")]
     claims: Option<OsString>,
@@ -115,6 +119,8 @@ pub(crate) struct Ask {
 
 /// How many rows are shown on the terminal.
 const SHOWN_ROWS: u64 = 20;
+/// How much of a result waits for the end of the work.
+const MOST_WAITING: usize = 64 << 20;
 
 impl Ask {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
@@ -151,7 +157,7 @@ impl Ask {
     }
 
     fn request(&self) -> Result<AskRequest, Error> {
-        let mut request = AskRequest::new(self.question.parse()?);
+        let mut request = AskRequest::new(self.question);
         let flag = |is_given: bool| is_given.then(|| OsString::from("true"));
         let text = |text: &Option<String>| text.as_ref().map(OsString::from);
         let single = [
@@ -167,6 +173,7 @@ impl Ask {
             ("costs", self.costs.clone()),
             ("beyond", flag(self.beyond)),
             ("radius", text(&self.radius)),
+            ("distribution", self.distribution.clone()),
             ("claims", self.claims.clone()),
             ("codes", self.codes.clone()),
             ("against", self.against.clone()),
@@ -194,12 +201,18 @@ impl Ask {
     }
 }
 
+fn question(name: &str) -> Result<Question, String> {
+    let known = Question::ALL.map(Question::name).join(", ");
+    name.parse().map_err(|_: Error| format!("it is not one of {known}"))
+}
+
 /// Where answers go: JSON to standard output or a file, CSV to a file, the first in words to the terminal.
 struct Sink<'a> {
     asker: &'a Asker,
     file: Option<(WholeFile, PathBuf)>,
     is_csv: bool,
-    json: Option<std::io::BufWriter<std::io::Stdout>>,
+    /// What is to be printed, while it is not too much: nothing is printed of a result that fails.
+    json: Option<String>,
     rows: u64,
 }
 
@@ -210,7 +223,7 @@ impl<'a> Sink<'a> {
             Some(path) => Some((WholeFile::create(&path).map_err(Error::file(&path))?, path)),
             None => None,
         };
-        let json = json.then(|| std::io::BufWriter::new(std::io::stdout()));
+        let json = json.then(String::new);
         let mut sink = Sink { asker, file, is_csv, json, rows: 0 };
         let begin = asker.json_begin();
         match is_csv {
@@ -229,10 +242,15 @@ impl<'a> Sink<'a> {
     }
 
     fn to_stdout(&mut self, text: &str) -> Result<(), Error> {
-        match &mut self.json {
-            Some(out) => out.write_all(text.as_bytes()).map_err(Error::file(std::path::Path::new("standard output"))),
-            None => Ok(()),
-        }
+        let Some(waiting) = &mut self.json else { return Ok(()) };
+        waiting.push_str(text);
+        if waiting.len() > MOST_WAITING { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let text = self.json.as_mut().map(std::mem::take).unwrap_or_default();
+        let place = std::path::Path::new("standard output");
+        std::io::stdout().lock().write_all(text.as_bytes()).map_err(Error::file(place))
     }
 
     fn row(&mut self, answer: &RowAnswer) -> Result<(), Error> {
@@ -272,9 +290,7 @@ impl<'a> Sink<'a> {
             self.to_file(&text)?;
         }
         self.to_stdout(&text)?;
-        if let Some(out) = &mut self.json {
-            out.flush()?;
-        }
+        self.flush()?;
         if let Some((file, path)) = self.file {
             file.finish().map_err(Error::file(&path))?;
             if self.json.is_none() {

@@ -3,6 +3,7 @@
 mod circuits;
 mod cli;
 mod command;
+mod questions;
 #[path = "../../boolshap/tests/shared_data/mod.rs"]
 mod shared_data;
 

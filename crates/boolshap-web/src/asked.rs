@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
+use boolshap::query::Classifier;
 use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary, compile_watched};
 use boolshap::{CompileRequest, Error, Model, NamedCircuit};
 use serde_json::json;
@@ -29,7 +30,7 @@ pub(crate) struct AskedQuestion {
 /// The fields that are no settings.
 const OTHER_FIELDS: [&str; 3] = ["question", "entities", "other"];
 /// The most features of which the library makes a table of all inputs.
-const TABLE_FEATURES: usize = 28;
+const TABLE_FEATURES: usize = Classifier::TABLE_BITS as usize;
 /// The most bytes of settings, which take more room as trees of values than as a text.
 const SETTINGS_BYTES: usize = 4 << 20;
 /// How many times as much room.
@@ -123,11 +124,13 @@ impl AskedQuestion {
     /// Whether a row has more to list than the answer has room for.
     fn is_cut(&self, answer: &RowAnswer) -> bool {
         let (listed, count) = match &answer.found {
-            Found::Reasons(found) => (found.sets.len(), &found.count),
-            Found::Counterfactuals(found) => (found.listed.len(), &found.count),
+            Found::Reasons(found) => (found.sets.len(), found.count.as_ref()),
+            Found::Counterfactuals(found) => (found.listed.len(), Some(&found.count)),
             _ => return false,
         };
-        self.cut_at == Some(listed) && (self.request.beyond || *count > listed.into())
+        // What was not counted may be more.
+        let is_more = count.is_none_or(|count| *count > listed.into());
+        self.cut_at == Some(listed) && (self.request.beyond || is_more)
     }
 
     /// About how many bytes it takes to answer, besides the answer itself: tables of all inputs for each class, and some

@@ -31,7 +31,7 @@ use crate::lit::{Var, Watch};
 use std::array::from_fn;
 
 /// A diagram in a store: the number of its root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Bdd(u32);
 
 impl Bdd {
@@ -289,6 +289,12 @@ impl BddStore {
             }
         }
         reached
+    }
+
+    /// The level and the children of a node that is no constant.
+    pub(super) fn parts(&self, bdd: Bdd) -> (u32, Bdd, Bdd) {
+        let node = self.nodes[bdd.index()];
+        (node.level, node.lo, node.hi)
     }
 
     /// How many nodes a diagram has.

@@ -49,12 +49,13 @@ pub fn attribution(
     entity: &Entity,
     watch: &Watch<'_>,
 ) -> Result<Vec<Attribution>, QueryError> {
-    let suffices = contrastive_sets(classifier, entity).dual();
+    let tables = classifier.tables("attribution")?;
+    let suffices = contrastive_sets(tables, entity).dual();
     let minimal = suffices.minimal_of_closed();
     let of = minimal.count();
     let none = Attribution { reasons: 0, of, shapley: RBig::ZERO, banzhaf: RBig::ZERO };
     let mut all = vec![none; classifier.space().players().len()];
-    let runs = &classifier.tables.codes.runs;
+    let runs = &tables.codes.runs;
     let factorial = |k: usize| (1..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
     let weights: Vec<UBig> = (0..runs.len()).map(|size| factorial(size) * factorial(runs.len() - size - 1)).collect();
     let (orders, sets) = (factorial(runs.len()), UBig::ONE << runs.len().saturating_sub(1));

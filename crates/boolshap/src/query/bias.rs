@@ -6,6 +6,7 @@
 //! *Idea.* The inputs that are not of a class are spread over all values of the protected players; what they then meet of
 //! the class is biased. Cost: a pass over the table for each protected bit and class.
 
+use super::classifier::Engine;
 use super::set_family::{SetFamily, shifted_word};
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
@@ -13,15 +14,24 @@ use dashu::integer::UBig;
 
 /// The biased decisions of a classifier.
 pub struct Bias {
-    /// The bits of inputs' numbers that are protected.
-    mask: u64,
-    biased: SetFamily,
+    protected: Vec<usize>,
+    inputs: UBig,
+    first: Option<Vec<bool>>,
+    /// The biased inputs, where all inputs have a number.
+    biased: Option<SetFamily>,
 }
 
 impl Bias {
     /// The decisions that hang on these players.
     pub fn new(classifier: &Classifier, protected: &[usize], watch: &Watch<'_>) -> Result<Self, QueryError> {
-        let tables = &classifier.tables;
+        let protected = protected.to_vec();
+        let tables = match &classifier.engine {
+            Engine::Tables(tables) => tables,
+            Engine::Diagrams(diagrams) => {
+                let (inputs, first) = diagrams.hanging_on(&protected, watch)?;
+                return Ok(Bias { protected, inputs, first, biased: None });
+            }
+        };
         let runs = tables.codes.runs.iter().filter(|run| protected.contains(&run.player));
         let mask = runs.fold(0, |mask, run| mask | ((1u64 << run.width) - 1) << run.start);
         let mut biased = SetFamily::empty(tables.codes.bits);
@@ -33,39 +43,34 @@ impl Bias {
             }
             biased.words.iter_mut().zip(class).zip(others).for_each(|((word, class), other)| *word |= class & other);
         }
-        Ok(Bias { mask, biased })
+        let first = biased.sets().next().map(|code| tables.codes.input(code));
+        Ok(Bias { protected, inputs: biased.count().into(), first, biased: Some(biased) })
     }
 
     /// How many inputs are decided with bias.
-    pub fn inputs(&self) -> UBig {
-        self.biased.count().into()
+    pub fn inputs(&self) -> &UBig {
+        &self.inputs
     }
 
     /// An input that differs from the entity in protected players only and is of another class.
-    pub fn other(&self, classifier: &Classifier, entity: &Entity) -> Option<Vec<bool>> {
-        if !self.biased.has(entity.code) {
-            return None;
+    pub fn other(
+        &self,
+        classifier: &Classifier,
+        entity: &Entity,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        if self.biased.as_ref().is_some_and(|biased| !biased.has(entity.code)) {
+            return Ok(None);
         }
-        let tables = &classifier.tables;
-        // All subsets of the mask, one after another.
-        let mut change = 0u64;
-        loop {
-            change = change.wrapping_sub(self.mask) & self.mask;
-            if change == 0 {
-                return None;
-            }
-            let mut classes = tables.classes_of(entity.code ^ change);
-            if classes.next().is_some_and(|class| class != entity.class) {
-                return Some(tables.codes.input(entity.code ^ change));
-            }
-        }
+        let players = classifier.space().players().len();
+        let is_free: Vec<bool> = (0..players).map(|player| self.protected.contains(&player)).collect();
+        classifier.counterexample(entity, &is_free, watch)
     }
 
     /// Two inputs that differ in protected players only and are of different classes, if there are such.
-    pub fn witness(&self, classifier: &Classifier) -> Result<Option<[Vec<bool>; 2]>, QueryError> {
-        let Some(first) = self.biased.sets().next() else { return Ok(None) };
-        let input = classifier.tables.codes.input(first);
-        let entity = classifier.entity(&input, "the witness")?;
-        Ok(self.other(classifier, &entity).map(|other| [input, other]))
+    pub fn witness(&self, classifier: &Classifier, watch: &Watch<'_>) -> Result<Option<[Vec<bool>; 2]>, QueryError> {
+        let Some(first) = &self.first else { return Ok(None) };
+        let entity = classifier.entity(first, "the witness")?;
+        Ok(self.other(classifier, &entity, watch)?.map(|other| [first.clone(), other]))
     }
 }

@@ -7,7 +7,7 @@
 
 use super::QueryError;
 use super::exhaustive::{Above, LowTable};
-use super::set_family::{SetFamily, shifted_word};
+use super::set_family::SetFamily;
 use super::space::{Codes, Space};
 use super::verify::in_order;
 use crate::circuit::Circuit;
@@ -28,16 +28,17 @@ pub(super) struct ClassTables {
 }
 
 impl ClassTables {
-    /// Evaluates a circuit for each class, or that of the only label, on all inputs.
-    pub(super) fn new(labels: &[Arc<Circuit>], space: &Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
+    /// Numbers for the inputs of a space: features that the circuit asks last in the low bits, where one path of a diagram
+    /// is then good for 64 inputs.
+    pub(super) fn codes(labels: &[Arc<Circuit>], space: &Space) -> Codes {
         let mut seen = vec![false; space.players().len()];
         let asked = labels.first().map(|circuit| in_order(circuit)).unwrap_or_default();
         let late = asked.iter().rev().map(|var| space.players().of(var.index()));
         let first: Vec<usize> = late.filter(|&player| !std::mem::replace(&mut seen[player], true)).collect();
-        Self::with_codes(labels, Codes::new(space, &first), space, watch)
+        Codes::new(space, &first)
     }
 
-    /// The same with numbers that are given.
+    /// Evaluates a circuit for each class, or that of the only label, on all inputs.
     pub(super) fn with_codes(
         labels: &[Arc<Circuit>],
         codes: Codes,
@@ -73,14 +74,12 @@ impl ClassTables {
     /// What the inputs that are not of a class differ in from the entity of this number.
     pub(super) fn not_of_class(&self, class: usize, entity: u64) -> SetFamily {
         let (table, valid) = (&self.classes[class], &self.valid);
-        let word = |index: usize| shifted_word(valid, index, entity) & !shifted_word(table, index, entity);
-        SetFamily::of_words(self.codes.bits, (0..valid.len()).map(word).collect())
+        SetFamily::shifted(|index| valid[index] & !table[index], self.codes.bits, entity)
     }
 
     /// What the inputs of a class differ in from the entity of this number.
     pub(super) fn of_class(&self, class: usize, entity: u64) -> SetFamily {
-        let table = &self.classes[class];
-        SetFamily::of_words(self.codes.bits, (0..table.len()).map(|word| shifted_word(table, word, entity)).collect())
+        SetFamily::shifted(|index| self.classes[class][index], self.codes.bits, entity)
     }
 
     /// The sets of changed runs of some differences.

@@ -1,10 +1,12 @@
 //! A classifier that can be asked: the circuits of its classes over a space of inputs, made ready once for any number of
 //! entities.
 //!
-//! Up to [`Classifier::TABLE_BITS`] bits it is a table of all inputs.
+//! Up to [`Classifier::TABLE_BITS`] bits it is a table of all inputs, beyond a few ordered diagrams.
 
 use super::QueryError;
 use super::class_tables::ClassTables;
+use super::diagram_search::AgreeSearch;
+use super::diagrams::Diagrams;
 use super::set_family::SetFamily;
 use super::space::{Codes, Space};
 use crate::circuit::Circuit;
@@ -14,7 +16,14 @@ use std::sync::Arc;
 /// The classes of all inputs that can occur.
 pub struct Classifier {
     space: Space,
-    pub(super) tables: ClassTables,
+    pub(super) labels: Vec<Arc<Circuit>>,
+    pub(super) engine: Engine,
+}
+
+/// How the classes are known.
+pub(super) enum Engine {
+    Tables(ClassTables),
+    Diagrams(Diagrams),
 }
 
 /// An input to ask about, and its class.
@@ -24,7 +33,7 @@ pub struct Entity {
     pub bits: Vec<bool>,
     /// Its class: 0 or 1 of a label, else the number of the class.
     pub class: usize,
-    /// Its number.
+    /// Its number, where all inputs have one.
     pub(super) code: u64,
 }
 
@@ -34,15 +43,28 @@ impl Classifier {
 
     /// From a circuit for each class, or the only label's.
     pub fn new(labels: &[Arc<Circuit>], space: Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
-        let bits = Codes::bits_of(&space);
-        if bits > Self::TABLE_BITS {
-            return Err(QueryError::TooManyToList { what: "the question", bits, limit: Self::TABLE_BITS });
+        if Codes::bits_of(&space) > Self::TABLE_BITS {
+            return Self::of_diagrams(labels, space, watch);
         }
-        let tables = ClassTables::new(labels, &space, watch)?;
+        let codes = ClassTables::codes(labels, &space);
+        // Unused low bits come on top.
+        if codes.bits > Self::TABLE_BITS {
+            return Self::of_diagrams(labels, space, watch);
+        }
+        let tables = ClassTables::with_codes(labels, codes, &space, watch)?;
         if tables.inputs() == 0 {
             return Err(QueryError::NoInputs);
         }
-        Ok(Classifier { space, tables })
+        Ok(Classifier { space, labels: labels.to_vec(), engine: Engine::Tables(tables) })
+    }
+
+    /// The same by diagrams, however many inputs there are.
+    pub(super) fn of_diagrams(labels: &[Arc<Circuit>], space: Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
+        let diagrams = Diagrams::new(labels, &space, watch)?;
+        if diagrams.inputs() == 0u8.into() {
+            return Err(QueryError::NoInputs);
+        }
+        Ok(Classifier { space, labels: labels.to_vec(), engine: Engine::Diagrams(diagrams) })
     }
 
     /// The inputs and players.
@@ -52,12 +74,26 @@ impl Classifier {
 
     /// How many classes there are, two of a label.
     pub fn classes(&self) -> usize {
-        self.tables.classes.len()
+        self.labels.len().max(2)
     }
 
-    /// How many words a table of all inputs takes.
-    pub fn table_words(&self) -> usize {
-        self.tables.valid.len()
+    /// The table of all inputs, for what needs one.
+    pub(super) fn tables(&self, what: &'static str) -> Result<&ClassTables, QueryError> {
+        match &self.engine {
+            Engine::Tables(tables) => Ok(tables),
+            Engine::Diagrams(_) => {
+                let bits = Codes::bits_of(&self.space);
+                Err(QueryError::TooManyToList { what, bits, limit: Self::TABLE_BITS })
+            }
+        }
+    }
+
+    /// How many inputs a table of all inputs has, if there is one.
+    pub fn table_inputs(&self) -> Option<usize> {
+        match &self.engine {
+            Engine::Tables(tables) => Some(tables.valid.len() * 64),
+            Engine::Diagrams(_) => None,
+        }
     }
 
     /// An input that can occur, with its class; an error calls it `what`.
@@ -65,13 +101,39 @@ impl Classifier {
         if let Some(flaw) = self.space.flaw(bits) {
             return Err(QueryError::Misplaced { what: what.into(), flaw });
         }
-        let code = self.tables.codes.code(&self.space, bits);
-        let mut classes = self.tables.classes_of(code);
-        match (classes.next(), classes.count()) {
-            (Some(class), 0) => Ok(Entity { bits: bits.to_vec(), class, code }),
-            (first, more) => {
-                let entity = bit_text(bits);
-                Err(QueryError::WrongClasses { entity, classes: usize::from(first.is_some()) + more })
+        let (code, classes) = match &self.engine {
+            Engine::Tables(tables) => {
+                let code = tables.codes.code(&self.space, bits);
+                (code, tables.classes_of(code).collect())
+            }
+            Engine::Diagrams(diagrams) => (0, diagrams.classes_of(bits)),
+        };
+        match classes[..] {
+            [class] => Ok(Entity { bits: bits.to_vec(), class, code }),
+            _ => Err(QueryError::WrongClasses { entity: bit_text(bits), classes: classes.len() }),
+        }
+    }
+
+    /// An input of another class that differs from the entity in free players only.
+    pub fn counterexample(
+        &self,
+        entity: &Entity,
+        is_free: &[bool],
+        watch: &Watch<'_>,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        match &self.engine {
+            Engine::Tables(tables) => {
+                let free = (0..tables.codes.runs.len()).filter(|&run| is_free[tables.codes.runs[run].player]);
+                let free = free.fold(0u64, |set, run| set | 1 << run);
+                let inside = |difference: &u64| {
+                    let [low, high] = [true, false].map(|low| tables.codes.changed_runs(*difference, low));
+                    (low | high) & !free == 0
+                };
+                let found = tables.not_of_class(entity.class, entity.code).sets().find(inside);
+                Ok(found.map(|difference| tables.codes.input(entity.code ^ difference)))
+            }
+            Engine::Diagrams(diagrams) => {
+                AgreeSearch::new(&diagrams.classes[entity.class][1]).find(&entity.bits, is_free, watch)
             }
         }
     }

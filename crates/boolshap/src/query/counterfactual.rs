@@ -10,6 +10,9 @@
 //! sums are exact.
 
 use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::diagram_search::Ways;
+use super::diagrams::Diagrams;
 use super::set_family::{SetFamily, ones};
 use super::space::Space;
 use super::{Classifier, Entity, QueryError};
@@ -20,6 +23,8 @@ use dashu::rational::RBig;
 
 /// The most inputs that are listed.
 const MOST_LISTED: usize = 1_000_000;
+/// Up to this many at one distance of a diagram are put in order before the first are listed.
+const SORTED: usize = 10_000;
 /// A cost that cannot be paid.
 pub(super) const FORBIDDEN: u64 = u64::MAX;
 
@@ -71,13 +76,17 @@ pub fn counterfactuals(
 ) -> Result<Counterfactuals, QueryError> {
     let costs = Costs::new(classifier.space(), wish.costs.as_deref())?;
     let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let moves = Moves::of(entity, wish);
     // An entity of the wished class is its own counterfactual.
-    let tables = &classifier.tables;
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => return on_diagram(diagrams, classifier, entity, wish, &moves, &costs, watch),
+    };
     let family = match wish.class {
         Some(class) => tables.of_class(class, entity.code),
         None => tables.not_of_class(entity.class, entity.code),
     };
-    let near = Near::new(classifier, entity, family, &Moves::of(entity, wish), &costs);
+    let near = Near::new(classifier.space(), tables, entity, family, &moves, &costs);
     let Some(distance) = near.distance() else {
         return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
     };
@@ -87,19 +96,65 @@ pub fn counterfactuals(
         true => near.nearest(limit, watch)?,
         false => near.at(distance, MOST_LISTED),
     };
-    let space = classifier.space();
-    let mut listed: Vec<(u64, Counterfactual)> = found
-        .drain(..)
-        .map(|(cost, difference)| {
-            let input = tables.codes.input(entity.code ^ difference);
-            let changed = space.changed(&entity.bits, &input);
-            (cost, Counterfactual { input, changed, distance: costs.exact(cost) })
-        })
-        .collect();
-    listed.sort_by(|(a, x), (b, y)| (a, &x.changed, &x.input).cmp(&(b, &y.changed, &y.input)));
-    listed.truncate(limit);
-    let listed = listed.into_iter().map(|(_, one)| one).collect();
+    let listed = found.drain(..).map(|(cost, difference)| (cost, tables.codes.input(entity.code ^ difference)));
+    let listed = in_order(classifier.space(), entity, &costs, listed.collect(), limit);
     Ok(Counterfactuals { distance: Some(costs.exact(distance)), count: count.into(), listed })
+}
+
+/// Inputs by distance, then by the players that change, then by their bits.
+fn in_order(
+    space: &Space,
+    entity: &Entity,
+    costs: &Costs,
+    found: Vec<(u64, Vec<bool>)>,
+    limit: usize,
+) -> Vec<Counterfactual> {
+    let mut listed: Vec<(u64, Vec<usize>, Vec<bool>)> =
+        found.into_iter().map(|(cost, input)| (cost, space.changed(&entity.bits, &input), input)).collect();
+    listed.sort();
+    listed.truncate(limit);
+    let made = |(cost, changed, input)| Counterfactual { input, changed, distance: costs.exact(cost) };
+    listed.into_iter().map(made).collect()
+}
+
+/// The nearest inputs from the diagram of the wished class, or of all other inputs.
+fn on_diagram(
+    diagrams: &Diagrams,
+    classifier: &Classifier,
+    entity: &Entity,
+    wish: &Wish,
+    moves: &Moves,
+    costs: &Costs,
+    watch: &Watch<'_>,
+) -> Result<Counterfactuals, QueryError> {
+    let region = match wish.class {
+        Some(class) => &diagrams.classes[class][0],
+        None => &diagrams.classes[entity.class][1],
+    };
+    let ways = Ways::new(region, entity, &moves.may_change, &costs.of, watch)?;
+    let Some(distance) = ways.distance() else {
+        return Ok(Counterfactuals { distance: None, count: UBig::ZERO, listed: Vec::new() });
+    };
+    let count = ways.count_nearest(watch)?;
+    let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let is_near = |next: u64| next == distance;
+    let found = match wish.beyond {
+        // All of one distance are needed for their order, unless they are very many.
+        true => {
+            let last = std::cell::Cell::new(0);
+            ways.nearest(
+                |found, next| {
+                    let goes_on = found < limit || next == last.get() && found < MOST_LISTED;
+                    last.set(next);
+                    goes_on
+                },
+                watch,
+            )?
+        }
+        false => ways.nearest(|found, next| is_near(next) && found < MOST_LISTED.min(limit.max(SORTED)), watch)?,
+    };
+    let listed = in_order(classifier.space(), entity, costs, found, limit);
+    Ok(Counterfactuals { distance: Some(costs.exact(distance)), count, listed })
 }
 
 /// Costs as whole numbers with one denominator.
@@ -159,52 +214,66 @@ pub(super) struct Near<'a> {
     family: SetFamily,
     /// For each cost of the six low bits, ascending, the numbers below 64 of that cost.
     low: Vec<(u64, u64)>,
-    /// For each high run, what its values cost: start, width, cost, and the values that are forbidden.
-    high: Vec<HighRun>,
+    /// The runs of the high bits.
+    high: Vec<RunCost>,
+    /// The cost of each of them, if each is one bit that may change and all cost the same.
+    each: Option<u64>,
     tables: &'a ClassTables,
 }
 
-struct HighRun {
+/// What changing a run costs, and which changes are out of reach.
+struct RunCost {
     shift: u32,
     mask: u64,
     cost: u64,
-    forbidden: Vec<u64>,
+    /// Bits that must not change.
+    kept_bits: u64,
+    /// Differences that must not be.
+    kept_values: Vec<u64>,
+}
+
+impl RunCost {
+    fn is_out(&self, difference: u64) -> bool {
+        difference & self.kept_bits != 0 || self.kept_values.contains(&difference)
+    }
 }
 
 impl<'a> Near<'a> {
     /// The differences of a family, as far as the moves allow them.
     pub(super) fn new(
-        classifier: &'a Classifier,
+        space: &Space,
+        tables: &'a ClassTables,
         entity: &Entity,
         family: SetFamily,
         moves: &Moves,
         costs: &Costs,
     ) -> Self {
-        let (space, tables) = (classifier.space(), &classifier.tables);
         let codes = &tables.codes;
-        // A value is out of reach if taking it changes a feature that may not change.
-        let runs: Vec<HighRun> = codes
+        let runs: Vec<RunCost> = codes
             .runs
             .iter()
             .map(|run| {
                 let mask = (1u64 << run.width) - 1;
-                let is_forbidden = |difference: &u64| {
-                    let mut changed = codes.changed_features(space, run, entity.code, *difference);
+                let keeps = |difference: u64| {
+                    let mut changed = codes.changed_features(space, run, entity.code, difference);
                     changed.any(|feature| !moves.may_change[feature])
                 };
-                let forbidden = match moves.may_change.iter().all(|&may| may) {
-                    true => Vec::new(),
-                    false => (1..=mask).filter(is_forbidden).collect(),
-                };
-                HighRun { shift: run.start, mask, cost: costs.of[run.player], forbidden }
+                // A block's bits change one by one, a column's value as a whole.
+                let is_one_hot = space.players().is_one_hot(run.player);
+                let (mut kept_bits, mut kept_values) = (0, Vec::new());
+                match is_one_hot {
+                    true => kept_values = (1..=mask).filter(|&difference| keeps(difference)).collect(),
+                    false => kept_bits = (0..run.width).map(|bit| 1 << bit).filter(|&bit| keeps(bit)).sum(),
+                }
+                RunCost { shift: run.start, mask, cost: costs.of[run.player], kept_bits, kept_values }
             })
             .collect();
-        let price = |runs: &[HighRun], difference: u64| {
+        let price = |runs: &[RunCost], difference: u64| {
             runs.iter().try_fold(0u64, |sum, run| {
                 let value = difference >> run.shift & run.mask;
                 match value {
                     0 => Some(sum),
-                    _ if run.forbidden.contains(&value) => None,
+                    _ if run.is_out(value) => None,
                     _ => Some(sum + run.cost),
                 }
             })
@@ -221,16 +290,22 @@ impl<'a> Near<'a> {
         low.sort_unstable();
         let mut runs = runs;
         let high = runs.split_off(codes.low_runs);
-        Near { family, low, high, tables }
+        let first = high.first().map_or(0, |run| run.cost);
+        let is_simple = |run: &RunCost| run.mask == 1 && run.kept_bits == 0 && run.kept_values.is_empty();
+        let each = high.iter().all(|run| is_simple(run) && run.cost == first).then_some(first);
+        Near { family, low, high, each, tables }
     }
 
     /// What the high bits of a word's differences cost; nothing if they are out of reach.
     fn high_cost(&self, index: usize) -> Option<u64> {
+        if let Some(each) = self.each {
+            return Some(each * u64::from(index.count_ones()));
+        }
         let mut sum = 0;
         for run in &self.high {
             let value = (index as u64) << 6 >> run.shift & run.mask;
             if value != 0 {
-                if run.forbidden.contains(&value) {
+                if run.is_out(value) {
                     return None;
                 }
                 sum += run.cost;
@@ -272,7 +347,7 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// The differences of this cost, at most so many.
+    /// The differences of this cost, `most` at the most.
     fn at(&self, distance: u64, most: usize) -> Vec<(u64, u64)> {
         let each =
             self.masks_at(distance).flat_map(|(index, word)| ones(word).map(move |bit| (index as u64) << 6 | bit));

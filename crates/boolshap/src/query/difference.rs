@@ -1,6 +1,8 @@
 //! Where two classifiers differ: how many inputs that can occur they put into different classes, and one of them.
 
 use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::diagrams;
 use super::{Classifier, QueryError};
 use crate::circuit::Circuit;
 use crate::lit::Watch;
@@ -25,17 +27,20 @@ pub fn differences(
     others: &[Arc<Circuit>],
     watch: &Watch<'_>,
 ) -> Result<Differences, QueryError> {
-    let ours = &classifier.tables;
     let space = classifier.space();
     if let Some(circuit) = others.iter().find(|circuit| circuit.variables() != space.features()) {
         let (one, other) = (space.features(), circuit.variables());
         return Err(QueryError::NotComparable(format!("one has {one} features, the other {other}")));
     }
-    let theirs = ClassTables::with_codes(others, ours.codes.clone(), space, watch)?;
-    let (one, other) = (ours.classes.len(), theirs.classes.len());
+    let (one, other) = (classifier.classes(), others.len().max(2));
     if one != other {
         return Err(QueryError::NotComparable(format!("one has {one} classes, the other {other}")));
     }
+    let ours = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(_) => return on_diagrams(classifier, others, watch),
+    };
+    let theirs = ClassTables::with_codes(others, ours.codes.clone(), space, watch)?;
     let mut differ = ours.valid.clone();
     for (ours, theirs) in ours.classes.iter().zip(&theirs.classes) {
         differ.iter_mut().zip(ours).zip(theirs).for_each(|((word, ours), theirs)| *word &= !(ours & theirs));
@@ -44,4 +49,12 @@ pub fn differences(
     let first = differ.iter().position(|&word| word != 0);
     let example = first.map(|at| ours.codes.input((at as u64) << 6 | u64::from(differ[at].trailing_zeros())));
     Ok(Differences { inputs: count.into(), share: RBig::from_parts(count.into(), ours.inputs().into()), example })
+}
+
+/// The same by applying the circuits to each other.
+fn on_diagrams(classifier: &Classifier, others: &[Arc<Circuit>], watch: &Watch<'_>) -> Result<Differences, QueryError> {
+    let [differ, valid] = diagrams::differing(&classifier.labels, others, classifier.space(), watch)?;
+    let (count, inputs) = (differ.count(), valid.count());
+    let share = RBig::from_parts(count.clone().into(), inputs);
+    Ok(Differences { inputs: count, share, example: differ.first() })
 }

@@ -5,7 +5,7 @@
 //! can: other players are dropped first. An input is judged by the definition of `counterfactual`.
 
 use super::counterfactual::counterfactuals;
-use super::reason::{Which, contrastive, contrastive_sets, sufficient};
+use super::reason::{Which, contrastive, sufficient};
 use super::{Classifier, Counterfactual, Entity, QueryError, ReasonsWanted, Wish};
 use crate::lit::Watch;
 use dashu::rational::RBig;
@@ -31,7 +31,7 @@ pub struct SetVerdict {
     pub input: Option<Vec<bool>>,
     /// Players of a valid set that can each be dropped.
     pub superfluous: Vec<usize>,
-    /// A minimal set with as many of its players as dropping the others first leaves; nothing if there is none.
+    /// A minimal set with as many of its players as dropping the others first leaves; nothing if no set is valid.
     pub repaired: Option<Vec<usize>>,
 }
 
@@ -43,44 +43,29 @@ pub fn judge_set(
     set: &[usize],
     watch: &Watch<'_>,
 ) -> Result<SetVerdict, QueryError> {
-    let tables = &classifier.tables;
-    let runs = &tables.codes.runs;
-    let contrastive_family = contrastive_sets(classifier, entity);
-    let all = (1u64 << runs.len()) - 1;
-    let mask = |players: &[usize]| {
-        let inside = (0..runs.len()).filter(|&run| players.contains(&runs[run].player));
-        inside.fold(0u64, |mask, run| mask | 1 << run)
+    let players = classifier.space().players().len();
+    let is_sufficient = claim == SetClaim::Sufficient;
+    // An input of another class that differs in what is free: in the set, or in all others.
+    let input_of = |set: &[usize]| {
+        let free: Vec<bool> = (0..players).map(|player| set.contains(&player) != is_sufficient).collect();
+        classifier.counterexample(entity, &free, watch)
     };
-    let holds = |mask: u64| match claim {
-        SetClaim::Sufficient => !contrastive_family.has(all & !mask),
-        SetClaim::Contrastive => contrastive_family.has(mask),
-    };
-    let is_valid = holds(mask(set));
-    let without = |player: &usize| -> Vec<usize> { set.iter().copied().filter(|other| other != player).collect() };
-    let superfluous: Vec<usize> = match is_valid {
-        true => set.iter().copied().filter(|player| holds(mask(&without(player)))).collect(),
-        false => Vec::new(),
-    };
-    let free = match claim {
-        SetClaim::Sufficient => all & !mask(set),
-        SetClaim::Contrastive => mask(set),
-    };
-    let input = contrastive_family.has(free).then(|| {
-        let others = tables.not_of_class(entity.class, entity.code);
-        let inside = |difference: &u64| {
-            let changed = tables.codes.changed_runs(*difference, true) | tables.codes.changed_runs(*difference, false);
-            changed & !free == 0
-        };
-        let found = others.sets().find(inside);
-        found.map(|difference| tables.codes.input(entity.code ^ difference))
-    });
+    let input = input_of(set)?;
+    let is_valid = input.is_some() != is_sufficient;
+    let mut superfluous = Vec::new();
+    for &player in if is_valid { set } else { &[] } {
+        let rest: Vec<usize> = set.iter().copied().filter(|&other| other != player).collect();
+        if input_of(&rest)?.is_some() != is_sufficient {
+            superfluous.push(player);
+        }
+    }
     let wanted = ReasonsWanted { which: Which::One, prefer: set.to_vec(), ..ReasonsWanted::default() };
     let reasons = match claim {
         SetClaim::Sufficient => sufficient(classifier, entity, &wanted, watch)?,
         SetClaim::Contrastive => contrastive(classifier, entity, &wanted, watch)?,
     };
     let (is_minimal, repaired) = (is_valid && superfluous.is_empty(), reasons.sets.into_iter().next());
-    Ok(SetVerdict { is_valid, is_minimal, input: input.flatten(), superfluous, repaired })
+    Ok(SetVerdict { is_valid, is_minimal, input, superfluous, repaired })
 }
 
 /// What an input that is said to be a counterfactual is.

@@ -5,6 +5,7 @@
 //! (`miter`, with a proof that [`check_lrat`] reads), or a walk along both at once (`walk`).
 //! [`deciding_switches`] tells which features an entity's decision hangs on one at a time.
 
+mod acceptance;
 #[cfg(feature = "sat")]
 mod at_most_one;
 mod attribution;
@@ -13,7 +14,10 @@ mod class_tables;
 mod classifier;
 #[cfg(feature = "sat")]
 mod clauses;
+mod complete_reason;
 mod counterfactual;
+mod diagram_search;
+mod diagrams;
 mod difference;
 mod error;
 mod exhaustive;
@@ -37,6 +41,7 @@ mod question_tests;
 #[cfg(test)]
 mod tests;
 
+pub use acceptance::{GroupAcceptance, acceptance};
 pub use attribution::{Attribution, attribution};
 pub use bias::Bias;
 pub use classifier::{Classifier, Entity};

@@ -6,10 +6,13 @@
 //! at which some change of it alone changes the class. Only inputs that can occur count, before and after the change.
 
 use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::diagrams::Diagrams;
 use super::set_family::shifted_word;
 use super::space::Run;
 use super::{Classifier, QueryError};
 use crate::lit::Watch;
+use dashu::integer::UBig;
 use dashu::rational::RBig;
 
 /// Which way a player pushes.
@@ -57,9 +60,18 @@ impl Property {
 
 /// The properties of each player; `ordered` tells which columns have ordered values.
 pub fn properties(classifier: &Classifier, ordered: &[bool], watch: &Watch<'_>) -> Result<Vec<Property>, QueryError> {
-    let tables = &classifier.tables;
     let constant = Property { influence: RBig::ZERO, monotone: Some(Monotone::Constant), mandatory: Vec::new() };
     let mut all = vec![constant; classifier.space().players().len()];
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => {
+            all.iter_mut().enumerate().try_for_each(|(player, property)| {
+                *property = on_diagrams(diagrams, classifier, player, watch)?;
+                Ok::<(), QueryError>(())
+            })?;
+            return Ok(all);
+        }
+    };
     let inputs = tables.inputs();
     for run in &tables.codes.runs {
         watch.check()?;
@@ -73,6 +85,57 @@ pub fn properties(classifier: &Classifier, ordered: &[bool], watch: &Watch<'_>) 
         all[run.player] = Property { influence, monotone, mandatory: mandatory(tables, run) };
     }
     Ok(all)
+}
+
+/// The property of a player from diagrams. Which way it pushes is found for a feature and two classes only.
+fn on_diagrams(
+    diagrams: &Diagrams,
+    classifier: &Classifier,
+    player: usize,
+    watch: &Watch<'_>,
+) -> Result<Property, QueryError> {
+    let (changes, _) = diagrams.hanging_on(&[player], watch)?;
+    let members = classifier.space().members(player);
+    let is_one_hot = classifier.space().players().is_one_hot(player);
+    let monotone = match (changes == UBig::ZERO, &diagrams.classes[..], members) {
+        (true, ..) => Some(Monotone::Constant),
+        (false, [[none, _], [some, _]], &[feature]) if !is_one_hot => {
+            let rises = Diagrams::rises([none, some], feature, watch)?;
+            let falls = Diagrams::rises([some, none], feature, watch)?;
+            Some(named(rises, falls))
+        }
+        _ => None,
+    };
+    let mut mandatory = Vec::new();
+    for (class, [is, _]) in diagrams.classes.iter().enumerate() {
+        let only: Vec<Option<bool>> = members
+            .iter()
+            .map(|&feature| match [false, true].map(|value| is.meets(feature, value)) {
+                [true, false] => Some(false),
+                [false, true] => Some(true),
+                _ => None,
+            })
+            .collect();
+        let value = match is_one_hot {
+            true => only.iter().position(|&value| value == Some(true)).map(|place| place as u64),
+            false if members.len() > 63 => None,
+            false => {
+                only.iter().enumerate().try_fold(0u64, |all, (bit, value)| Some(all | u64::from((*value)?) << bit))
+            }
+        };
+        mandatory.extend(value.filter(|_| !(is_one_hot && members.len() == 1)).map(|value| (class, value)));
+    }
+    let influence = RBig::from_parts(changes.into(), diagrams.inputs());
+    Ok(Property { influence, monotone, mandatory })
+}
+
+fn named(rises: bool, falls: bool) -> Monotone {
+    match (rises, falls) {
+        (true, true) => Monotone::Neither,
+        (true, false) => Monotone::Up,
+        (false, true) => Monotone::Down,
+        (false, false) => Monotone::Constant,
+    }
 }
 
 fn is_bit(classifier: &Classifier, run: &Run) -> bool {
@@ -113,12 +176,7 @@ fn direction(tables: &ClassTables, run: &Run) -> Monotone {
             }
         }
     }
-    match (rises, falls) {
-        (true, true) => Monotone::Neither,
-        (true, false) => Monotone::Up,
-        (false, true) => Monotone::Down,
-        (false, false) => Monotone::Constant,
-    }
+    named(rises, falls)
 }
 
 /// The inputs of a word in which a run has this value.

@@ -56,7 +56,10 @@ impl Case {
     }
 
     fn classifiers(&self) -> Vec<Classifier> {
-        vec![Classifier::new(&self.labels, self.space.clone(), &Watch::unlimited()).unwrap()]
+        let watch = Watch::unlimited();
+        let tables = Classifier::new(&self.labels, self.space.clone(), &watch).unwrap();
+        let diagrams = Classifier::of_diagrams(&self.labels, self.space.clone(), &watch).unwrap();
+        vec![tables, diagrams]
     }
 }
 
@@ -118,6 +121,10 @@ fn reasons_are_those_of_the_definition() {
         let at_least = share.clone().unwrap_or(RBig::ONE);
         let wanted = ReasonsWanted { which: Which::All, exclude: exclude.clone(), prefer: Vec::new(), share };
         let watch = Watch::unlimited();
+        if wanted.share.is_some() && classifier.table_inputs().is_none() {
+            assert!(sufficient(classifier, entity, &wanted, &watch).is_err());
+            return;
+        }
         let ask = |wanted: &ReasonsWanted, is_sufficient: bool| match is_sufficient {
             true => sufficient(classifier, entity, wanted, &watch).unwrap(),
             false => contrastive(classifier, entity, wanted, &watch).unwrap(),
@@ -132,7 +139,7 @@ fn reasons_are_those_of_the_definition() {
             assert!(found.is_complete());
             let few = ask(&ReasonsWanted { which: Which::Smallest(2), ..wanted.clone() }, is_sufficient);
             assert_eq!(few.sets, expected[..expected.len().min(2)]);
-            assert_eq!(few.count, UBig::from(expected.len()));
+            assert_eq!(few.count, Some(UBig::from(expected.len())));
             let prefer = subset(all.players(), chance);
             let one = ask(&ReasonsWanted { which: Which::One, prefer, ..wanted.clone() }, is_sufficient);
             assert_eq!(one.sets.len(), expected.len().min(1));
@@ -142,13 +149,21 @@ fn reasons_are_those_of_the_definition() {
 }
 
 #[test]
-fn a_preferred_player_is_in_the_reason_if_it_is_in_any() {
-    each(100, 2, |classifier, all, entity, _| {
-        let expected = all.sufficient(&entity.bits, &RBig::ONE, &[]);
-        for player in 0..all.players() {
-            let wanted = ReasonsWanted { prefer: vec![player], ..ReasonsWanted::default() };
-            let one = &sufficient(classifier, entity, &wanted, &Watch::unlimited()).unwrap().sets[0];
-            assert_eq!(one.contains(&player), expected.iter().any(|set| set.contains(&player)));
+fn of_all_reasons_the_one_without_the_least_preferred_is_taken() {
+    each(150, 2, |classifier, all, entity, chance| {
+        let prefer = subset(all.players(), chance);
+        let order: Vec<usize> =
+            prefer.iter().copied().chain((0..all.players()).filter(|player| !prefer.contains(player))).collect();
+        let watch = Watch::unlimited();
+        let wanted = ReasonsWanted { prefer, ..ReasonsWanted::default() };
+        let found = [
+            (sufficient(classifier, entity, &wanted, &watch), all.sufficient(&entity.bits, &RBig::ONE, &[])),
+            (contrastive(classifier, entity, &wanted, &watch), all.contrastive(&entity.bits, &RBig::ONE, &[])),
+        ];
+        for (found, expected) in found {
+            let has = |set: &&Vec<usize>| order.iter().rev().map(|player| set.contains(player)).collect::<Vec<_>>();
+            let best: Vec<Vec<usize>> = expected.iter().min_by_key(has).into_iter().cloned().collect();
+            assert_eq!(found.unwrap().sets, best);
         }
     });
 }
@@ -157,6 +172,10 @@ fn a_preferred_player_is_in_the_reason_if_it_is_in_any() {
 fn attributions_are_those_of_the_definition() {
     each(60, 3, |classifier, all, entity, _| {
         let reasons = all.sufficient(&entity.bits, &RBig::ONE, &[]);
+        if classifier.table_inputs().is_none() {
+            assert!(attribution(classifier, entity, &Watch::unlimited()).is_err());
+            return;
+        }
         let found = attribution(classifier, entity, &Watch::unlimited()).unwrap();
         for (player, part) in found.iter().enumerate() {
             let with = reasons.iter().filter(|set| set.contains(&player)).count() as u64;
@@ -217,7 +236,9 @@ fn radii_are_those_of_the_definition() {
         }
         let radii: Option<Vec<usize>> = all.inputs.iter().map(|(input, _)| others(input).into_iter().min()).collect();
         let mean = radii.map(|radii| RBig::from_parts(radii.iter().sum::<usize>().into(), radii.len().into()));
-        assert_eq!(mean_over_inputs(classifier, &Watch::unlimited()).unwrap(), mean);
+        if classifier.table_inputs().is_some() {
+            assert_eq!(mean_over_inputs(classifier, &Watch::unlimited()).unwrap(), mean);
+        }
     });
 }
 
@@ -227,10 +248,10 @@ fn bias_is_that_of_the_definition() {
         let protected = subset(all.players(), chance);
         let bias = Bias::new(classifier, &protected, &Watch::unlimited()).unwrap();
         let count = all.inputs.iter().filter(|(input, _)| all.is_biased(input, &protected)).count();
-        assert_eq!(bias.inputs(), UBig::from(count));
-        let other = bias.other(classifier, entity);
+        assert_eq!(*bias.inputs(), UBig::from(count));
+        let other = bias.other(classifier, entity, &Watch::unlimited()).unwrap();
         assert_eq!(other.is_some(), all.is_biased(&entity.bits, &protected));
-        let pair = bias.witness(classifier).unwrap();
+        let pair = bias.witness(classifier, &Watch::unlimited()).unwrap();
         assert_eq!(pair.is_some(), count > 0);
         let own = other.map(|other| [entity.bits.clone(), other]);
         for [one, other] in pair.into_iter().chain(own) {
@@ -266,7 +287,9 @@ fn properties_are_those_of_the_definition() {
                 (true, false) => Some(Monotone::Up),
                 (false, true) => Some(Monotone::Down),
             };
-            assert_eq!(property.monotone, expected);
+            // Beyond tables it is not found for columns and several classes.
+            let is_known = classifier.table_inputs().is_some() || classifier.classes() == 2 && !ordered[player];
+            assert_eq!(property.monotone, expected.filter(|&way| is_known || way == Monotone::Constant));
             for class in 0..classifier.classes() {
                 let mut values: Vec<usize> =
                     all.inputs.iter().filter(|(_, other)| *other == class).map(|(input, _)| value(input)).collect();
@@ -356,4 +379,74 @@ fn judgements_are_those_of_the_definition() {
             .any(|other| other.len() < own.len() && other.iter().all(|player| own.contains(player)));
         assert_eq!(verdict.is_minimal, verdict.is_valid && !smaller);
     });
+}
+
+#[test]
+fn acceptance_is_that_of_the_definition() {
+    each(100, 10, |classifier, all, _, chance| {
+        let space = classifier.space();
+        let protected: Vec<usize> = subset(all.players(), chance).into_iter().take(3).collect();
+        let probabilities: Vec<RBig> =
+            (0..space.features()).map(|_| RBig::from_parts((1 + chance.below(8)).into(), 9u8.into())).collect();
+        let weight = |input: &[bool]| {
+            (0..input.len()).fold(RBig::ONE, |product, feature| {
+                let is_one_hot = space.players().is_one_hot(space.players().of(feature));
+                product
+                    * match (input[feature], is_one_hot) {
+                        (true, _) => probabilities[feature].clone(),
+                        (false, true) => RBig::ONE,
+                        (false, false) => RBig::ONE - &probabilities[feature],
+                    }
+            })
+        };
+        let sum = |of: &dyn Fn(&[bool], usize) -> bool| {
+            let inside = all.inputs.iter().filter(|(input, class)| of(input, *class));
+            inside.fold(RBig::ZERO, |sum, (input, _)| sum + weight(input))
+        };
+        let total = sum(&|_, _| true);
+        let found = acceptance(classifier, &protected, &probabilities, &Watch::unlimited()).unwrap();
+        let mut covered = RBig::ZERO;
+        for group in found {
+            let agrees = |input: &[bool]| {
+                let features = protected.iter().flat_map(|&player| space.members(player));
+                features.into_iter().all(|&feature| input[feature] == group.values[feature])
+            };
+            let own = sum(&|input, _| agrees(input));
+            assert_eq!(group.probability, &own / &total);
+            for (class, share) in group.classes.iter().enumerate() {
+                assert_eq!(*share, sum(&|input, found| agrees(input) && found == class) / &own);
+            }
+            covered += group.probability;
+        }
+        assert_eq!(covered, RBig::ONE);
+    });
+}
+
+#[test]
+fn the_comparison_notices_a_single_wrong_input() {
+    let mut chance = Seeded::new(11, 0);
+    let (mut reasons, mut radii, mut biases) = (0, 0, 0);
+    for _ in 0..100 {
+        let case = Case::random(&mut chance);
+        let mut wrong = Case { space: case.space.clone(), labels: Vec::new(), table: case.table.clone() };
+        let all = case.definitions();
+        let (input, class) = all.inputs[chance.below(all.inputs.len())].clone();
+        wrong.table[number(&input)] = if class == 0 { 1 } else { 0 };
+        let mistaken = wrong.definitions();
+        let classifier = &case.classifiers()[0];
+        let (entity, _) = all.inputs.iter().find(|(other, _)| *other != input).unwrap_or(&all.inputs[0]).clone();
+        let asked = classifier.entity(&entity, "the entity").unwrap();
+        let (wanted, watch) = (ReasonsWanted { which: Which::All, ..ReasonsWanted::default() }, Watch::unlimited());
+        let found = sufficient(classifier, &asked, &wanted, &watch).unwrap().sets;
+        reasons += usize::from(found != mistaken.sufficient(&entity, &RBig::ONE, &[]));
+        let ones = vec![RBig::ONE; all.players()];
+        let near = counterfactuals(classifier, &asked, &Wish::default(), &watch).unwrap().count;
+        let expected = mistaken.counterfactuals(&entity, None, |_, _| true, &ones);
+        let nearest = expected.iter().filter(|(distance, _)| *distance == expected[0].0).count();
+        radii += usize::from(near != UBig::from(nearest));
+        let bias = Bias::new(classifier, &[0], &watch).unwrap();
+        let count = mistaken.inputs.iter().filter(|(input, _)| mistaken.is_biased(input, &[0])).count();
+        biases += usize::from(*bias.inputs() != UBig::from(count));
+    }
+    assert!(reasons > 20 && radii > 20 && biases > 20, "{reasons} {radii} {biases}");
 }

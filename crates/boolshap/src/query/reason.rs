@@ -13,9 +13,16 @@
 //! class. That is not monotone: minimal then means that no proper subset suffices, and contrastive that the complement
 //! does not. Cost: n 2^n additions.
 //!
+//! *Beyond the table.* One reason takes a search of the diagram for each player; all of them are in `complete_reason`.
+//!
 //! Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020; Ignatiev, Narodytska, Asher and Marques-Silva, "From
 //! contrastive to abductive explanations and back again", AI*IA 2020.
 
+use super::class_tables::ClassTables;
+use super::classifier::Engine;
+use super::complete_reason::{Effort, Family, MinimalSets};
+use super::diagram_search::AgreeSearch;
+use super::diagrams::Region;
 use super::set_family::{SetFamily, ones};
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
@@ -58,14 +65,14 @@ pub struct ReasonsWanted {
 pub struct Reasons {
     /// Those listed, each as ascending players.
     pub sets: Vec<Vec<usize>>,
-    /// How many there are.
-    pub count: UBig,
+    /// How many there are; nothing if that was not found out within its limits.
+    pub count: Option<UBig>,
 }
 
 impl Reasons {
     /// Whether all are listed.
     pub fn is_complete(&self) -> bool {
-        self.count == UBig::from(self.sets.len())
+        self.count == Some(UBig::from(self.sets.len()))
     }
 }
 
@@ -92,11 +99,7 @@ pub fn sufficient(
     wanted: &ReasonsWanted,
     watch: &Watch<'_>,
 ) -> Result<Reasons, QueryError> {
-    let sets = match &wanted.share {
-        None => contrastive_sets(classifier, entity).dual(),
-        Some(share) => enough(classifier, entity, share, watch)?,
-    };
-    Ok(minimal_sets(classifier, sets, wanted))
+    reasons(classifier, entity, Family::Sufficient, wanted, watch)
 }
 
 /// The contrastive reasons of an entity's class.
@@ -106,24 +109,101 @@ pub fn contrastive(
     wanted: &ReasonsWanted,
     watch: &Watch<'_>,
 ) -> Result<Reasons, QueryError> {
-    let sets = match &wanted.share {
-        None => contrastive_sets(classifier, entity),
-        Some(share) => enough(classifier, entity, share, watch)?.dual(),
+    reasons(classifier, entity, Family::Contrastive, wanted, watch)
+}
+
+fn reasons(
+    classifier: &Classifier,
+    entity: &Entity,
+    family: Family,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    let tables = match (&classifier.engine, &wanted.share) {
+        (Engine::Tables(tables), _) => tables,
+        (Engine::Diagrams(_), Some(_)) => classifier.tables("a share")?,
+        (Engine::Diagrams(diagrams), None) => {
+            return on_diagram(&diagrams.classes[entity.class][1], classifier, entity, family, wanted, watch);
+        }
     };
-    Ok(minimal_sets(classifier, sets, wanted))
+    let sets = match (&wanted.share, family) {
+        (None, Family::Sufficient) => contrastive_sets(tables, entity).dual(),
+        (None, Family::Contrastive) => contrastive_sets(tables, entity),
+        (Some(share), Family::Sufficient) => enough(tables, entity, share, watch)?,
+        (Some(share), Family::Contrastive) => enough(tables, entity, share, watch)?.dual(),
+    };
+    Ok(minimal_sets(tables, classifier.space().players().len(), sets, wanted))
+}
+
+/// Reasons from the diagram of the inputs of other classes.
+fn on_diagram(
+    region: &Region,
+    classifier: &Classifier,
+    entity: &Entity,
+    family: Family,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    let players = classifier.space().players().len();
+    let ranks = wanted.ranks(players);
+    let most = match wanted.which {
+        Which::One => 0,
+        Which::Smallest(most) => most.min(MOST_LISTED),
+        Which::All => MOST_LISTED,
+    };
+    let effort = if most == 0 { Effort::LITTLE } else { Effort::FULL };
+    let all = MinimalSets::new(region, &entity.bits, family, &wanted.exclude, effort, watch);
+    if most > 0 {
+        let (count, sets) = all?.smallest(most, MOST_LISTED, &ranks);
+        return Ok(Reasons { sets, count: Some(count) });
+    }
+    let count = match all {
+        Ok(all) => Some(all.smallest(0, 0, &ranks).0),
+        Err(QueryError::SearchLimit { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let sets = dropping(region, entity, family, &wanted.exclude, &ranks, watch)?;
+    Ok(Reasons { count: if sets.is_none() { Some(UBig::ZERO) } else { count }, sets: sets.into_iter().collect() })
+}
+
+/// Drops players from the least preferred on, as long as a search says that the rest is in the family.
+fn dropping(
+    region: &Region,
+    entity: &Entity,
+    family: Family,
+    exclude: &[usize],
+    ranks: &[usize],
+    watch: &Watch<'_>,
+) -> Result<Option<Vec<usize>>, QueryError> {
+    let mut search = AgreeSearch::new(region);
+    let mut is_in = vec![true; ranks.len()];
+    exclude.iter().for_each(|&player| is_in[player] = false);
+    let mut holds = |is_in: &[bool]| -> Result<bool, QueryError> {
+        let is_sufficient = family == Family::Sufficient;
+        let free: Vec<bool> = is_in.iter().map(|&inside| inside != is_sufficient).collect();
+        Ok(search.find(&entity.bits, &free, watch)?.is_some() != is_sufficient)
+    };
+    if !holds(&is_in)? {
+        return Ok(None);
+    }
+    let mut order: Vec<usize> = (0..ranks.len()).filter(|&player| is_in[player]).collect();
+    order.sort_by_key(|&player| ranks[player]);
+    for player in order.into_iter().rev() {
+        is_in[player] = false;
+        is_in[player] = !holds(&is_in)?;
+    }
+    Ok(Some((0..ranks.len()).filter(|&player| is_in[player]).collect()))
 }
 
 /// All contrastive sets, by runs: a monotone family.
-pub(super) fn contrastive_sets(classifier: &Classifier, entity: &Entity) -> SetFamily {
-    let tables = &classifier.tables;
+pub(super) fn contrastive_sets(tables: &ClassTables, entity: &Entity) -> SetFamily {
     let mut sets = tables.changed_sets(tables.not_of_class(entity.class, entity.code));
     sets.close_upwards();
     sets
 }
 
 /// The sets such that at least a share of the inputs that agree with the entity in them have its class.
-fn enough(classifier: &Classifier, entity: &Entity, share: &RBig, watch: &Watch<'_>) -> Result<SetFamily, QueryError> {
-    let tables = &classifier.tables;
+fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>) -> Result<SetFamily, QueryError> {
     let bits = tables.codes.bits;
     if bits > SHARE_BITS {
         return Err(QueryError::TooManyToList { what: "a share", bits, limit: SHARE_BITS });
@@ -160,9 +240,9 @@ fn sums_below(mut counts: Vec<u32>, watch: &Watch<'_>) -> Result<Vec<u32>, Query
 }
 
 /// The sets of a family that contain no other, as wanted.
-fn minimal_sets(classifier: &Classifier, mut family: SetFamily, wanted: &ReasonsWanted) -> Reasons {
-    let runs = &classifier.tables.codes.runs;
-    let ranks = wanted.ranks(classifier.space().players().len());
+fn minimal_sets(tables: &ClassTables, players: usize, mut family: SetFamily, wanted: &ReasonsWanted) -> Reasons {
+    let runs = &tables.codes.runs;
+    let ranks = wanted.ranks(players);
     let rank_of: Vec<usize> = runs.iter().map(|run| ranks[run.player]).collect();
     let excluded = (0..runs.len()).filter(|&run| wanted.exclude.contains(&runs[run].player));
     let excluded = excluded.fold(0, |set, run| set | 1u64 << run);
@@ -185,7 +265,7 @@ fn minimal_sets(classifier: &Classifier, mut family: SetFamily, wanted: &Reasons
         players.sort_unstable();
         players
     };
-    Reasons { sets: listed.into_iter().map(players).collect(), count: count.into() }
+    Reasons { sets: listed.into_iter().map(players).collect(), count: Some(count.into()) }
 }
 
 /// Drops runs from the least preferred on, as long as the rest is in the monotone family.

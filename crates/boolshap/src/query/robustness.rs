@@ -1,12 +1,15 @@
 //! How many players must change before the decision does: the radius of an entity, and the inputs around it.
 //!
-//! *Radius.* The distance of the nearest input of another class, every player counting 1; nothing if there is none.
+//! *Radius.* The distance of the nearest input of another class, every player counting 1; nothing if the class is the same everywhere.
 //!
 //! *All inputs at once.* The inputs of other classes grow by one player at a time: a player's run takes every value, which
 //! is a few word operations. What a class has not met after d steps has a radius above d, so the sum of all radii is the
 //! sum over d of what is not met yet. Cost: players times the largest radius passes over the table.
 
+use super::class_tables::ClassTables;
+use super::classifier::Engine;
 use super::counterfactual::{Costs, Moves, Near};
+use super::diagram_search::Ways;
 use super::set_family::shifted_word;
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
@@ -31,8 +34,20 @@ pub fn robustness(
 ) -> Result<Robustness, QueryError> {
     watch.check()?;
     let costs = Costs::new(classifier.space(), None)?;
-    let family = classifier.tables.not_of_class(entity.class, entity.code);
-    let near = Near::new(classifier, entity, family, &Moves::all(entity.bits.len()), &costs);
+    let moves = Moves::all(entity.bits.len());
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => {
+            let region = &diagrams.classes[entity.class][1];
+            let ways = Ways::new(region, entity, &moves.may_change, &costs.of, watch)?;
+            let radius = ways.distance().map(|distance| distance as usize);
+            let most = within.map(|within| within.min(costs.of.len()));
+            let others = most.map_or(Ok(Vec::new()), |most| ways.counts(most, watch))?;
+            return Ok(Robustness { radius, others });
+        }
+    };
+    let family = tables.not_of_class(entity.class, entity.code);
+    let near = Near::new(classifier.space(), tables, entity, family, &moves, &costs);
     let radius = near.distance().map(|distance| distance as usize);
     let others = match within {
         Some(within) => near.counts().into_iter().take(within.saturating_add(1)).map(UBig::from).collect(),
@@ -43,7 +58,7 @@ pub fn robustness(
 
 /// The mean radius over all inputs that can occur; nothing if the class is the same everywhere.
 pub fn mean_over_inputs(classifier: &Classifier, watch: &Watch<'_>) -> Result<Option<RBig>, QueryError> {
-    let tables = &classifier.tables;
+    let tables = classifier.tables("the mean over all inputs")?;
     let mut sum = UBig::ZERO;
     for class in tables.classes.iter().filter(|class| class.iter().any(|&word| word != 0)) {
         let mut reached: Vec<u64> = tables.valid.iter().zip(class).map(|(valid, class)| valid & !class).collect();
@@ -57,16 +72,16 @@ pub fn mean_over_inputs(classifier: &Classifier, watch: &Watch<'_>) -> Result<Op
                 break;
             }
             sum += left;
-            reached = grown(classifier, &reached, watch)?;
+            reached = grown(tables, &reached, watch)?;
         }
     }
     Ok(Some(RBig::from_parts(sum.into(), tables.inputs().into())))
 }
 
 /// All numbers that differ in one run at most from one of these.
-fn grown(classifier: &Classifier, from: &[u64], watch: &Watch<'_>) -> Result<Vec<u64>, QueryError> {
+fn grown(tables: &ClassTables, from: &[u64], watch: &Watch<'_>) -> Result<Vec<u64>, QueryError> {
     let mut all = from.to_vec();
-    for run in &classifier.tables.codes.runs {
+    for run in &tables.codes.runs {
         watch.check()?;
         let mut any = from.to_vec();
         for bit in run.start..run.start + run.width {

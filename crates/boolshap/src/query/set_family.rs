@@ -57,10 +57,6 @@ impl SetFamily {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
-    }
-
     /// The sets in ascending order of their numbers.
     pub(super) fn sets(&self) -> impl Iterator<Item = u64> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| ones(word).map(move |bit| index as u64 * 64 + bit))
@@ -82,18 +78,29 @@ impl SetFamily {
 
     /// Of a family that holds all that contain one of its sets: those that contain no other.
     pub(super) fn minimal_of_closed(&self) -> Self {
-        let low = &LOW_VARIABLES[..(self.things as usize).min(6)];
-        let minimal = |(index, &word): (usize, &u64)| {
-            let inside = low.iter().enumerate().fold(0, |any, (thing, low)| any | word << (1 << thing) & low);
-            let mut smaller = inside;
-            let mut rest = index;
-            while rest != 0 {
-                smaller |= self.words[index & !(rest & rest.wrapping_neg())];
-                rest &= rest - 1;
+        // The sets that are in the family without one of their things, one thing after another.
+        let mut more = vec![0u64; self.words.len()];
+        for (thing, low) in LOW_VARIABLES.iter().enumerate().take(self.things as usize) {
+            more.iter_mut().zip(&self.words).for_each(|(more, word)| *more |= word << (1 << thing) & low);
+        }
+        for thing in 6..self.things {
+            let stride = 1usize << (thing - 6);
+            for (more, pair) in more.chunks_exact_mut(2 * stride).zip(self.words.chunks_exact(2 * stride)) {
+                more[stride..].iter_mut().zip(&pair[..stride]).for_each(|(more, without)| *more |= without);
             }
-            word & !smaller
-        };
-        SetFamily { things: self.things, words: self.words.iter().enumerate().map(minimal).collect() }
+        }
+        more.iter_mut().zip(&self.words).for_each(|(more, word)| *more = word & !*more);
+        SetFamily { things: self.things, words: more }
+    }
+
+    /// The family of all sets `s ^ by`.
+    pub(super) fn shifted(words: impl Fn(usize) -> u64, things: u32, by: u64) -> Self {
+        let mut moved: Vec<u64> = (0..words_for(things)).map(|index| words(index ^ (by >> 6) as usize)).collect();
+        for (thing, low) in LOW_VARIABLES.iter().enumerate().filter(|(thing, _)| by >> thing & 1 == 1) {
+            let shift = 1 << thing;
+            moved.iter_mut().for_each(|word| *word = (*word & low) >> shift | (*word & !low) << shift);
+        }
+        Self::of_words(things, moved)
     }
 
     /// The sets whose complement is not in the family.
@@ -138,19 +145,6 @@ impl SetFamily {
         found
     }
 
-    /// The size of the smallest sets.
-    pub(super) fn smallest(&self) -> Option<usize> {
-        let mut best = usize::MAX;
-        for (index, &word) in self.words.iter().enumerate().filter(|(_, word)| **word != 0) {
-            let high = index.count_ones() as usize;
-            if high < best {
-                let low = LOW_SIZES.iter().position(|mask| word & mask != 0).unwrap_or(6);
-                best = best.min(high + low);
-            }
-        }
-        (best != usize::MAX).then_some(best)
-    }
-
     /// How many sets hold a thing.
     pub(super) fn count_with(&self, thing: u32) -> u64 {
         let of = |(index, &word): (usize, &u64)| match thing.checked_sub(6) {
@@ -172,7 +166,7 @@ impl SetFamily {
     }
 }
 
-/// The family of all sets `s ^ by` with `s` in a family of these words.
+/// A word of the family of all sets `s ^ by` with `s` in a family of these words.
 pub(super) fn shifted_word(words: &[u64], index: usize, by: u64) -> u64 {
     let mut word = words[index ^ (by >> 6) as usize];
     for (thing, low) in LOW_VARIABLES.iter().enumerate() {
@@ -233,11 +227,11 @@ mod tests {
                 let expected: Vec<u64> = family.sets().filter(|set| set.count_ones() as usize == size).collect();
                 assert_eq!((sizes[size], family.of_size(size)), (expected.len() as u64, expected));
             }
-            assert_eq!(family.smallest(), family.sets().map(|set| set.count_ones() as usize).min());
             let shift = chance.below(1 << things) as u64;
             let words = (0..family.words.len()).map(|index| shifted_word(&family.words, index, shift)).collect();
             let shifted = SetFamily::of_words(things, words);
             assert!(all().all(|set| shifted.has(set ^ shift) == family.has(set)));
+            assert_eq!(SetFamily::shifted(|index| family.words[index], things, shift), shifted);
             for thing in 0..things {
                 assert_eq!(family.count_with(thing), family.sets().filter(|set| set >> thing & 1 == 1).count() as u64);
                 let swing = |set: &u64| set >> thing & 1 == 0 && !family.has(*set) && family.has(set | 1 << thing);

@@ -27,7 +27,7 @@ pub struct Space {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misplaced {
     /// A column without exactly one 1.
-    #[error("the column '{player}' has {ones} values that are 1, where exactly one must be")]
+    #[error("has {ones} ones in the column '{player}', where exactly one must be")]
     NotOneHot {
         /// The column.
         player: String,

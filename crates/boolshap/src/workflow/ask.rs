@@ -5,13 +5,14 @@
 //! long as they are remembered, and rows that come for the first time in parallel.
 
 use super::ask_answers::{Found, RowAnswer, Summary};
-use super::player_names::{column_of, named_players, ordered_players, read_costs};
+use super::ask_parts::Parts;
+use super::player_names::ordered_players;
 use super::value_words::ValueWords;
-use super::{AskRequest, ClassChoice, ConstraintFrom, DistributionFrom, Error, Explainer, Question};
+use super::{AskRequest, ClassChoice, ConstraintFrom, DistributionFrom, Error, Question};
 use crate::circuit::{Circuit, NamedCircuit};
-use crate::data::{Bits, Code, Entities, PackedRows, RowIndex};
+use crate::data::{Bits, Entities, PackedRows, RowIndex};
 use crate::lit::Watch;
-use crate::query::{self, Bias, Classifier, Entity, QueryError, ReasonsWanted, Space, Which, Wish};
+use crate::query::{self, Bias, Classifier, Entity, QueryError, ReasonsWanted, Space, Wish};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,24 +42,6 @@ pub struct Asker {
     pub(super) request: AskRequest,
     pub(super) words: ValueWords,
     pub(super) parts: Parts,
-}
-
-/// What a question needs besides the classifier.
-#[derive(Default)]
-pub(super) struct Parts {
-    pub(super) reasons: ReasonsWanted,
-    /// Gives scores, where reasons follow their order.
-    scores: Option<Explainer>,
-    pub(super) wish: Wish,
-    /// Columns of ordered values that may only rise, or only fall.
-    rising: Vec<usize>,
-    falling: Vec<usize>,
-    pub(super) ordered: Vec<bool>,
-    pub(super) bias: Option<Bias>,
-    pub(super) protected: Vec<usize>,
-    pub(super) other: Option<Vec<Arc<Circuit>>>,
-    pub(super) claims: Vec<super::ask_claims::Claim>,
-    pub(super) codes: Option<super::ask_codes::CodeBook>,
 }
 
 impl Asker {
@@ -168,7 +151,10 @@ impl Asker {
             Question::Robustness => {
                 Found::Robustness(query::robustness(classifier, &entity, self.request.radius, watch)?)
             }
-            Question::Bias => Found::Bias(parts.bias.as_ref().and_then(|bias| bias.other(classifier, &entity))),
+            Question::Bias => Found::Bias(match &parts.bias {
+                Some(bias) => bias.other(classifier, &entity, watch)?,
+                None => None,
+            }),
             Question::Difference => Found::OtherClass(self.other_class(bits)?),
             Question::Judge => Found::Verdicts(self.judge(row, &entity, watch)?),
             Question::Codes => Found::Codes(self.codes(&entity, watch)?),
@@ -252,7 +238,7 @@ impl Asker {
     }
 }
 
-/// Rows are told with the file they are in; other errors are not about it.
+/// An error about a row, with the file it is in; other errors are not about the file.
 fn in_place(error: Error, place: &str) -> Error {
     match &error {
         Error::Query(QueryError::Misplaced { .. }) => error.at(place),
@@ -346,118 +332,5 @@ pub(super) fn class_names(circuit: &NamedCircuit, request: &AskRequest) -> Vec<S
     match circuit.classes.is_empty() || request.class.is_some() {
         true => vec!["0".into(), "1".into()],
         false => circuit.classes.iter().map(|(name, _)| name.clone()).collect(),
-    }
-}
-
-impl Parts {
-    fn resolve(
-        &mut self,
-        circuit: &Arc<NamedCircuit>,
-        space: &Space,
-        request: &AskRequest,
-        watch: &Watch<'_>,
-    ) -> Result<(), Error> {
-        let players = |setting, given: &[String]| named_players(setting, given, circuit, space);
-        self.reasons = ReasonsWanted {
-            which: match (request.all, request.limit, request.minimum) {
-                (true, None, _) => Which::All,
-                (_, Some(most), _) => Which::Smallest(most),
-                (false, None, true) => Which::Smallest(1),
-                (false, None, false) => Which::One,
-            },
-            exclude: players("exclude", &request.exclude)?,
-            prefer: Vec::new(),
-            share: request.share.clone().filter(|share| *share < dashu::rational::RBig::ONE),
-        };
-        let names = space.players().names();
-        match &request.prefer[..] {
-            [only] if only == "score" && !names.contains(only) => {
-                let request = request.scores(DistributionFrom::Uniform);
-                self.scores = Some(Explainer::prepare(circuit.clone(), &request, watch)?);
-            }
-            given => self.reasons.prefer = players("prefer", given)?,
-        }
-        self.protected = players("protected", &request.protected)?;
-        self.resolve_moves(circuit, space, request)?;
-        self.wish.limit = request.limit;
-        self.wish.beyond = request.beyond;
-        self.wish.costs = match &request.costs {
-            Some(costs) => Some(read_costs(costs, circuit, space)?),
-            None => None,
-        };
-        if let Some(claims) = &request.claims {
-            self.claims = super::ask_claims::read_claims(claims, circuit, space)?;
-        }
-        Ok(())
-    }
-
-    /// What may change, and which way.
-    fn resolve_moves(&mut self, circuit: &NamedCircuit, space: &Space, request: &AskRequest) -> Result<(), Error> {
-        let players = |setting, given: &[String]| named_players(setting, given, circuit, space);
-        for player in players("freeze", &request.freeze)? {
-            self.wish.not_up.extend(space.members(player));
-            self.wish.not_down.extend(space.members(player));
-        }
-        if !request.actionable.is_empty() {
-            let free = players("actionable", &request.actionable)?;
-            for player in (0..space.players().len()).filter(|player| !free.contains(player)) {
-                self.wish.not_up.extend(space.members(player));
-                self.wish.not_down.extend(space.members(player));
-            }
-        }
-        for (setting, given, is_up) in [("only_up", &request.only_up, true), ("only_down", &request.only_down, false)] {
-            for player in players(setting, given)? {
-                match (space.players().is_one_hot(player), self.ordered[player]) {
-                    (true, false) => {
-                        let name = &space.players().names()[player];
-                        let setting = setting.replace('_', " ");
-                        return Err(Error::input(format!("{setting} names '{name}', whose values have no order")));
-                    }
-                    (true, true) if is_up => self.rising.push(player),
-                    (true, true) => self.falling.push(player),
-                    (false, _) if is_up => self.wish.not_down.extend(space.members(player)),
-                    (false, _) => self.wish.not_up.extend(space.members(player)),
-                }
-            }
-        }
-        request.range.iter().try_for_each(|text| self.add_range(text, circuit))
-    }
-
-    /// A range of raw values keeps out the values that do not meet it.
-    fn add_range(&mut self, text: &str, circuit: &NamedCircuit) -> Result<(), Error> {
-        let wrong = |problem: &str| Error::input(format!("the range '{text}' {problem}"));
-        let form = "is not COLUMN=LOW..HIGH, of which LOW or HIGH may be missing";
-        let (column, range) = text.rsplit_once('=').ok_or_else(|| wrong(form))?;
-        let (low, high) = range.split_once("..").ok_or_else(|| wrong(form))?;
-        let number = |text: &str, missing: f64| match text.trim() {
-            "" => Ok(missing),
-            text => text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| wrong(form)),
-        };
-        let (low, high) = (number(low, f64::NEG_INFINITY)?, number(high, f64::INFINITY)?);
-        let binariser = circuit.binariser.as_ref();
-        let binariser = binariser.ok_or_else(|| wrong("is for raw values, which this circuit does not know"))?;
-        let mut first = 0;
-        for known in binariser.columns() {
-            if known.column == column {
-                let feature = |at: usize| first + at;
-                match &known.code {
-                    Code::Above(threshold) => {
-                        self.wish.not_up.extend((high <= *threshold).then(|| feature(0)));
-                        self.wish.not_down.extend((low > *threshold).then(|| feature(0)));
-                    }
-                    Code::Bins(edges) => {
-                        let begins = |bin: usize| bin.checked_sub(1).map_or(f64::NEG_INFINITY, |at| edges[at]);
-                        let ends = |bin: usize| edges.get(bin).copied().unwrap_or(f64::INFINITY);
-                        let is_out = |bin: &usize| ends(*bin) < low || begins(*bin) >= high;
-                        self.wish.not_up.extend((0..=edges.len()).filter(is_out).map(feature));
-                    }
-                    Code::Boolean | Code::Categories(_) => return Err(wrong("is for a column of numbers")),
-                }
-                return Ok(());
-            }
-            first += known.code.bits();
-        }
-        debug_assert!(column_of(binariser, first).is_none());
-        Err(wrong("names a column that is not there"))
     }
 }

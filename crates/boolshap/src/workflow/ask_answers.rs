@@ -4,9 +4,10 @@
 use super::ask_claims::Verdict;
 use super::ask_codes::Letter;
 use super::{Asker, Error, Question};
+use crate::explain::Distribution;
 use crate::lit::Watch;
 use crate::query::{Attribution, Counterfactual, Counterfactuals, Entity, Reasons, Robustness};
-use crate::query::{differences, mean_over_inputs, properties};
+use crate::query::{GroupAcceptance, acceptance, differences, mean_over_inputs, properties};
 use dashu::integer::UBig;
 use dashu::rational::RBig;
 use serde_json::{Map, Value, json};
@@ -14,8 +15,8 @@ use std::collections::BTreeMap;
 
 /// The largest whole number that every reader of JSON keeps exact.
 const EXACT_IN_JSON: u64 = 1 << 53;
-/// The most bits of inputs' numbers where the mean over all inputs is computed.
-const MEAN_BITS: usize = 1 << 22;
+/// The most inputs of which the mean radius is computed.
+const MEAN_INPUTS: usize = 1 << 22;
 
 /// The answer for one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +111,7 @@ impl Asker {
         match &answer.found {
             Found::Reasons(reasons) => {
                 put("reasons", reasons.sets.iter().map(|set| self.names(set)).collect());
-                put("count", big(&reasons.count));
+                put("count", reasons.count.as_ref().map_or(Value::Null, big));
                 put("complete", reasons.is_complete().into());
             }
             Found::Attribution(all) => put("players", self.attribution_json(all)),
@@ -198,19 +199,20 @@ impl Asker {
                 put("mean_radius", fraction(summary.mean_radius()));
                 let bars = summary.radii.iter().map(|(radius, rows)| (radius.to_string(), Value::from(*rows)));
                 put("histogram", Value::Object(bars.collect()));
-                if self.classifier.table_words() * 64 <= MEAN_BITS {
+                if self.classifier.table_inputs().is_some_and(|inputs| inputs <= MEAN_INPUTS) {
                     let mean = mean_over_inputs(&self.classifier, watch)?;
                     put("mean_radius_of_inputs", mean.map_or(Value::Null, |mean| mean.to_string().into()));
                 }
             }
             Question::Bias => {
                 if let Some(bias) = &self.parts.bias {
-                    let pair = bias.witness(&self.classifier)?;
+                    let pair = bias.witness(&self.classifier, watch)?;
                     put("classifier_biased", pair.is_some().into());
-                    put("inputs", big(&bias.inputs()));
+                    put("inputs", big(bias.inputs()));
                     put("witness", pair.map_or(Value::Null, |pair| pair.map(|input| bit_text(&input)).to_vec().into()));
                     put("biased_rows", summary.biased.into());
                     put("groups", self.groups_json(summary));
+                    put("acceptance", self.acceptance_json(watch)?);
                 }
             }
             Question::Properties => put("features", self.properties_json(watch)?),
@@ -251,6 +253,31 @@ impl Asker {
             })
         };
         Ok(found.iter().enumerate().map(one).collect())
+    }
+
+    /// For each group of protected values the probability of each class, under the distribution that was asked for.
+    fn acceptance_json(&self, watch: &Watch<'_>) -> Result<Value, Error> {
+        let Some(from) = &self.request.distribution else { return Ok(Value::Null) };
+        let mut request = self.request.scores(from.clone());
+        // The classifier has it already.
+        request.constraint = None;
+        let players = self.space().players();
+        let Distribution::Product(probabilities) = request.distribution(&self.circuit, players)? else {
+            return Err(Error::setting("distribution", "of groups is uniform or product"));
+        };
+        let names = players.names();
+        let found = acceptance(&self.classifier, &self.parts.protected, probabilities.exact(), watch)?;
+        let group = |group: &GroupAcceptance| {
+            let protected = self.parts.protected.iter();
+            let values = protected.map(|&player| (names[player].clone(), self.words.value(player, &group.values)));
+            let shares =
+                group.classes.iter().enumerate().map(|(class, share)| (class.to_string(), share.to_string().into()));
+            json!({
+                "group": Value::Object(values.collect()), "probability": group.probability.to_string(),
+                "shares": Value::Object(shares.collect()),
+            })
+        };
+        Ok(found.iter().map(group).collect())
     }
 
     /// For each group of protected values its rows, those of each class, and their shares.

@@ -11,7 +11,7 @@ use crate::lit::Watch;
 use crate::query::{self, CounterfactualVerdict, Entity, SetClaim, SetVerdict, Space};
 use serde_json::{Value, json};
 
-/// What somebody says of a row.
+/// What another program says of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     row: u64,

@@ -108,7 +108,7 @@ impl Question {
             Question::Reason | Question::Contrast => &["minimum", "all", "limit", "prefer", "exclude", "share"],
             Question::Counterfactual => &["to", "freeze", "only_up", "only_down", "range", "costs", "limit", "beyond"],
             Question::Robustness => &["radius"],
-            Question::Bias => &["protected"],
+            Question::Bias => &["protected", "distribution"],
             Question::Judge => &["claims", "to", "freeze", "only_up", "only_down", "range", "costs"],
             Question::Codes => {
                 &["codes", "against", "top", "actionable", "only_up", "only_down", "range", "costs", "to", "limit"]
@@ -184,6 +184,8 @@ pub struct AskRequest {
     pub radius: Option<usize>,
     /// Protected players.
     pub protected: Vec<String>,
+    /// Under which distribution groups of protected values are compared: uniform or product.
+    pub distribution: Option<DistributionFrom>,
     /// A JSON list of others' answers.
     pub claims: Option<ClaimsFrom>,
     /// A table with columns `player`, `code` and `text`.
@@ -200,7 +202,7 @@ pub struct AskRequest {
 
 impl AskRequest {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 25] = [
+    pub const SETTINGS: [&'static str; 26] = [
         "players",
         "constraint",
         "class",
@@ -221,6 +223,7 @@ impl AskRequest {
         "beyond",
         "radius",
         "protected",
+        "distribution",
         "claims",
         "codes",
         "against",
@@ -243,6 +246,7 @@ impl AskRequest {
         let name = text.as_ref();
         match known {
             "players" => self.players = PlayersFrom::parse(name)?,
+            "distribution" => self.distribution = Some(DistributionFrom::parse(name)?),
             "constraint" => self.constraint = Some(ConstraintFrom::File(name.into())),
             "costs" => self.costs = Some(RecordsFrom::File(name.into())),
             "claims" => self.claims = Some(ClaimsFrom::File(name.into())),
@@ -303,6 +307,14 @@ impl AskRequest {
             Question::Codes if self.codes.is_none() => {
                 Some(("codes", "must be given: a table of player, code and text"))
             }
+            Question::Bias
+                if matches!(
+                    self.distribution,
+                    Some(DistributionFrom::Background(_) | DistributionFrom::Empirical(_))
+                ) =>
+            {
+                Some(("distribution", "of groups is uniform or product, not one of rows"))
+            }
             Question::Counterfactual if self.beyond && self.limit.is_none() => {
                 Some(("beyond", "needs a limit: how many counterfactuals"))
             }
@@ -319,9 +331,11 @@ impl AskRequest {
         });
         let players = if let PlayersFrom::File(path) = &self.players { Some(path) } else { None };
         let against = if let Some(RowsFrom::File(path)) = &self.against { Some(path) } else { None };
+        let product =
+            if let Some(DistributionFrom::ProductFile(path)) = &self.distribution { Some(path) } else { None };
         let tables = [&self.costs, &self.codes].into_iter().flatten().filter_map(RecordsFrom::file);
         let claims = self.claims.as_ref().and_then(ClaimsFrom::file);
-        let single = [constraint, players, against].into_iter().flatten().map(PathBuf::as_path);
+        let single = [constraint, players, against, product].into_iter().flatten().map(PathBuf::as_path);
         single.chain(tables).chain(claims).collect()
     }
 

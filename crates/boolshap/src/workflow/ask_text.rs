@@ -2,9 +2,10 @@
 
 use super::ask_answers::{bit_text, number};
 use super::ask_claims::Verdict;
-use super::{Asker, Found, RowAnswer};
+use super::{Asker, Found, Letter, RowAnswer};
 use crate::data::quote_csv;
-use crate::query::SetClaim;
+use crate::query::{Counterfactual, Counterfactuals, Entity, SetClaim};
+use serde_json::Value;
 
 impl Asker {
     /// The columns of a CSV file of answers.
@@ -30,11 +31,6 @@ impl Asker {
             let cells: Vec<_> = cells.iter().map(|cell| quote_csv(cell)).collect();
             format!("{row},{class}{}{}", if cells.is_empty() { "" } else { "," }, cells.join(","))
         };
-        let text = |value: &serde_json::Value| match value {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
         match &answer.found {
             Found::Reasons(found) => {
                 let one = |(place, set): (usize, &Vec<usize>)| {
@@ -52,23 +48,7 @@ impl Asker {
                 names.iter().zip(all).map(one).collect()
             }
             Found::Counterfactuals(found) => {
-                let distance = found.distance.as_ref().map_or(String::new(), |distance| text(&number(distance)));
-                let start = [distance, found.count.to_string()];
-                if found.listed.is_empty() {
-                    return vec![line(
-                        &[&start[..], &[String::new(), String::new(), String::new(), String::new()]].concat(),
-                    )];
-                }
-                let one = |(place, one): (usize, &crate::query::Counterfactual)| {
-                    let more = [
-                        (place + 1).to_string(),
-                        self.name_list(&one.changed),
-                        bit_text(&one.input),
-                        self.change_words(entity, one),
-                    ];
-                    line(&[&start[..], &more].concat())
-                };
-                found.listed.iter().enumerate().map(one).collect()
+                self.counterfactual_cells(entity, found).iter().map(|cells| line(cells)).collect()
             }
             Found::Robustness(found) => {
                 let radius = found.radius.map_or(String::new(), |radius| radius.to_string());
@@ -86,17 +66,33 @@ impl Asker {
             }
             Found::OtherClass(other) => vec![line(&[other.to_string()])],
             Found::Verdicts(verdicts) => verdicts.iter().map(|verdict| line(&self.verdict_cells(verdict))).collect(),
-            Found::Codes(letter) => {
-                let json = self.letter_json(entity, letter);
-                let change = text(&json["change_words"]);
-                let one = |(place, reason): (usize, &serde_json::Value)| {
-                    let cells = ["player", "code", "text", "value", "score"].map(|key| text(&reason[key]));
-                    line(&[&[(place + 1).to_string()][..], &cells, std::slice::from_ref(&change)].concat())
-                };
-                json["codes"].as_array().into_iter().flatten().enumerate().map(one).collect()
-            }
+            Found::Codes(letter) => self.letter_cells(entity, letter).iter().map(|cells| line(cells)).collect(),
             Found::Nothing => vec![line(&[])],
         }
+    }
+
+    fn counterfactual_cells(&self, entity: &Entity, found: &Counterfactuals) -> Vec<Vec<String>> {
+        let distance = found.distance.as_ref().map_or(String::new(), |distance| text(&number(distance)));
+        let start = [distance, found.count.to_string()];
+        let cells = |more: [String; 4]| [&start[..], &more].concat();
+        if found.listed.is_empty() {
+            return vec![cells(Default::default())];
+        }
+        let one = |(place, one): (usize, &Counterfactual)| {
+            let words = self.change_words(entity, one);
+            cells([(place + 1).to_string(), self.name_list(&one.changed), bit_text(&one.input), words])
+        };
+        found.listed.iter().enumerate().map(one).collect()
+    }
+
+    fn letter_cells(&self, entity: &Entity, letter: &Letter) -> Vec<Vec<String>> {
+        let json = self.letter_json(entity, letter);
+        let change = text(&json["change_words"]);
+        let one = |(place, reason): (usize, &Value)| {
+            let cells = ["player", "code", "text", "value", "score"].map(|key| text(&reason[key]));
+            [&[(place + 1).to_string()][..], &cells, std::slice::from_ref(&change)].concat()
+        };
+        json["codes"].as_array().into_iter().flatten().enumerate().map(one).collect()
     }
 
     fn verdict_cells(&self, verdict: &Verdict) -> [String; 5] {
@@ -137,7 +133,8 @@ impl Asker {
                     true => "nothing is needed: the decision is always the same".into(),
                     false => self.reason_words(entity, set),
                 };
-                format!("{start} {} reasons{}", found.count, list(found.sets.iter().map(one).collect()))
+                let count = found.count.as_ref().map_or("an unknown number of".into(), ToString::to_string);
+                format!("{start} {count} reasons{}", list(found.sets.iter().map(one).collect()))
             }
             Found::Counterfactuals(found) => match &found.distance {
                 None => format!("{start} no input within reach is of that class"),
@@ -162,5 +159,14 @@ impl Asker {
             }
             _ => format!("{start}{}", list(self.csv_lines(answer))),
         }
+    }
+}
+
+/// The text of a JSON value.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }

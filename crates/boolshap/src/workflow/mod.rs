@@ -10,6 +10,7 @@ mod ask_answers;
 mod ask_claims;
 mod ask_codes;
 mod ask_json;
+mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod class_choice;

@@ -145,7 +145,7 @@ impl FromStr for DistributionFrom {
 
 impl DistributionFrom {
     /// From its text, in which a file can have any name that the system allows.
-    fn parse(text: &OsStr) -> Result<Self, Error> {
+    pub(super) fn parse(text: &OsStr) -> Result<Self, Error> {
         let (kind, file) = split_at_colon(text);
         let shown = text.to_string_lossy();
         if file.is_some_and(OsStr::is_empty) {

@@ -1,7 +1,7 @@
 //! What the bits of a player mean: as values for programs, and in words for people.
 //!
 //! A feature's value is 0 or 1, a column's the name of its value, a block's its bits. In words, a bit that the circuit knows
-//! the meaning of is told by it: above or at most a threshold, a category, an interval.
+//! the meaning of is worded by it: above or at most a threshold, a category, an interval.
 
 use crate::circuit::NamedCircuit;
 use crate::data::Code;
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 /// The meaning of a circuit's features, for its players.
 pub(super) struct ValueWords {
-    /// For each player, how it is told.
-    players: Vec<Told>,
+    /// For each player, its wording.
+    players: Vec<Wording>,
 }
 
-/// How a player is told.
-struct Told {
+/// How a player's values are worded.
+struct Wording {
     name: String,
     members: Vec<usize>,
     kind: Kind,
@@ -38,7 +38,7 @@ impl ValueWords {
     pub(super) fn new(circuit: &NamedCircuit, space: &Space) -> Self {
         let players = space.players();
         let meanings = meanings(circuit);
-        let told = |player: usize| {
+        let wording = |player: usize| {
             let members = space.members(player).to_vec();
             let kind = match (players.is_one_hot(player), &members[..]) {
                 (true, _) => {
@@ -55,21 +55,21 @@ impl ValueWords {
                 },
                 (false, _) => Kind::Block,
             };
-            Told { name: players.names()[player].clone(), members, kind }
+            Wording { name: players.names()[player].clone(), members, kind }
         };
-        ValueWords { players: (0..players.len()).map(told).collect() }
+        ValueWords { players: (0..players.len()).map(wording).collect() }
     }
 
     /// A player's value in an input.
     pub(super) fn value(&self, player: usize, input: &[bool]) -> Value {
-        let told = &self.players[player];
-        match &told.kind {
-            Kind::Values(names) => match told.members.iter().position(|&feature| input[feature]) {
+        let wording = &self.players[player];
+        match &wording.kind {
+            Kind::Values(names) => match wording.members.iter().position(|&feature| input[feature]) {
                 Some(place) => names[place].as_str().into(),
                 None => Value::Null,
             },
-            Kind::Block => bits(told, input).into(),
-            _ => u8::from(input[told.members[0]]).into(),
+            Kind::Block => bits(wording, input).into(),
+            _ => u8::from(input[wording.members[0]]).into(),
         }
     }
 
@@ -83,44 +83,44 @@ impl ValueWords {
 
     /// A player's value without its name: what the circuit knows of it, else the value for programs.
     pub(super) fn short(&self, player: usize, input: &[bool]) -> String {
-        let told = &self.players[player];
-        match &told.kind {
+        let wording = &self.players[player];
+        match &wording.kind {
             Kind::Above { threshold, .. } => {
-                format!("{} {threshold}", if input[told.members[0]] { "above" } else { "at most" })
+                format!("{} {threshold}", if input[wording.members[0]] { "above" } else { "at most" })
             }
-            Kind::IsValue { value, .. } => format!("{}{value}", if input[told.members[0]] { "" } else { "not " }),
+            Kind::IsValue { value, .. } => format!("{}{value}", if input[wording.members[0]] { "" } else { "not " }),
             _ => self.text(player, input),
         }
     }
 
     /// A player's value in an input, as words.
     pub(super) fn say(&self, player: usize, input: &[bool]) -> String {
-        let told = &self.players[player];
-        match &told.kind {
+        let wording = &self.players[player];
+        match &wording.kind {
             Kind::Above { column, threshold } => {
-                format!("{column} {} {threshold}", if input[told.members[0]] { "above" } else { "at most" })
+                format!("{column} {} {threshold}", if input[wording.members[0]] { "above" } else { "at most" })
             }
             Kind::IsValue { column, value } => {
-                format!("{column} is {}{value}", if input[told.members[0]] { "" } else { "not " })
+                format!("{column} is {}{value}", if input[wording.members[0]] { "" } else { "not " })
             }
-            _ => format!("{} is {}", told.name, self.text(player, input)),
+            _ => format!("{} is {}", wording.name, self.text(player, input)),
         }
     }
 
     /// A change of a player, as words.
     pub(super) fn say_change(&self, player: usize, from: &[bool], to: &[bool]) -> String {
-        let told = &self.players[player];
-        let side = |input: &[bool]| if input[told.members[0]] { "above" } else { "at most" };
-        match &told.kind {
+        let wording = &self.players[player];
+        let side = |input: &[bool]| if input[wording.members[0]] { "above" } else { "at most" };
+        match &wording.kind {
             Kind::Above { column, threshold } => format!("{column} {} {threshold} instead of {}", side(to), side(from)),
             Kind::IsValue { .. } => self.say(player, to),
-            _ => format!("{} {} instead of {}", told.name, self.text(player, to), self.text(player, from)),
+            _ => format!("{} {} instead of {}", wording.name, self.text(player, to), self.text(player, from)),
         }
     }
 }
 
-fn bits(told: &Told, input: &[bool]) -> String {
-    told.members.iter().map(|&feature| if input[feature] { '1' } else { '0' }).collect()
+fn bits(wording: &Wording, input: &[bool]) -> String {
+    wording.members.iter().map(|&feature| if input[feature] { '1' } else { '0' }).collect()
 }
 
 enum Meaning {
