@@ -109,8 +109,8 @@ class Reasons(RowAnswer):
 
     #: those listed
     reasons: list[list[str]]
-    #: how many there are
-    count: int
+    #: how many there are; None if they were not counted
+    count: int | None
     #: whether all are listed
     complete: bool
 

@@ -199,17 +199,23 @@ class Asker:
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 
-    def bias(self, X: object = None, *, protected: Names) -> Answers[Bias]:
+    def bias(
+        self, X: object = None, *, protected: Names, distribution: str | Mapping[str, float] | None = None
+    ) -> Answers[Bias]:
         """Whether each decision changes with `protected` players alone.
 
         `overall` says the same of the classifier: `classifier_biased`, on how many `inputs`, with two inputs as
-        `witness`; and how many rows of each group of protected values are of each class.
+        `witness`; how many rows of each group of protected values are of each class; and as `acceptance`, with a
+        `distribution` (`"uniform"`, `"product"`, or a dict of probabilities), how likely each class is in each group.
         """
-        rows, overall = self._ask("bias", X, {"protected": protected})
+        rows, overall = self._ask("bias", X, {"protected": protected, "distribution": distribution})
         overall["inputs"] = int(overall["inputs"])
         overall["witness"] = None if overall["witness"] is None else [bits_of(bits) for bits in overall["witness"]]
-        for group in overall["groups"]:
-            group["classes"] = {int(key): count for key, count in group["classes"].items()}
+        for group in [*overall["groups"], *(overall["acceptance"] or [])]:
+            if "classes" in group:
+                group["classes"] = {int(key): count for key, count in group["classes"].items()}
+            if "probability" in group:
+                group["probability"] = Fraction(group["probability"])
             group["shares"] = {int(key): Fraction(share) for key, share in group["shares"].items()}
         return Answers("bias", [
             Bias(row, prediction, found["biased"], maybe_bits(found["other"])) for row, prediction, found in rows
@@ -323,7 +329,7 @@ class Asker:
         settings = {"minimum": minimum, "all": all, "limit": limit, "prefer": prefer, "exclude": exclude}
         rows, overall = self._ask(question, X, {**settings, "share": share})
         return Answers(question, [
-            Reasons(row, prediction, found["reasons"], int(found["count"]), found["complete"])
+            Reasons(row, prediction, found["reasons"], None if found["count"] is None else int(found["count"]), found["complete"])
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 

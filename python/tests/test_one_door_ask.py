@@ -69,6 +69,7 @@ OF_CLASSES: list[tuple[str, dict[str, Any]]] = [
     ("robustness", {"radius": 2, "players": "columns"}),
     ("bias", {"protected": ["old"]}),
     ("bias", {"protected": ["sea"], "players": "columns"}),
+    ("bias", {"protected": ["old"], "distribution": "product"}),
     ("properties", {}),
     ("properties", {"players": "columns", "class": 1}),
     ("difference", {}),
@@ -307,6 +308,8 @@ def test_answers_are_the_same(folder, servers, name, question, settings):
         assert mine.overall["mean_radius_of_inputs"] == Fraction(told["mean_radius_of_inputs"])
     if question == "bias":
         assert mine.overall["classifier_biased"] == told["classifier_biased"]
+        given = lambda groups: [(one["group"], str(one["probability"]), {str(k): str(v) for k, v in one["shares"].items()}) for one in groups or []]
+        assert given(mine.overall["acceptance"]) == given(told["acceptance"])
         assert mine.overall["inputs"] == told["inputs"] and mine.overall["biased_rows"] == told["biased_rows"]
         assert ["".join(map(str, bits)) for bits in mine.overall["witness"] or []] == (told["witness"] or [])
     if question == "codes":

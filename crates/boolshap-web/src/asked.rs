@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
+use boolshap::query::Classifier;
 use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary, compile_watched};
 use boolshap::{CompileRequest, Error, Model, NamedCircuit};
 use serde_json::json;
@@ -29,7 +30,7 @@ pub(crate) struct AskedQuestion {
 /// The fields that are no settings.
 const OTHER_FIELDS: [&str; 3] = ["question", "entities", "other"];
 /// The most features of which the library makes a table of all inputs.
-const TABLE_FEATURES: usize = 28;
+const TABLE_FEATURES: usize = Classifier::TABLE_BITS as usize;
 /// The most bytes of settings, which take more room as trees of values than as a text.
 const SETTINGS_BYTES: usize = 4 << 20;
 /// How many times as much room.

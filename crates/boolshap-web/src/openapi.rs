@@ -73,6 +73,7 @@ fn known(site: &Site) -> Map<String, Value> {
         ("players", players.into()),
         ("class", class(site, &["each", "predicted"]).into()),
         ("questions", openapi_ask::questions(site)),
+        ("ask_distributions", openapi_ask::distributions(site)),
         ("ask_players", openapi_ask::players(site)),
         ("ask_constraint", openapi_ask::constraint(site)),
     ];

@@ -83,6 +83,7 @@ fn setting_schema(setting: &str, names: Vec<String>) -> Value {
         "claims" => shared("AskClaims"),
         "codes" => shared("AskCodes"),
         "against" => shared("Entities"),
+        "distribution" => shared("AskDistribution"),
         "protected" => json!({"type": "array", "minItems": 1, "items": {"type": "string"}}),
         _ => shared("AskNames"),
     }
@@ -107,4 +108,14 @@ pub(crate) fn constraint(site: &Site) -> Value {
         {"enum": names},
     ]});
     json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "array", "items": literal}}]})
+}
+
+/// How features are distributed: all values alike, as in training if that is known, or with probabilities of their own.
+pub(crate) fn distributions(site: &Site) -> Value {
+    let circuit = site.circuit();
+    let probability = json!({"type": "number", "minimum": 0, "maximum": 1});
+    let fields: Map<String, Value> = circuit.features.iter().map(|name| (name.clone(), probability.clone())).collect();
+    let each =
+        json!({"type": "object", "properties": fields, "required": circuit.features, "additionalProperties": false});
+    json!({"anyOf": [{"enum": ["uniform", "product"]}, each]})
 }

@@ -2,13 +2,14 @@
 //! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
 
 use super::{
-    AskRequest, Asker, ClaimsFrom, ConstraintFrom, Error, PlayersFrom, Question, RecordsFrom, RowAnswer, RowsFrom,
-    Summary,
+    AskRequest, Asker, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom, Question, RecordsFrom,
+    RowAnswer, RowsFrom, Summary,
 };
 use crate::circuit::NamedCircuit;
 use crate::data::{DataError, Reading, bits_of_json, short_text};
 use crate::formula::read_dimacs;
 use crate::lit::Watch;
+use crate::model::parse_decimal;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -52,6 +53,7 @@ impl AskRequest {
         match known {
             "players" => self.players = players(&value).ok_or_else(|| wrong("features, columns, or an object"))?,
             "constraint" => self.constraint = Some(constraint(&value, &circuit.features)?),
+            "distribution" => self.distribution = Some(distribution(&value, &circuit.features)?),
             "costs" => self.costs = Some(costs(&value).ok_or_else(|| wrong("an object of numbers"))?),
             "codes" => self.codes = Some(codes(&value).ok_or_else(|| wrong("a list of player, code and text"))?),
             "claims" => match value.is_array() {
@@ -129,6 +131,30 @@ fn texts(setting: &str, value: &Value) -> Option<Vec<String>> {
         }
         _ => None,
     }
+}
+
+/// Independent features: all values alike, as in training, or with these probabilities.
+fn distribution(value: &Value, features: &[String]) -> Result<DistributionFrom, Error> {
+    let wrong = |problem: String| Error::setting("distribution", problem);
+    let fields = match value {
+        Value::String(name) if name == "uniform" => return Ok(DistributionFrom::Uniform),
+        Value::String(name) if name == "product" => return Ok(DistributionFrom::Marginals),
+        Value::Object(fields) => fields,
+        other => {
+            let text = short_text(&other.to_string()).to_string();
+            return Err(wrong(format!("{text} is not uniform, product, or an object of probabilities")));
+        }
+    };
+    if let Some(unknown) = fields.keys().find(|name| !features.contains(name)) {
+        return Err(wrong(format!("names '{unknown}', which is not a feature")));
+    }
+    let probability = |name: &String| {
+        let text = fields.get(name).filter(|value| value.is_number()).map(Value::to_string);
+        let exact = text.as_deref().and_then(parse_decimal);
+        exact.ok_or_else(|| wrong(format!("has no probability of '{name}'")))
+    };
+    let probabilities = features.iter().map(probability).collect::<Result<_, _>>()?;
+    Ok(DistributionFrom::Probabilities(probabilities))
 }
 
 fn costs(value: &Value) -> Option<RecordsFrom> {
