@@ -35,8 +35,9 @@ impl Asker {
             request.against = Some(RowsFrom::Bits(rows_of(&rows, &named.features)?));
         }
         let other = other.map(|other| Arc::clone(&other.get().0));
-        let prepare = |watch: &_| workflow::Asker::prepare(named.clone(), other.as_deref(), &request, watch);
-        Ok(Asker(work(py, timeout, prepare)?))
+        let asker =
+            work(py, timeout, |watch| workflow::Asker::prepare(named.clone(), other.as_deref(), &request, watch))?;
+        Ok(Asker(asker))
     }
 
     /// The names of the players.
