@@ -246,7 +246,7 @@ class Asker:
         >>> one, two = (boolshap.compile([([weights], [0])]) for weights in ([1, 1, -1], [1, 1, 1]))
         >>> Asker(one).difference(two, [[1, 1, 0], [1, 0, 0]])
         different on 4 inputs
-          inputs 4, share 1/2, example 0, 0, 0, rows 1
+          inputs 4, share 1/2, example 0, 1, 0, rows 1
         """
         answer = self._answer("difference", X, {}, other=_circuit_of(other))
         rows = [row - 1 for row in answer["rows"]]

@@ -32,7 +32,8 @@ def setting_texts(settings: Mapping[str, object]) -> list[tuple[str, str]]:
     """The settings that were given, each as the library reads it from JSON."""
     texts = []
     for name, value in settings.items():
-        if value is None or value is False or (isinstance(value, (tuple, list)) and not value and name != "claims"):
+        is_empty = isinstance(value, (tuple, list)) and not value and name not in ("claims", "codes")
+        if value is None or value is False or is_empty:
             continue
         try:
             texts.append((name, json.dumps(value, default=_plain)))

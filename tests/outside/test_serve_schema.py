@@ -125,7 +125,8 @@ def seeds(server):
         json.dumps({"question": question, "entities": bits} | settings).encode(),
     )
     found += [
-        asked("reason", all=True, players="columns", prefer=names[:2], constraint=[[names[0], f"-{names[1]}", 3]]),
+        asked("reason", all=True, players="columns", prefer=[names[0].split("=")[0]]),
+        asked("contrast", limit=2, constraint=[[names[0], f"-{names[0]}"], [1, -1, 3]]),
         asked("counterfactual", costs={names[0]: 2.5}, freeze=names[1:3], limit=3, beyond=True),
         asked("judge", claims=[{"row": 1, "reason": names[:3]}, {"row": 2, "counterfactual": {names[0]: 1}}]),
         asked("codes", codes=[{"player": names[0], "code": "C", "text": "too low"}], against=bits, to=1),
