@@ -300,7 +300,6 @@ fn of_query(error: &QueryError) -> ErrorKind {
         | QueryError::NoInputs
         | QueryError::WrongClasses { .. }
         | QueryError::LargeCosts
-        | QueryError::Certificate { .. }
         | QueryError::NotComparable(_) => ErrorKind::Input,
         _ => ErrorKind::Limit,
     }
