@@ -160,11 +160,10 @@ impl Region {
 
     /// Whether some input of the region has this value of a feature.
     pub(super) fn meets(&self, feature: usize, value: bool) -> bool {
-        let nodes = &self.diagram.nodes;
         let mut leads = vec![false; self.root as usize + 2];
         leads[self.leaf as usize] = true;
         for at in 2..=self.root as usize {
-            let [level, lo, hi] = nodes[at];
+            let [level, lo, hi] = self.diagram.nodes[at];
             let is_it = self.diagram.order[level as usize] == feature;
             leads[at] = (!is_it || !value) && leads[lo as usize] || (!is_it || value) && leads[hi as usize];
         }
