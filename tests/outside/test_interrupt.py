@@ -260,6 +260,7 @@ CASES = {
     "train": ("train {table.csv} --target y --column y=categorical -o out.json --tally out.csv --hidden 40", 1.2),
     "predict by a network": ("predict {t26.json} {million.csv} -o out.csv", 0.5),
     "predict by a large circuit": ("predict {c26.bsc} {rows26.csv} -o out.csv", 0.5),
+    "ask for all reasons": ("ask reason {c26.bsc} {rows26.csv} --all -o out.json", 0.5),
     "convert to NNF": ("convert {c26.bsc} -o out.nnf", 0.5),
     "convert and smooth": ("convert {c26.bsc} -o out.ddnnf --smooth", 0.5),
     "convert to a drawing": ("convert {c26.bsc} -o out.dot", 0.5),

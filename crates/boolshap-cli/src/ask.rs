@@ -227,21 +227,21 @@ impl<'a> Sink<'a> {
         let mut sink = Sink { asker, file, is_csv, json, rows: 0 };
         let begin = asker.json_begin();
         match is_csv {
-            true => sink.to_file(&format!("{}\n", asker.csv_columns()))?,
-            false => sink.to_file(&begin)?,
+            true => sink.put_in_file(&format!("{}\n", asker.csv_columns()))?,
+            false => sink.put_in_file(&begin)?,
         }
-        sink.to_stdout(&begin)?;
+        sink.put_out(&begin)?;
         Ok(sink)
     }
 
-    fn to_file(&mut self, text: &str) -> Result<(), Error> {
+    fn put_in_file(&mut self, text: &str) -> Result<(), Error> {
         match &mut self.file {
             Some((file, path)) => file.write_all(text.as_bytes()).map_err(Error::file(path)),
             None => Ok(()),
         }
     }
 
-    fn to_stdout(&mut self, text: &str) -> Result<(), Error> {
+    fn put_out(&mut self, text: &str) -> Result<(), Error> {
         let Some(waiting) = &mut self.json else { return Ok(()) };
         waiting.push_str(text);
         if waiting.len() > MOST_WAITING { self.flush() } else { Ok(()) }
@@ -260,13 +260,13 @@ impl<'a> Sink<'a> {
         }
         if self.json.is_some() || self.file.is_some() && !self.is_csv {
             let text = self.asker.json_next(answer, self.rows == 1);
-            self.to_stdout(&text)?;
+            self.put_out(&text)?;
             if !self.is_csv {
-                self.to_file(&text)?;
+                self.put_in_file(&text)?;
             }
         }
         if self.is_csv {
-            self.asker.csv_lines(answer).iter().try_for_each(|line| self.to_file(&format!("{line}\n")))?;
+            self.asker.csv_lines(answer).iter().try_for_each(|line| self.put_in_file(&format!("{line}\n")))?;
         }
         if self.json.is_none() && self.file.is_none() && self.rows <= SHOWN_ROWS {
             print(&self.asker.say(answer)).map_err(Error::file(std::path::Path::new("standard output")))?;
@@ -287,9 +287,9 @@ impl<'a> Sink<'a> {
         }
         let text = self.asker.json_end(overall);
         if !self.is_csv {
-            self.to_file(&text)?;
+            self.put_in_file(&text)?;
         }
-        self.to_stdout(&text)?;
+        self.put_out(&text)?;
         self.flush()?;
         if let Some((file, path)) = self.file {
             file.finish().map_err(Error::file(&path))?;

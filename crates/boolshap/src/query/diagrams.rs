@@ -41,6 +41,8 @@ pub(super) struct Region {
 pub(super) struct Diagrams {
     /// For each class its inputs, and all others that can occur.
     pub(super) classes: Vec<[Region; 2]>,
+    /// The number of features, if every input can occur.
+    free: Option<usize>,
 }
 
 impl Diagrams {
@@ -56,7 +58,7 @@ impl Diagrams {
         if let [[is, not]] = &classes[..] {
             classes.insert(0, [not.clone(), is.clone()]);
         }
-        Ok(Diagrams { classes })
+        Ok(Diagrams { classes, free: space.is_free().then(|| space.features()) })
     }
 
     /// The classes of an input.
@@ -66,9 +68,13 @@ impl Diagrams {
 
     /// How many inputs can occur.
     pub(super) fn inputs(&self) -> UBig {
-        let counts = self.classes[0].each_ref().map(Region::count);
-        let [one, other] = counts;
-        one + other
+        match self.free {
+            Some(features) => UBig::ONE << features,
+            None => {
+                let [one, other] = self.classes[0].each_ref().map(Region::count);
+                one + other
+            }
+        }
     }
 }
 
@@ -154,11 +160,10 @@ impl Region {
 
     /// Whether some input of the region has this value of a feature.
     pub(super) fn meets(&self, feature: usize, value: bool) -> bool {
-        let nodes = &self.diagram.nodes;
         let mut leads = vec![false; self.root as usize + 2];
         leads[self.leaf as usize] = true;
         for at in 2..=self.root as usize {
-            let [level, lo, hi] = nodes[at];
+            let [level, lo, hi] = self.diagram.nodes[at];
             let is_it = self.diagram.order[level as usize] == feature;
             leads[at] = (!is_it || !value) && leads[lo as usize] || (!is_it || value) && leads[hi as usize];
         }
