@@ -90,7 +90,8 @@ impl Solver {
 
     /// After [`Solver::solve`] returned true: whether the literal is true in the model found.
     pub fn holds(&mut self, lit: Lit) -> bool {
-        self.inner.val(lit.to_dimacs()) > 0
+        // The solver names the literal that holds, so only that of a variable has the sign of its value.
+        lit.holds(self.inner.val(lit.var().positive().to_dimacs()) > 0)
     }
 
     /// After [`Solver::solve`] returned true: the values of the first `variables` variables.

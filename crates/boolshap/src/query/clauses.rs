@@ -189,15 +189,13 @@ impl<'a> Clauses<'a> {
         }
         let mut reached = self.constant(true);
         for bit in 0..127 {
-            while let (Some(a), Some(b)) = (columns[bit].pop_front(), columns[bit].pop_front()) {
+            while columns[bit].len() > 1 {
                 self.check()?;
-                let c = columns[bit].pop_front().unwrap_or(self.constant(false));
+                let none = self.constant(false);
+                let [a, b, c] = [(); 3].map(|()| columns[bit].pop_front().unwrap_or(none));
                 let (odd, carry) = self.add_three(a, b, c);
                 columns[bit].push_back(odd);
                 columns[bit + 1].push_back(carry);
-                if columns[bit].len() == 1 {
-                    break;
-                }
             }
             let digit = columns[bit].pop_front().unwrap_or(self.constant(false));
             reached = match sum >> bit & 1 == 1 {

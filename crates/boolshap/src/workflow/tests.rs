@@ -274,8 +274,12 @@ fn what_was_proved_is_kept_with_its_digests() {
     let mut other = model.clone();
     other.provenance.insert("seed".into(), 7.into());
     let found = verify(&other, &read, &VerifyRequest::default()).unwrap();
+    let digest = model.digest().short();
     assert_eq!(
         found.notes,
-        [format!("the proof that the file claims is of another model, {}", model.digest().short())]
+        [
+            format!("the proof that the file claims is of another model, {digest}"),
+            format!("the file says that it was compiled from another model, {digest}"),
+        ]
     );
 }
