@@ -183,10 +183,17 @@ fn a_proof_is_of_the_whole_file() {
 fn rows_of_a_distribution_are_read_as_the_rows_are() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // Features of the same names as their raw columns: a file of bits is a file of raw values as well.
+    // In models of the last version features have the names of their raw columns: a file of bits is one of raw values too.
     let rows: String = (0..40).map(|row| format!("{},{},{}\n", row * 10, row % 7, u8::from(row >= 20))).collect();
     fs::write(folder.join("t.csv"), format!("p,q,y\n{rows}")).unwrap();
     done(folder, &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "3"]);
+    let model = fs::read_to_string(folder.join("m.json")).unwrap();
+    let mut model: serde_json::Value = serde_json::from_str(&model).unwrap();
+    model["features"] = serde_json::json!(["p", "q"]);
+    for column in model["schema"].as_array_mut().unwrap() {
+        column.as_object_mut().unwrap().remove("missing");
+    }
+    fs::write(folder.join("m.json"), model.to_string()).unwrap();
     done(folder, &["compile", "m.json", "-o", "c.bsc"]);
     fs::write(folder.join("b.csv"), "p,q\n1,1\n0,1\n1,0\n1,0\n").unwrap();
     done(folder, &["predict", "c.bsc", "b.csv", "-o", "predicted.csv", "--input", "bits"]);
