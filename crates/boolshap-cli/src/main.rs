@@ -63,7 +63,7 @@ enum Command {
     Convert(convert::Convert),
     Predict(predict::Predict),
     Explain(explain::Explain),
-    Ask(ask::Ask),
+    Ask(Box<ask::Ask>),
     Report(report::Report),
     Serve(serve::Serve),
     Bench(bench::Bench),

@@ -12,6 +12,11 @@ use dashu::integer::UBig;
 use dashu::rational::RBig;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Two inputs.
+type Pair = (Vec<bool>, Vec<bool>);
+/// Inputs by the features in which they are equal: how many there are, and their decisions.
+type Groups = HashMap<Vec<bool>, (u64, HashSet<usize>)>;
+
 /// A fraction that is not negative.
 pub(super) fn fraction(text: &str) -> Result<RBig, QueryError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'/');
@@ -322,7 +327,7 @@ impl Checker<'_> {
     }
 
     /// Two inputs as the question describes them, found by trying all.
-    pub(super) fn some_pair(&self, question: &PairQuestion<'_>) -> Result<Option<(Vec<bool>, Vec<bool>)>, QueryError> {
+    pub(super) fn some_pair(&self, question: &PairQuestion<'_>) -> Result<Option<Pair>, QueryError> {
         type ByLabel = BTreeMap<usize, Vec<bool>>;
         let mut groups: HashMap<Vec<bool>, (ByLabel, ByLabel)> = HashMap::new();
         self.try_all(&vec![None; question.given.len()], |input| {
@@ -409,8 +414,8 @@ impl Checker<'_> {
     }
 
     /// The valid inputs that are equal in all other features, counted, with their decisions.
-    fn groups(&self, differ: &[bool]) -> Result<HashMap<Vec<bool>, (u64, HashSet<usize>)>, QueryError> {
-        let mut groups: HashMap<Vec<bool>, (u64, HashSet<usize>)> = HashMap::new();
+    fn groups(&self, differ: &[bool]) -> Result<Groups, QueryError> {
+        let mut groups = Groups::new();
         self.try_all(&vec![None; differ.len()], |input| {
             let group = groups.entry(outside(input, differ)).or_default();
             group.0 += 1;

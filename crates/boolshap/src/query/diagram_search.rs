@@ -58,7 +58,7 @@ impl<'a> AgreeSearch<'a> {
                 continue;
             }
             steps += 1;
-            if steps % 65_536 == 0 {
+            if steps.is_multiple_of(65_536) {
                 watch.check()?;
             }
             let [level, lo, hi] = diagram.nodes[at as usize];
