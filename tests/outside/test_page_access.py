@@ -195,7 +195,8 @@ def test_names_from_a_hostile_file_stay_text(browser, servers, circuits, live):
         )
         assert all(link.startswith("#") for link in links)
         names = page.eval_on_selector_all("#switches .name", "all => all.map(one => one.textContent)")
-        assert names[: len(HOSTILE_NAMES)] == HOSTILE_NAMES
+        # A bit of a number is called by its column and its test.
+        assert [name.rsplit(">", 1)[0] for name in names[: len(HOSTILE_NAMES)]] == HOSTILE_NAMES
         assert sorted(names[len(HOSTILE_NAMES) :]) == sorted(HOSTILE_VALUES)
         heads = page.eval_on_selector_all("#rows-table th", "all => all.map(one => one.textContent)")
         assert set(HOSTILE_NAMES) | {"<b>kind</b>", made.target} <= set(heads)

@@ -1,9 +1,6 @@
 //! The limit of memory: a thread looks at what the program holds, and work that takes a watch stops when it is too much.
 //! A limit of nodes or states says what may be built; this one is for everything else, and ends the program with a
 //! sentence where the system would kill it without one.
-//!
-//! Where the address space is limited (`ulimit -v`), the program would abort at the first piece that it does not get. It stops
-//! before, when fifteen sixteenths of it are taken; only one that is larger than the rest can still end it without a sentence.
 
 use crate::terminal::note;
 use std::fs::File;
@@ -41,14 +38,8 @@ pub(crate) fn watch(limit: Option<u64>) {
     if held(&status).is_none() {
         return;
     }
-    let share = address_space().map(|most| most / 16 * 15);
-    // What is taken of the address space counts as if all of it were held.
-    let taken = move || match (share, read(&status, "VmSize:")) {
-        (Some(most), Some(size)) if size > most => Some(u64::MAX),
-        _ => held(&status),
-    };
     std::thread::spawn(move || {
-        if look(taken, limit, || std::thread::sleep(LOOK)) {
+        if look(|| held(&status), limit, || std::thread::sleep(LOOK)) {
             IS_FULL.store(true, Ordering::Relaxed);
         } else {
             note("what the program holds can no longer be read: the limit of memory is not watched any more");
@@ -78,24 +69,12 @@ fn all() -> Option<u64> {
     Some(group.map_or(machine, |group: u64| group.min(machine)))
 }
 
-/// The address space that the program may take, if that is limited.
-fn address_space() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// What this program holds now.
 fn held(status: &File) -> Option<u64> {
-    read(status, "VmRSS:")
-}
-
-/// A line of what the system tells of this program, in bytes.
-fn read(status: &File, name: &str) -> Option<u64> {
     // Read from its start, the file is made anew; what counts is near it.
     let mut text = [0; 4096];
     let length = status.read_at(&mut text, 0).ok()?;
-    kibibytes(&String::from_utf8_lossy(&text[..length]), name)
+    kibibytes(&String::from_utf8_lossy(&text[..length]), "VmRSS:")
 }
 
 /// A line such as `VmRSS:  1234 kB` of a file of the system, in bytes.
