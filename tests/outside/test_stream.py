@@ -115,8 +115,11 @@ def test_raw_columns_can_be_kept(boolshap, shared_data):
     assert [(row[0], row[1]) for row in rows] == [(row["ocean_proximity"], row["median_house_value"]) for row in raw]
     boolshap("predict", circuit, housing, "-o", "p.csv")
     assert [[row[2]] for row in rows] == read_scores(boolshap.folder / "p.csv")[1]
-    said = boolshap.fails("explain", circuit, housing, "-o", "t.csv", "--keep", "population")
-    assert said == "boolshap: --keep: the result has a column 'population' of its own\n"
+    boolshap("explain", circuit, housing, "-o", "k.csv", "--keep", "population")
+    assert read_scores(boolshap.folder / "k.csv")[0][0] == "population"
+    # As one player a column has its own name.
+    line = ["explain", circuit, housing, "-o", "t.csv", "--players", "columns", "--keep", "population"]
+    assert boolshap.fails(*line) == "boolshap: --keep: the result has a column 'population' of its own\n"
     assert not (boolshap.folder / "t.csv").exists()
 
 

@@ -112,6 +112,12 @@ pub enum DataError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A list of values without names, where raw values are asked for.
+    #[error("{field}: is a list, which holds bits: raw values have names")]
+    RawList {
+        /// Where it is, as in `entities[3]`.
+        field: String,
+    },
     /// More rows than are read at once.
     #[error("more than {most} rows at once")]
     TooManyRows {

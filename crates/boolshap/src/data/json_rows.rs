@@ -101,7 +101,7 @@ impl<'a> JsonRows<'a> {
 
     fn add_list(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
         if self.reading == Reading::Raw {
-            return Err(wrong(place, "is a list, which holds bits: raw values have names"));
+            return Err(DataError::RawList { field: place.into() });
         }
         let values: Vec<Bit> = read(place, entity)?;
         let features = self.features.len();
