@@ -75,7 +75,7 @@ theirs = shap.ExactExplainer(
     lambda rows: model.model_.predict(rows.astype(np.uint8)).astype(float),
     shap.maskers.Independent(background.astype(float), max_samples=len(background)),
 )(few.astype(float))
-ours = boolshap.Explainer(circuit, background)(few)
+ours = boolshap.Explainer(circuit, background, input="bits")(few)
 print(f"largest difference from shap.ExactExplainer: {np.abs(theirs.values - ours.values).max():.1e}")
 assert np.abs(theirs.values - ours.values).max() < 1e-9
 

@@ -203,7 +203,7 @@ def test_several_classes_have_columns_each(session):
         assert (found[[f"shap_{name}_{player}" for player in "abc"]].to_numpy() == expected[:, :, place]).all()
     one = boolshap_spark.explain(rows, circuit, class_="y", keep=[], prefix="").toPandas()
     assert one.columns.tolist() == ["prediction", "base_value", "a", "b", "c"]
-    assert (one["prediction"].to_numpy() == (values == 1)).all()
+    assert (one["prediction"].to_numpy() == values).all()
 
 
 def test_raw_columns_players_and_probabilities(session):

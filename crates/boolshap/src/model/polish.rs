@@ -177,7 +177,8 @@ fn change_output(output: &Output, range: Weights, chance: &mut Seeded) -> Output
             match chance.below(weights.len() + 2) {
                 0 => bias += 1,
                 1 => bias -= 1,
-                index => weights[index - 2] = change_weight(weights[index - 2], range, chance),
+                // Scores share a scale that makes their biases whole: one more or less would be a part of a weight.
+                flip => weights[flip - 2] = -weights[flip - 2],
             }
             scores[index] = Score::new(weights, bias).expect("signs and small biases stay in range");
             Output::Argmax(scores)
