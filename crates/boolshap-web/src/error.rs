@@ -40,7 +40,7 @@ impl From<DataError> for ApiError {
             // Neither the setting nor the list is wrong, but they do not go together.
             DataError::RawList { ref field } => ApiError {
                 field: Some(field.clone()),
-                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string())
+                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
             },
             DataError::TooManyRows { most } => Self::too_large(format!("more than {most} in one request")),
             DataError::Stopped(stopped) => stopped.into(),
