@@ -256,8 +256,8 @@ impl Latent {
         let pass = StraightThrough::new(widths, weights, class_weights);
         let mut chance = Seeded::new(seed, 3);
         let mut parameters = Vec::new();
-        // Whole weights must not all be rounded to 0 at first: nothing would lead away from there.
-        let width = if weights == Weights::Binary { 1.0 } else { 2.0 };
+        // Ternary weights must not all be rounded to 0 at first: nothing would lead away from there.
+        let width = if weights == Weights::Ternary { 2.0 } else { 1.0 };
         for layer in pass.layers() {
             parameters.extend(layer.weights().map(|_| (width * (chance.unit() - 0.5)) as f32));
             parameters.resize(layer.bias().end, 0.0);
