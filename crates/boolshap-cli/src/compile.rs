@@ -131,7 +131,7 @@ impl Compile {
         let source = self.source.as_path();
         let outlook = with_timeout("estimating", self.timeout, |watch| outlook(source, request, watch))?;
         let Some(outlook) = outlook else {
-            return usage(format!("--estimate is for networks, and {} is none", source.display()));
+            return usage(format!("--estimate is for networks, and {} is not one", source.display()));
         };
         if self.json {
             print_json(&outlook.json())?;

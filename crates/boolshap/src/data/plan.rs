@@ -150,7 +150,9 @@ impl Plan {
         }
         let ignore = wrong.iter().map(|column| column.name.clone()).collect();
         let kinds = wrong.iter().filter_map(|column| Some((column.name.clone(), column.proposals.first()?.clone())));
-        let mut missing: Vec<String> = wrong.iter().flat_map(|column| column.strange.clone()).collect();
+        let markers = wrong.iter().flat_map(|column| &column.strange);
+        // Markers are said as a list with commas; a text with one is rather a number with a decimal comma.
+        let mut missing: Vec<String> = markers.filter(|text| !text.contains(',')).cloned().collect();
         missing.sort();
         missing.dedup();
         Some(Remedy::Columns(ColumnRemedy { ignore, kinds: kinds.collect(), missing }.into()))
