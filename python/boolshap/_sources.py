@@ -42,6 +42,8 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
+    free: list[str] | None = None
+    at: list[int] | None = None
 
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
@@ -84,6 +86,8 @@ def compile(
     verify: bool = False,
     progress: Progress = None,
     inputs: str | None = None,
+    free: Iterable[str] | None = None,
+    at: object = None,
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
 
@@ -110,6 +114,7 @@ def compile(
     verify : prove that the circuit is the model before it is given.
     progress : a callable that gets how many inputs of a function are done, of how many; True and False show a bar on
         standard error or none. By default there is one on a terminal.
+    free, at : of a network, leave these features and fix all others to this row of bits: the circuit is over `free`.
     inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
 
     >>> import boolshap
@@ -123,8 +128,22 @@ def compile(
     if inputs not in (None, "signs", "bits"):
         raise InputError(f"inputs is {inputs!r}, neither 'signs' nor 'bits'")
     return _circuit(
-        source, Options(names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs)
+        source,
+        Options(
+            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, False, *_free_inputs(free, at)
+        ),
     )
+
+
+def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | None, list[int] | None]:
+    if (free is None) != (at is None):
+        raise InputError("free and at go together: which features are left, and the row that the others are fixed to")
+    if free is None:
+        return None, None
+    row = np.asarray(at)
+    if not np.isin(row, (0, 1)).all():
+        raise InputError("at is not a row of 0 and 1, one for each feature")
+    return unique_names("free", free), [int(bit) for bit in row.reshape(-1)]
 
 
 def compile_in_passing(source: object) -> Circuit:
@@ -137,7 +156,7 @@ def _circuit(source: object, options: Options) -> Circuit:
     if isinstance(source, (str, os.PathLike)):
         return _of_path(Path(source), options)
     if isinstance(source, Circuit):
-        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs")
+        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs", "free")
         return source
     if isinstance(source, Model):
         return _of_model(source, options)
@@ -218,7 +237,7 @@ def _of_model(model: Model, options: Options) -> Circuit:
 
 
 def _of_function(predict: Callable[..., Any], options: Options) -> Circuit:
-    options.refuse("a function", "inputs")
+    options.refuse("a function", "inputs", "free")
     if options.features is None:
         raise InputError("a function does not say how many features it has: give features=, their names or number")
     count = options.features if isinstance(options.features, int) else len(options.features)
@@ -241,7 +260,7 @@ def _of_decisions(decide: Decide, features: list[str], classes: list[str], what:
 
 
 def _of_classifier(classifier: _sklearn.Classifier, options: Options) -> Circuit:
-    options.refuse(f"a {classifier.name}", "inputs")
+    options.refuse(f"a {classifier.name}", "inputs", "free")
     features = options.names(classifier.inputs, classifier.features)
     classes = options.class_names(classifier.classes)
     if len(classes) > MAX_CLASSES:

@@ -4,9 +4,9 @@
 
 use super::check::{Effort, soundness};
 use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Verified};
-use crate::data::{Binariser, CodedColumn};
+use crate::data::{Binariser, CodedColumn, Grid};
 use crate::lit::Digest;
-use crate::model::{Marginals, Model};
+use crate::model::{Marginals, Model, Network};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub struct NamedCircuit {
     pub circuit: Arc<Circuit>,
     /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
     pub classes: Vec<(String, NodeId)>,
+    /// If there is no circuit, the network that was not compiled, and why; such a file cannot be written.
+    pub network: Option<Arc<Uncompiled>>,
     /// The names of the features.
     pub features: Vec<String>,
     /// How raw rows become bits, if that is known.
@@ -30,7 +32,42 @@ pub struct NamedCircuit {
     pub provenance: BTreeMap<String, Value>,
 }
 
+/// A network that was not compiled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Uncompiled {
+    /// The network.
+    pub network: Arc<Network>,
+    /// Why it was not.
+    pub why: String,
+}
+
 impl NamedCircuit {
+    /// The names and origin of a model whose network is not compiled: it can be explained against background rows.
+    pub(crate) fn of_network(model: &Model, why: String) -> Result<Self, CircuitError> {
+        let mut builder = CircuitBuilder::new(model.features.len())?;
+        let root = builder.constant(false)?;
+        let never = builder.finish(root)?;
+        let mut named = Self::unchecked(never, model.features.clone())?.with_model(model);
+        if model.network.classes() > 2 {
+            named.classes = model.class_names().into_iter().map(|name| (name, NodeId::new(0))).collect();
+        }
+        named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), why }));
+        Ok(named)
+    }
+
+    /// The layout of the features, if they are the pixels of an image.
+    pub fn grid(&self) -> Result<Option<Grid>, String> {
+        Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
+    }
+
+    /// Fails if there is no circuit.
+    pub fn check_compiled(&self) -> Result<(), CircuitError> {
+        match &self.network {
+            None => Ok(()),
+            Some(network) => Err(CircuitError::NotCompiled { why: network.why.clone() }),
+        }
+    }
+
     /// A circuit with names only; it must be sound.
     pub fn new(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
         Self::unchecked(circuit, features)?.checked()
@@ -59,7 +96,16 @@ impl NamedCircuit {
         }
         once_each("feature", &features)?;
         let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
-        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, facts, provenance })
+        Ok(NamedCircuit {
+            circuit,
+            classes,
+            network: None,
+            features,
+            binariser: None,
+            marginals: None,
+            facts,
+            provenance,
+        })
     }
 
     /// With a model's binarisation, marginals and origin.
@@ -141,6 +187,7 @@ impl NamedCircuit {
     /// The circuit of one class, or of the only label.
     pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
         let classes = self.classes.len();
+        self.check_compiled()?;
         let root = match class {
             None if classes == 0 => return Ok(self.circuit.clone()),
             None => return Err(CircuitError::SeveralClasses { classes }),

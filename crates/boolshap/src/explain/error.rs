@@ -4,6 +4,7 @@ use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
 use crate::data::DataError;
 use crate::lit::{Remedy, Stopped};
+use crate::model::ModelError;
 use std::path::PathBuf;
 
 /// An error of the explain stage.
@@ -151,6 +152,9 @@ pub enum ExplainError {
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The network could not be projected.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Circuit(#[from] CircuitError),
@@ -192,6 +196,19 @@ pub enum EntityProblem {
         player: String,
         /// How many of its bits are 1.
         ones: usize,
+    },
+    /// An entity that differs from a background row in more players than can be tried in all their combinations.
+    #[error(
+        "{differ} players differ from a background row, so that the network would have to be tried on 2^{differ} inputs, \
+         and the limit is {limit} players{hint}"
+    )]
+    TooManyDiffer {
+        /// How many differ.
+        differ: usize,
+        /// How many may.
+        limit: usize,
+        /// Which larger players would do, if that is known.
+        hint: String,
     },
     /// An entity outside the population.
     #[error("the constraint does not hold")]

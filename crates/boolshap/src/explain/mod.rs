@@ -10,6 +10,7 @@
 //! test that base value and scores add up to the prediction.
 
 mod brute_force;
+mod corner_counts;
 mod cube;
 mod definition;
 mod diagram_tape;
@@ -29,6 +30,7 @@ mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
+mod network_game;
 mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
@@ -71,6 +73,7 @@ pub use index::Index;
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
+pub use network_game::{ClassOfNetwork, MAX_DIFFERING, NetworkGame};
 pub use open_box::OpenBox;
 pub use players::Players;
 pub use probabilities::Probabilities;

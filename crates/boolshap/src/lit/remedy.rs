@@ -33,6 +33,8 @@ pub enum Remedy {
     },
     /// A compilation that is asked for, or a smaller network.
     CompileFirst,
+    /// How the features are laid out.
+    Grid,
     /// Fewer background rows.
     SmallerBackground,
 }

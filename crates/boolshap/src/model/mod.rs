@@ -21,10 +21,12 @@ mod network;
 mod number;
 mod onnx_constants;
 mod onnx_file;
+mod outputs;
 #[cfg(feature = "train")]
 mod pairs;
 #[cfg(feature = "train")]
 mod polish;
+mod project;
 mod protobuf;
 #[cfg(test)]
 pub(crate) mod random;
@@ -56,6 +58,8 @@ pub use label::Label;
 pub use logistic::{Regression, regress};
 pub use network::{Gate, Network, Output, Score};
 pub use number::parse_decimal;
+pub use outputs::Outputs;
+pub use project::Wire;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};
 pub use steps::{Step, fold_steps};

@@ -11,9 +11,10 @@ use crate::data::{
 };
 use crate::explain::explain_stream;
 use crate::explain::{
-    Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
+    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, NetworkGame, Players,
+    Reference, Streamed,
 };
-use crate::lit::{Pieces, Progress, Watch};
+use crate::lit::{Pieces, Progress, Remedy, Watch};
 use arrow_schema::FieldRef;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -33,8 +34,10 @@ use std::sync::{Arc, OnceLock};
 /// ```
 pub struct Explainer {
     circuit: Arc<NamedCircuit>,
-    /// Of each class, or of the only label.
+    /// Of each class, or of the only label; none where there is no circuit.
     labels: Vec<Arc<Circuit>>,
+    /// Where there is no circuit, the network against its background.
+    network: Option<Arc<NetworkGame>>,
     outputs: Vec<Output>,
     players: Players,
     distribution: Distribution,
@@ -95,6 +98,8 @@ struct Output {
     floats: OnceLock<FloatGame>,
     fractions: OnceLock<ExactGame>,
     reference: OnceLock<Reference>,
+    /// Of a network, in floats and in fractions.
+    network: [OnceLock<ClassOfNetwork>; 2],
 }
 
 /// A table that was explained.
@@ -133,11 +138,12 @@ impl Explainer {
         distribution: Distribution,
         request: &Request,
     ) -> Result<Self, Error> {
-        let labels = circuit.labels()?;
-        let outputs = labels.iter().map(|_| Output::default()).collect();
+        let network = network_game(&circuit, &players, &distribution, request)?;
+        let labels = if network.is_some() { Vec::new() } else { circuit.labels()? };
+        let outputs = (0..circuit.classes.len().max(1)).map(|_| Output::default()).collect();
         let scope = scope_of(None, &circuit)?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
-        Ok(Explainer { circuit, labels, outputs, players, distribution, request: request.clone(), ask })
+        Ok(Explainer { circuit, labels, network, outputs, players, distribution, request: request.clone(), ask })
     }
 
     /// The circuit that is explained.
@@ -145,9 +151,15 @@ impl Explainer {
         &self.circuit
     }
 
-    /// The circuit of one label.
-    pub fn label(&self, class: Option<usize>) -> &Arc<Circuit> {
-        &self.labels[class.unwrap_or(0)]
+    /// The circuit of one label; an error where there is none.
+    pub fn label(&self, class: Option<usize>) -> Result<&Arc<Circuit>, Error> {
+        self.circuit.check_compiled()?;
+        Ok(&self.labels[class.unwrap_or(0)])
+    }
+
+    /// The class of the network that an output is the label of.
+    fn class_of(&self, output: usize) -> usize {
+        if self.circuit.classes.is_empty() { 1 } else { output }
     }
 
     /// Who plays.
@@ -193,6 +205,10 @@ impl Explainer {
 
     /// The scores of rows, as asked now. With [`Scope::Each`] those of the classes are side by side.
     pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        self.explained(rows, ask, watch).map_err(|error| self.with_hint(error, rows))
+    }
+
+    fn explained(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         match ask.scope {
             Scope::Label => self.one(0, rows, ask, watch),
             Scope::Class(class) => {
@@ -213,6 +229,10 @@ impl Explainer {
             Scope::Class(class) => class..class + 1,
             _ => 0..self.outputs.len(),
         };
+        if let Some(network) = &self.network {
+            let classes: Vec<usize> = outputs.map(|output| self.class_of(output)).collect();
+            return Ok(network.explain(rows, &classes, ask.index, ask.exact, watch)?);
+        }
         let pieces = Pieces::new(watch, outputs.len());
         outputs.map(|output| pieces.next(|watch| self.one(output, rows, ask, watch))).collect()
     }
@@ -225,7 +245,7 @@ impl Explainer {
     fn predicted(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         let classes = self.classes_of(rows, watch)?;
         // A row takes as long as its class has nodes.
-        let work = |class: usize| self.labels[class].stored_nodes() as f64;
+        let work = |class: usize| self.labels.get(class).map_or(1.0, |label| label.stored_nodes() as f64);
         let total: f64 = classes.iter().map(|&class| work(class as usize)).sum();
         let mut before = 0.0;
         let mut place_of = vec![0; rows.rows()];
@@ -251,7 +271,10 @@ impl Explainer {
     }
 
     fn classes_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
-        Predictor::of_labels(&self.labels, true).classes(rows, watch)
+        match &self.network {
+            Some(network) => Ok(network.classes(rows)),
+            None => Predictor::of_labels(&self.labels, true).classes(rows, watch),
+        }
     }
 
     /// Calls for each output that a scope needs.
@@ -264,7 +287,13 @@ impl Explainer {
     }
 
     fn engine(&self, output: usize, ask: Ask, watch: &Watch<'_>) -> Result<&dyn Engine, Error> {
-        let (circuit, request, place) = (&self.labels[output], &self.request, &self.outputs[output]);
+        let (request, place) = (&self.request, &self.outputs[output]);
+        if let Some(network) = &self.network {
+            let (class, exact) = (self.class_of(output), ask.exact);
+            let place = &place.network[usize::from(exact)];
+            return Ok(place.get_or_init(|| ClassOfNetwork::new(network.clone(), class, exact)));
+        }
+        let circuit = &self.labels[output];
         let in_rows = |error| request.in_rows(error);
         let is_reference = matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce));
         // A reference is built once, for one index and one arithmetic.
@@ -307,7 +336,10 @@ impl Explainer {
     pub fn base_values(&self, scope: Scope, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
         let mut values = Vec::new();
         self.each_output(Ask { scope, ..self.ask }, |output| {
-            values.push(self.floats(output, watch)?.base_value());
+            values.push(match &self.network {
+                Some(network) => network.base_value(self.class_of(output)).to_f64().value(),
+                None => self.floats(output, watch)?.base_value(),
+            });
             Ok(())
         })?;
         Ok(values)
@@ -432,6 +464,32 @@ impl Explainer {
             }
             scope => scope.name(),
         }
+    }
+}
+
+/// The game of a network without a circuit; nothing where there is a circuit.
+fn network_game(
+    circuit: &NamedCircuit,
+    players: &Players,
+    distribution: &Distribution,
+    request: &Request,
+) -> Result<Option<Arc<NetworkGame>>, Error> {
+    let Some(network) = &circuit.network else { return Ok(None) };
+    let needs = |what: &str| {
+        Err(Error::Limit {
+            message: format!("{}, and without a circuit {what}", network.why),
+            remedy: Some(Remedy::CompileFirst),
+        })
+    };
+    match distribution {
+        _ if matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce)) => {
+            needs("there is no other engine")
+        }
+        Distribution::Background(rows) => {
+            let game = NetworkGame::new(network.network.clone(), players.clone(), rows);
+            game.map(|game| Some(Arc::new(game))).map_err(|error| request.in_rows(error))
+        }
+        _ => needs("it is explained against background rows or a reference only"),
     }
 }
 

@@ -27,14 +27,27 @@ pub struct ReadyCircuit {
 /// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
 /// nodes, and what would take longer is an error.
 pub fn ready_circuit(path: &Path, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+    ready(path, false, watch)
+}
+
+/// The same for an explainer: a network that would take longer is explained without a circuit, where that can be done.
+pub fn ready_to_explain(path: &Path, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+    ready(path, true, watch)
+}
+
+fn ready(path: &Path, or_network: bool, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     if !is_network_file(path)? {
         let circuit = load_circuit(path)?;
         let notes = circuit.facts.notes();
         return Ok(ReadyCircuit { circuit, notes });
     }
-    let request = CompileRequest { each_of_several: true, in_passing: true, ..CompileRequest::default() };
+    let request = CompileRequest { each_of_several: true, in_passing: true, or_network, ..CompileRequest::default() };
     let model = Model::load(path)?;
     let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    if compiled.circuit.network.is_some() {
+        let note = format!("{} is a network and is explained without a circuit", path.display());
+        return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
+    }
     let (nodes, _, _) = compiled.circuit.graph_size();
     let (place, nodes, route) = (path.display(), thousands(nodes as u64), compiled.route);
     let note = format!("{place} is a network: compiled in passing into a circuit of {nodes} nodes by {route}");

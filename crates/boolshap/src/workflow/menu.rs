@@ -144,7 +144,7 @@ impl Menu {
                     return Err(Error::setting("flips", "are those of one class: choose one with class"));
                 }
             };
-            Ok(deciding_switches(explainer.label(class), &rows.row(row), columns)?)
+            Ok(deciding_switches(explainer.label(class)?, &rows.row(row), columns)?)
         };
         (0..rows.rows()).map(of_row).collect()
     }

@@ -1,5 +1,6 @@
 //! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
 
+use super::free::with_fixed;
 use super::{ClassChoice, Error};
 use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
 use crate::data::{SpareFolder, WholeFile};
@@ -118,7 +119,16 @@ pub fn verify_watched(
     watch: &Watch<'_>,
 ) -> Result<Verification, Error> {
     let begin = Instant::now();
-    let compared = check_same(circuit, model)?;
+    let whole = model;
+    let smaller = match circuit.facts.fixed.is_empty() {
+        true => None,
+        false => Some(with_fixed(model, &circuit.facts.fixed)?),
+    };
+    let model = smaller.as_ref().unwrap_or(model);
+    let mut compared = check_same(circuit, model)?;
+    if smaller.is_some() {
+        compared.push("fixed inputs");
+    }
     let classes = classes_of(circuit, model, request)?;
     let kept = kept_proof(request, classes.len())?;
     let options = VerifyOptions {
@@ -134,7 +144,7 @@ pub fn verify_watched(
         methods: Vec::new(),
         compared,
         difference: None,
-        notes: claim_notes(circuit, model, &classes),
+        notes: claim_notes(circuit, whole, &classes),
         seconds: 0.0,
     };
     let pieces = Pieces::new(watch, classes.len());
