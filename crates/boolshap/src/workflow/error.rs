@@ -255,9 +255,10 @@ fn of_diagram(error: &DiagramError) -> ErrorKind {
 /// What can be done where the way from a network to a diagram met a limit.
 fn of_routes(error: &DiagramError) -> Option<Remedy> {
     match error {
-        DiagramError::NoRoute { .. } | DiagramError::Sums { .. } | DiagramError::CompileGates { .. } => {
-            Some(Remedy::SmallerNetwork { neurons: None })
-        }
+        DiagramError::NoRoute { .. }
+        | DiagramError::Sums { .. }
+        | DiagramError::TooManyExpected { .. }
+        | DiagramError::CompileGates { .. } => Some(Remedy::SmallerNetwork { neurons: None }),
         DiagramError::Reduce { .. } => Some(Remedy::Nodes),
         _ => None,
     }
