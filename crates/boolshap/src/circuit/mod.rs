@@ -37,6 +37,8 @@ mod reach;
 mod size;
 mod smooth;
 mod soundness;
+mod values;
+mod values_file;
 
 #[cfg(test)]
 mod file_tests;
@@ -61,4 +63,6 @@ pub use mentioned::VariableSets;
 pub use named::NamedCircuit;
 pub use nnf::{read_nnf, write_nnf};
 pub use size::Counts;
+pub(crate) use values::PackedGate;
+pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};

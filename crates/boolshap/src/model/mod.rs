@@ -54,7 +54,8 @@ pub use import::{ImportOptions, Imported, Kernels, import};
 pub use label::Label;
 #[cfg(feature = "train")]
 pub use logistic::{Regression, regress};
-pub use network::{Gate, Network, Output, Score};
+pub use network::{Gate, Network, Output, OutputScale, Score};
+pub(crate) use file::{GateText, parse_fraction};
 pub use number::parse_decimal;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};

@@ -159,7 +159,7 @@ impl Page<'_> {
             Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(self.explainer.label(self.class), &names)
+                circuit_figure(self.explainer.label(self.class)?, &names)
                     .ok_or_else(|| Error::input("the circuit is too large to be drawn"))
             }
         }

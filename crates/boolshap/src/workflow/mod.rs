@@ -20,6 +20,7 @@ mod check;
 mod class_choice;
 mod compile;
 mod compile_request;
+mod compile_scores;
 mod describe;
 #[cfg(feature = "sat")]
 mod encode;
@@ -32,6 +33,7 @@ mod inspect;
 mod learn;
 mod load;
 mod menu;
+mod model_output;
 mod outlook;
 mod player_names;
 mod predict;
@@ -44,6 +46,7 @@ mod stages;
 mod train;
 mod value_words;
 mod verify;
+mod verify_scores;
 mod wait;
 
 #[cfg(test)]
@@ -73,6 +76,7 @@ pub use inspect::Inspection;
 pub use learn::learn;
 pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
 pub use menu::{Choice, Menu, Offer};
+pub use model_output::ModelOutput;
 pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;
