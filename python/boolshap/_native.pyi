@@ -76,6 +76,7 @@ class Circuit:
     def to_bytes(self) -> bytes: ...
     features: Final[list[str]]
     classes: Final[list[str]]
+    model_output: Final[str]
     nodes: Final[int]
     edges: Final[int]
     models: Final[int | list[int]]
@@ -104,12 +105,14 @@ class Explainer:
         constraint: str | None,
         players: str | dict[str, str],
         class_: object,
+        model_output: str | None,
     ) -> Explainer: ...
     distribution: Final[str]
     players: Final[list[str]]
     members: Final[list[list[int]]]
     one_hot: Final[list[bool]]
     scope: Final[str | None]
+    model_output: Final[str]
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...
     def explain(
@@ -117,7 +120,7 @@ class Explainer:
     ) -> tuple[Floats, Floats, npt.NDArray[np.uint32]]: ...
     def explain_exact(
         self, bits: Bits, index: str, class_: object
-    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[int]]: ...
+    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[tuple[int, int]]]: ...
 
 @final
 class Asker:

@@ -18,7 +18,7 @@ import numpy as np
 from . import _keras, _layers, _native, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, truth_table
 from ._native import Circuit, Model
-from ._types import Bits
+from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
 _FOREIGN = (".cnf", ".dimacs", ".sdd", ".nnf", ".ddnnf")
@@ -42,6 +42,7 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
+    model_output: str = "label"
 
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
@@ -84,6 +85,7 @@ def compile(
     verify: bool = False,
     progress: Progress = None,
     inputs: str | None = None,
+    model_output: ModelOutput = "label",
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
 
@@ -111,6 +113,8 @@ def compile(
     progress : a callable that gets how many inputs of a function are done, of how many; True and False show a bar on
         standard error or none. By default there is one on a terminal.
     inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
+    model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
+        only output. The scores of a network with one hidden layer need no circuit, whatever its size.
 
     >>> import boolshap
     >>> compile([([[1, 1, -1]], [0])]).predict([[1, 1, 0], [0, 0, 1]]).tolist()
@@ -123,13 +127,16 @@ def compile(
     if inputs not in (None, "signs", "bits"):
         raise InputError(f"inputs is {inputs!r}, neither 'signs' nor 'bits'")
     return _circuit(
-        source, Options(names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs)
+        source,
+        Options(
+            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, model_output=model_output
+        ),
     )
 
 
-def compile_in_passing(source: object) -> Circuit:
+def compile_in_passing(source: object, model_output: str) -> Circuit:
     """The same with no options, where nobody asked to compile: a network that would take long is refused."""
-    return _circuit(source, Options(None, None, None, "auto", None, None, False, None, None, in_passing=True))
+    return _circuit(source, Options(None, None, None, "auto", None, None, False, None, None, True, model_output))
 
 
 def _circuit(source: object, options: Options) -> Circuit:
@@ -138,6 +145,8 @@ def _circuit(source: object, options: Options) -> Circuit:
         return _of_path(Path(source), options)
     if isinstance(source, Circuit):
         options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs")
+        if options.model_output == "score" and source.model_output != "score":
+            raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source
     if isinstance(source, Model):
         return _of_model(source, options)
@@ -247,6 +256,9 @@ def _of_classifier(classifier: _sklearn.Classifier, options: Options) -> Circuit
     if len(classes) > MAX_CLASSES:
         raise InputError(f"{classifier.name} has {len(classes)} classes, more than {MAX_CLASSES}")
     few = classifier.inputs <= MAX_FEATURES
+    if classifier.is_linear and options.model_output == "score":
+        model = Model._of_steps([_sklearn.layer_of(classifier)], "bits", features, classes)
+        return _of_model(model, replace(options, features=None, classes=None))
     if options.via == "truth-table" or (options.via == "auto" and few and not classifier.is_tree):
         if not few:
             raise InputError(f"{classifier.name}: truth tables end at {MAX_FEATURES} features, not {classifier.inputs}")

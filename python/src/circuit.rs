@@ -81,6 +81,12 @@ impl Circuit {
         self.0.classes.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// What it holds: `label`, circuits of decisions, or `score`, the numbers before them.
+    #[getter]
+    fn model_output(&self) -> &'static str {
+        if self.0.values.is_some() { "score" } else { "label" }
+    }
+
     /// The number of nodes of all classes: each literal and constant once, a decision node as one.
     #[getter]
     fn nodes(&self) -> usize {

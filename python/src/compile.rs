@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub(crate) struct Options<'py> {
     features: Option<Features>,
     class_: Option<Bound<'py, PyAny>>,
+    model_output: String,
     via: String,
     max_nodes: Option<usize>,
     timeout: Option<f64>,
@@ -48,6 +49,7 @@ impl Options<'_> {
     fn compile(&self, py: Python<'_>, source: Source<'_>) -> PyResult<Circuit> {
         let mut request = CompileRequest {
             via: self.via.parse().map_err(Failure::from)?,
+            model_output: self.model_output.parse().map_err(Failure::from)?,
             class: self.class_.as_ref().map(class_choice),
             // An array has room for all classes.
             each_of_several: true,

@@ -61,6 +61,8 @@ mod fast_agreement;
 mod game_agreement;
 #[cfg(test)]
 mod stream_tests;
+#[cfg(test)]
+mod value_agreement;
 
 pub use brute_force::BruteForce;
 pub use definition::Definition;
