@@ -21,7 +21,8 @@
 //! file as this program writes it, or of the table.
 //!
 //! With `values` the file holds numbers instead of labels (version 3): `rule` says how they decide (`sign`, `largest` or
-//! `number`), `parts` are `feature` (an index), `gate` (as in a model file) or `circuit` (a node), `values` have each a `constant` and
+//! `number`), `parts` are `feature` (an index), `gate` (as in a model file), `circuit` (a node) or `diagram` (with numbers at its leaves:
+//! how many `leaves` and `nodes` follow the nodes of the circuit, and its `root`; a leaf takes 8 bytes, a node a variable and two children), `values` have each a `constant` and
 //! a weight for every part, as fractions. The roots of classes mean nothing then.
 //!
 //! Version 1 has no `proof`, and says `verified` with a method among the free facts: a claim without what backs it.
@@ -32,7 +33,9 @@
 use super::facts::ProofText;
 use super::named::once_each;
 use super::values_file::ValuesText;
-use super::{Circuit, CircuitBuilder, CircuitError, Facts, NamedCircuit, Node, NodeId, Verified};
+use super::{
+    Circuit, CircuitBuilder, CircuitError, Facts, NamedCircuit, Node, NodeId, NumberDiagram, NumberNode, Part, Verified,
+};
 use crate::data::{Binariser, WholeFile};
 use crate::lit::{Digest, Digester, Var};
 use crate::model::Marginals;
@@ -194,6 +197,17 @@ impl NamedCircuit {
                 }
             }
         }
+        self.write_diagrams(out)
+    }
+
+    fn write_diagrams<T: Write>(&self, out: &mut Summed<T>) -> io::Result<()> {
+        for part in self.values.iter().flat_map(|values| values.parts()) {
+            let Part::Diagram(diagram) = part else { continue };
+            diagram.leaves().iter().try_for_each(|leaf| out.write_all(&leaf.to_le_bytes()))?;
+            for node in diagram.nodes() {
+                [node.var.index() as u32, node.lo, node.hi].iter().try_for_each(|&number| out.number(number))?;
+            }
+        }
         Ok(())
     }
 
@@ -210,6 +224,7 @@ impl NamedCircuit {
             input.digest = None;
         }
         let circuit = read_nodes(&mut input, &header)?;
+        let diagrams = read_diagrams(&mut input, &header)?;
         let digests = match input.digest.take() {
             Some(digest) => Some((digest.finish(), Digest(input.take_bytes()?))),
             None => None,
@@ -238,11 +253,27 @@ impl NamedCircuit {
             return Err(damaged("it is said to be one class, but holds several"));
         }
         if let Some(text) = &header.values {
-            let values = text.read(named.features.len(), header.nodes, named.classes.len())?;
+            let values = text.read(named.features.len(), header.nodes, named.classes.len(), diagrams)?;
             named.values = Some(Arc::new(values));
         }
         named.checked()
     }
+}
+
+fn read_diagrams<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Vec<NumberDiagram>, CircuitError> {
+    let mut diagrams = Vec::new();
+    for text in header.values.as_ref().map_or(Vec::new(), ValuesText::diagrams) {
+        let (mut leaves, mut nodes) = (Vec::new(), Vec::new());
+        for _ in 0..text.leaves {
+            leaves.push(f64::from_le_bytes(input.take_bytes()?));
+        }
+        for _ in 0..text.nodes {
+            let [var, lo, hi] = [input.read_number()?, input.read_number()?, input.read_number()?];
+            nodes.push(NumberNode { var: Var::new(var as usize), lo, hi });
+        }
+        diagrams.push(NumberDiagram::new(leaves, nodes, text.root, header.features.len())?);
+    }
+    Ok(diagrams)
 }
 
 fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit, CircuitError> {

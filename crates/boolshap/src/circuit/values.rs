@@ -1,13 +1,13 @@
 //! A number instead of a label: what a network decides by, before the last step or argmax.
 //!
 //! A value is a constant plus a sum of weighted parts, in fractions. A part is a bit of the input, a gate (a step of an
-//! integer-weighted sum of bits) or a circuit; an activation of several levels is several gates over one sum. SHAP is
+//! integer-weighted sum of bits), a circuit, or a diagram with numbers at its leaves, which a tree is; an activation of several levels is several gates over one sum. SHAP is
 //! linear in what is explained, so parts are explained on their own and never meet: one hidden layer of any width over hundreds
 //! of inputs needs no circuit at all.
 //!
 //! The values of all classes share their parts. [`Rule`] says how they decide, so that who has the values can predict.
 
-use super::{CircuitBuilder, CircuitError, CircuitEvaluator, NamedCircuit, NodeId};
+use super::{CircuitBuilder, CircuitError, CircuitEvaluator, NamedCircuit, NodeId, NumberDiagram};
 use crate::data::{Bits, PackedRows};
 use crate::lit::{Var, Watch};
 use crate::model::{Gate, Model, Output};
@@ -24,7 +24,7 @@ pub struct Values {
     pub(super) rule: Rule,
 }
 
-/// What is added up; 0 or 1 on every input.
+/// What is added up; 0 or 1 on every input, or a number from -1 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// A bit of the input.
@@ -33,6 +33,8 @@ pub enum Part {
     Gate(Gate),
     /// The circuit below a node of the arena.
     Circuit(NodeId),
+    /// A diagram with numbers from -1 to 1 at its leaves.
+    Diagram(Arc<NumberDiagram>),
 }
 
 /// A constant plus a weighted sum of all parts.
@@ -138,13 +140,14 @@ impl Values {
         self.rule
     }
 
-    /// How many parts are bits, gates and circuits.
-    pub fn kinds(&self) -> [usize; 3] {
+    /// How many parts are bits, gates, circuits and diagrams of numbers.
+    pub fn kinds(&self) -> [usize; 4] {
         let count = |is: fn(&Part) -> bool| self.parts.iter().filter(|part| is(part)).count();
         [
             count(|part| matches!(part, Part::Feature(_))),
             count(|part| matches!(part, Part::Gate(_))),
             count(|part| matches!(part, Part::Circuit(_))),
+            count(|part| matches!(part, Part::Diagram(_))),
         ]
     }
 
@@ -259,7 +262,7 @@ impl<'c> ValueEvaluator<'c> {
     }
 
     /// What the parts are on each row.
-    pub fn parts(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<Vec<bool>>, CircuitError> {
+    pub fn parts(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<Vec<f64>>, CircuitError> {
         let packed = PackedRows::from_bits(rows);
         let circuits = self.circuit_words(rows, watch)?;
         let mut all = Vec::with_capacity(rows.rows());
@@ -268,24 +271,32 @@ impl<'c> ValueEvaluator<'c> {
                 watch.check()?;
             }
             let words = packed.row(row);
-            let is_true = |(number, part): (usize, &Part)| match part {
-                Part::Feature(var) => words[var.index() / 64] >> (var.index() % 64) & 1 == 1,
-                Part::Gate(_) => self.gates[number].as_ref().is_some_and(|gate| gate.holds(words)),
-                Part::Circuit(_) => circuits[number][row / 64] >> (row % 64) & 1 == 1,
+            let bit = |feature: usize| words[feature / 64] >> (feature % 64) & 1 == 1;
+            let number = |is_true: bool| f64::from(u8::from(is_true));
+            let value = |(place, part): (usize, &Part)| match part {
+                Part::Feature(var) => number(bit(var.index())),
+                Part::Gate(_) => number(self.gates[place].as_ref().is_some_and(|gate| gate.holds(words))),
+                Part::Circuit(_) => number(circuits[place][row / 64] >> (row % 64) & 1 == 1),
+                Part::Diagram(diagram) => diagram.value(bit),
             };
-            all.push(self.values.parts.iter().enumerate().map(is_true).collect());
+            all.push(self.values.parts.iter().enumerate().map(value).collect());
         }
         Ok(all)
     }
 
     /// The values of each row.
     pub fn rows(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<Vec<RBig>>, CircuitError> {
-        let value = |(constant, weights, scale): &(IBig, Vec<IBig>, UBig), parts: &Vec<bool>| {
-            let true_parts = weights.iter().zip(parts).filter(|(_, is_true)| **is_true);
-            let sum = true_parts.fold(constant.clone(), |sum, (weight, _)| sum + weight);
-            RBig::from_parts(sum, scale.clone())
+        let value = |(constant, weights, scale): &(IBig, Vec<IBig>, UBig), parts: &Vec<f64>| {
+            let (mut whole, mut rest) = (constant.clone(), RBig::ZERO);
+            for (weight, part) in weights.iter().zip(parts).filter(|(_, part)| **part != 0.0) {
+                match part {
+                    1.0 => whole += weight,
+                    part => rest += RBig::try_from(*part).unwrap_or_default() * RBig::from(weight.clone()),
+                }
+            }
+            (RBig::from(whole) + rest) / RBig::from(scale.clone())
         };
-        let values = |parts: &Vec<bool>| self.whole.iter().map(|whole| value(whole, parts)).collect();
+        let values = |parts: &Vec<f64>| self.whole.iter().map(|whole| value(whole, parts)).collect();
         Ok(self.parts(rows, watch)?.iter().map(values).collect())
     }
 

@@ -1,9 +1,10 @@
 //! Values as the header of a circuit file has them: fractions as texts, gates as a model file writes them.
 
-use super::{CircuitError, NodeId, Part, Rule, Values, WeightedSum};
+use super::{CircuitError, NodeId, NumberDiagram, Part, Rule, Values, WeightedSum};
 use crate::lit::Var;
 use crate::model::{GateText, parse_fraction};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +28,16 @@ enum PartText {
     Feature(u32),
     Gate(GateText),
     Circuit(u32),
+    Diagram(DiagramText),
+}
+
+/// How many leaves and nodes follow the nodes of the circuit.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DiagramText {
+    pub(super) leaves: u64,
+    pub(super) nodes: u64,
+    pub(super) root: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +53,11 @@ impl ValuesText {
             Part::Feature(var) => PartText::Feature(var.index() as u32),
             Part::Gate(gate) => PartText::Gate(GateText::of_gate(gate)),
             Part::Circuit(root) => PartText::Circuit(root.index() as u32),
+            Part::Diagram(diagram) => PartText::Diagram(DiagramText {
+                leaves: diagram.leaves().len() as u64,
+                nodes: diagram.nodes().len() as u64,
+                root: diagram.root(),
+            }),
         };
         let sum = |sum: &WeightedSum| SumText {
             constant: sum.constant.to_string(),
@@ -55,10 +71,23 @@ impl ValuesText {
         ValuesText { rule, parts: values.parts.iter().map(part).collect(), values: values.values.iter().map(sum).collect() }
     }
 
+    /// The diagrams that follow.
+    pub(super) fn diagrams(&self) -> Vec<DiagramText> {
+        let diagram = |part: &PartText| if let PartText::Diagram(diagram) = part { Some(*diagram) } else { None };
+        self.parts.iter().filter_map(diagram).collect()
+    }
+
     /// What a file says, of so many features, nodes and classes; the error names what does not fit.
-    pub(super) fn read(&self, features: usize, nodes: u64, classes: usize) -> Result<Values, CircuitError> {
+    pub(super) fn read(
+        &self,
+        features: usize,
+        nodes: u64,
+        classes: usize,
+        diagrams: Vec<NumberDiagram>,
+    ) -> Result<Values, CircuitError> {
+        let mut diagrams = diagrams.into_iter();
         let damaged = |problem: String| CircuitError::Damaged { problem };
-        let part = |(number, text): (usize, &PartText)| -> Result<Part, CircuitError> {
+        let mut part = |(number, text): (usize, &PartText)| -> Result<Part, CircuitError> {
             let wrong = |problem: String| damaged(format!("part {}: {problem}", number + 1));
             match text {
                 PartText::Feature(index) if (*index as usize) < features => {
@@ -72,6 +101,10 @@ impl ValuesText {
                         false => Err(wrong("the gate has not one weight for each feature".into())),
                     }
                 }
+                PartText::Diagram(_) => {
+                    let diagram = diagrams.next().ok_or_else(|| wrong("it is missing".into()))?;
+                    Ok(Part::Diagram(Arc::new(diagram)))
+                }
                 PartText::Circuit(root) if u64::from(*root) < nodes => Ok(Part::Circuit(NodeId::new(*root as usize))),
                 PartText::Circuit(root) => Err(wrong(format!("its root is node {root}, which there is not"))),
             }
@@ -80,7 +113,7 @@ impl ValuesText {
             let weights = text.weights.iter().map(|weight| parse_fraction(weight)).collect::<Result<_, _>>()?;
             Ok(WeightedSum { constant: parse_fraction(&text.constant)?, weights })
         };
-        let parts = self.parts.iter().enumerate().map(part).collect::<Result<_, _>>()?;
+        let parts = self.parts.iter().enumerate().map(&mut part).collect::<Result<_, _>>()?;
         let values: Vec<WeightedSum> = self.values.iter().map(sum).collect::<Result<_, _>>().map_err(damaged)?;
         if values.len() != classes.max(1) {
             return Err(damaged(format!("there are {} values for {classes} classes", values.len())));

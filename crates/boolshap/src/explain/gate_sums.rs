@@ -110,11 +110,11 @@ pub(super) struct GateSum<T> {
     pub(super) need: usize,
 }
 
-/// What some players do whatever t is.
+/// What one of the movers does whatever t is.
 #[derive(Clone, Copy)]
-struct Fixed {
-    mover: usize,
-    is_in: bool,
+pub(super) struct Fixed {
+    pub(super) mover: usize,
+    pub(super) is_in: bool,
 }
 
 impl<T: Scalar> GateSum<T> {
@@ -123,18 +123,8 @@ impl<T: Scalar> GateSum<T> {
         self.backward(&T::zero(), None).swap_remove(0).swap_remove(0)
     }
 
-    /// The gains of all movers at the point t.
-    pub(super) fn gains(&self, t: &T) -> Vec<T> {
-        self.gains_with(t, None)
-    }
-
-    /// What the gain of each mover gains at t by the coming of one of them.
-    pub(super) fn gains_of(&self, t: &T, mover: usize) -> Vec<T> {
-        let [with, without] = [true, false].map(|is_in| self.gains_with(t, Some(Fixed { mover, is_in })));
-        with.iter().zip(&without).map(|(with, without)| with.minus(without)).collect()
-    }
-
-    fn gains_with(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
+    /// The gains of all movers at the point t, with one of them in or out whatever t is.
+    pub(super) fn gains(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
         let backward = self.backward(t, fixed);
         let mut forward = vec![T::one()];
         let mut gains = Vec::with_capacity(self.movers.len());

@@ -45,6 +45,7 @@ mod starts;
 mod stream;
 mod subsets;
 mod tape;
+mod value_diagrams;
 mod value_game;
 mod value_gates;
 mod value_sweep;

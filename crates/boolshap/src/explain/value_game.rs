@@ -8,6 +8,7 @@
 //! - a **gate** with weights +-1 and features as players, uniform or against background rows: two numbers from `gate_forms`, by
 //!   popcounts over packed rows, kept in tables;
 //! - any other **gate**: the distribution of its sum along the path, `gate_sums`;
+//! - a **diagram** with numbers at its leaves, which a tree is: `value_diagrams`;
 //! - a **circuit**: the games of labels, [`FloatGame`] and [`ExactGame`].
 //!
 //! Every row is checked: base value and scores add up to the value, exactly in fractions, and to 1e-9 of the value's size in floats, where
@@ -16,6 +17,8 @@
 
 use super::error_bound::{self, GUARANTEED};
 use super::gate_sums::Scalar;
+use super::subsets::Value;
+use super::value_diagrams::DiagramPart;
 use super::value_gates::{Chances, Gates};
 use super::starts::{Sample, Starts};
 use super::{Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players};
@@ -38,6 +41,7 @@ pub struct ValueGame {
     starts: Option<Starts>,
     gates: Gates,
     circuits: Vec<CircuitPart>,
+    diagrams: Vec<DiagramPart>,
     /// What each part is expected to be when nothing is known.
     base_values: Vec<f64>,
     exact_base_values: OnceLock<Vec<RBig>>,
@@ -89,14 +93,19 @@ impl ValueGame {
             let game = Game::new(circuit, players.clone(), distribution.clone(), watch)?;
             circuits.push(CircuitPart { part, floats: FloatGame::new(&game), game, fractions: OnceLock::new() });
         }
+        let diagram = |(part, kind): (usize, &Part)| match kind {
+            Part::Diagram(diagram) => Some(DiagramPart::new(part, diagram, &players)),
+            _ => None,
+        };
+        let diagrams = values.parts().iter().enumerate().filter_map(diagram).collect::<Result<Vec<_>, _>>()?;
         let gates = Gates::new(values.parts(), &players, starts.as_ref())?;
         let mut base_values = vec![0.0; values.parts().len()];
         circuits.iter().for_each(|circuit| base_values[circuit.part] = circuit.floats.base_value());
         if let Some(starts) = &starts {
-            base_values_of(values.parts(), &gates, starts, &mut base_values);
+            base_values_of(values.parts(), &gates, &diagrams, starts, &mut base_values);
         }
         let exact_base_values = OnceLock::new();
-        Ok(ValueGame { named, values, players, starts, gates, circuits, base_values, exact_base_values })
+        Ok(ValueGame { named, values, players, starts, gates, circuits, diagrams, base_values, exact_base_values })
     }
 
     /// The values.
@@ -114,7 +123,11 @@ impl ValueGame {
         if exact {
             return 0.0;
         }
+        let starts = self.starts.as_ref().map_or(1, Starts::len);
         let own = |part: usize| -> f64 {
+            if let Some(diagram) = self.diagrams.iter().find(|diagram| diagram.part == part) {
+                return diagram.error_bound(index, starts);
+            }
             match self.circuits.iter().find(|circuit| circuit.part == part) {
                 Some(circuit) => circuit.floats.error_bound(index),
                 None => self.gates.error_bound(part, index),
@@ -130,7 +143,9 @@ impl ValueGame {
     /// About how many steps a row takes.
     pub fn visits(&self, index: Index) -> u128 {
         let circuits: u128 = self.circuits.iter().map(|circuit| circuit.floats.visits(index)).sum();
-        circuits + self.gates.steps(index)
+        let starts = self.starts.as_ref().map_or(1, Starts::len);
+        let diagrams: u128 = self.diagrams.iter().map(|diagram| diagram.steps(index, starts)).sum();
+        circuits + diagrams + self.gates.steps(index)
     }
 
     /// The scores of rows: for each row those of the sums wanted, side by side, and what they add up to. Every row is given
@@ -185,7 +200,7 @@ impl ValueGame {
         }
         let mut exact = vec![RBig::ZERO; self.values.parts().len()];
         if let Some(starts) = &self.starts {
-            base_values_of(self.values.parts(), &self.gates, starts, &mut exact);
+            base_values_of(self.values.parts(), &self.gates, &self.diagrams, starts, &mut exact);
         }
         for circuit in &self.circuits {
             exact[circuit.part] = circuit.fractions()?.base_value();
@@ -214,7 +229,7 @@ struct Chunk<'a> {
     wanted: &'a WantedSums<'a>,
     index: Index,
     /// For each row what the parts are.
-    parts: &'a [Vec<bool>],
+    parts: &'a [Vec<f64>],
 }
 
 impl Chunk<'_> {
@@ -236,6 +251,15 @@ impl Chunk<'_> {
             silent.check()?;
             let wanted = (self.wanted)(self.first + row);
             let mut scores = game.gates.scores(self.rows, row, self.index, &weights[wanted.clone()], &silent)?;
+            let entity = self.rows.row(row);
+            for diagram in &game.diagrams {
+                let Some(starts) = &game.starts else { break };
+                let found = diagram.scores::<T>(&entity, starts, self.index, &game.gates.rules, &silent)?;
+                for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
+                    let weight = &weights[sum][diagram.part];
+                    own.iter_mut().zip(&found).for_each(|(sum, score)| *sum = sum.plus(&weight.times(score)));
+                }
+            }
             for (part, table) in &tables {
                 for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
                     T::add_row(own, table, row, &weights[sum][*part]);
@@ -264,7 +288,7 @@ impl Chunk<'_> {
 }
 
 /// Floats or fractions, and what differs between them.
-trait ValueNumber: Chances {
+trait ValueNumber: Chances + Value {
     fn rounded(exact: &RBig) -> Self;
     fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError>;
     fn of_circuit(
@@ -361,25 +385,35 @@ impl ValueNumber for RBig {
 }
 
 /// What the parts that are no circuits are expected to be.
-fn base_values_of<T: Chances>(parts: &[Part], gates: &Gates, starts: &Starts, base_values: &mut [T]) {
+fn base_values_of<T: Chances + Value>(
+    parts: &[Part],
+    gates: &Gates,
+    diagrams: &[DiagramPart],
+    starts: &Starts,
+    base_values: &mut [T],
+) {
+    diagrams.iter().for_each(|diagram| base_values[diagram.part] = diagram.base_value(starts));
     for (number, part) in parts.iter().enumerate() {
         match part {
             Part::Feature(var) => {
                 let mean = |start: usize| {
                     T::share(starts, start).times(&T::both(starts, start, var.index())[0])
                 };
-                base_values[number] = (0..starts.len()).map(mean).fold(T::zero(), |sum, part| sum.plus(&part));
+                base_values[number] = (0..starts.len()).map(mean).fold(Scalar::zero(), |sum: T, part| sum.plus(&part));
             }
             Part::Gate(_) => base_values[number] = gates.base_value(number, starts),
-            Part::Circuit(_) => {}
+            Part::Circuit(_) | Part::Diagram(_) => {}
         }
     }
 }
 
 /// The sum on an input on which the parts are this.
-fn value_of(sum: &WeightedSum, parts: &[bool]) -> RBig {
-    let true_parts = sum.weights.iter().zip(parts).filter(|(_, is_true)| **is_true);
-    true_parts.fold(sum.constant.clone(), |sum, (weight, _)| sum + weight)
+fn value_of(sum: &WeightedSum, parts: &[f64]) -> RBig {
+    let terms = sum.weights.iter().zip(parts).filter(|(_, part)| **part != 0.0);
+    terms.fold(sum.constant.clone(), |sum, (weight, part)| match part {
+        1.0 => sum + weight,
+        part => sum + weight * RBig::of_float(*part),
+    })
 }
 
 fn add_up<T: Scalar>(constant: &T, terms: impl Iterator<Item = (T, T)>) -> T {

@@ -2,7 +2,7 @@
 
 use super::factorials::Factorials;
 use super::gate_forms::{self, Pair, UniformForm};
-use super::gate_sums::{self, GateSum, Mover, Scalar, whole_points};
+use super::gate_sums::{self, Fixed, GateSum, Mover, Scalar, whole_points};
 use super::index::pairs;
 use super::quadrature::gauss_legendre;
 use super::starts::Starts;
@@ -29,6 +29,8 @@ pub(super) trait Chances: Scalar {
     /// The points and weights that integrate the gains of so many players.
     fn points(players: usize, rules: &Rules) -> Arc<Vec<(Self, Self)>>;
     fn half() -> Self;
+    /// A float as exactly what it is.
+    fn of_float(number: f64) -> Self;
     /// Whether two numbers are the same but for rounding.
     fn agrees(&self, other: &Self) -> bool;
     fn text(&self) -> String;
@@ -68,7 +70,7 @@ pub(super) struct Gates {
     rows: Option<PackedRows>,
     signs: Vec<u8>,
     forms: Forms,
-    rules: Rules,
+    pub(super) rules: Rules,
     arch: Arch,
 }
 
@@ -116,7 +118,7 @@ impl Gates {
                         false => gates.summed.push(played),
                     }
                 }
-                Part::Circuit(_) => {}
+                Part::Circuit(_) | Part::Diagram(_) => {}
             }
         }
         if let Some(Starts::Rows(sample)) = starts {
@@ -285,16 +287,17 @@ impl Gates {
             };
             match index {
                 Index::Shapley => {
-                    let gains = integrated(&sum, sum.movers.len(), &self.rules, watch, GateSum::gains)?;
+                    let count = sum.movers.len();
+                    let gains = integrated(count, count, &self.rules, watch, |t| sum.gains(t, None))?;
                     sum.movers.iter().zip(&gains).for_each(|(mover, gain)| add(mover.player, gain));
                 }
                 Index::Banzhaf => {
                     watch.check()?;
-                    let gains = sum.gains(&T::half());
+                    let gains = sum.gains(&T::half(), None);
                     sum.movers.iter().zip(&gains).for_each(|(mover, gain)| add(mover.player, gain));
                 }
                 Index::Interaction => {
-                    let found = interactions(&sum, &self.rules, watch)?;
+                    let found = interactions_of(sum.movers.len(), &self.rules, watch, |t, fixed| sum.gains(t, fixed))?;
                     for ((i, j), gain) in pairs(sum.movers.len()).zip(&found) {
                         let (one, other) = (sum.movers[i].player, sum.movers[j].player);
                         add(super::game_floats::pair_place(players, one.min(other), one.max(other)), gain);
@@ -306,42 +309,49 @@ impl Gates {
     }
 }
 
-/// What some gains of a gate's players are, over the whole path.
-fn integrated<T: Chances>(
-    sum: &GateSum<T>,
+/// What some gains of so many movers are over the whole path, along which they are of a lower degree than this.
+pub(super) fn integrated<T: Chances>(
+    movers: usize,
     degree: usize,
     rules: &Rules,
     watch: &Watch<'_>,
-    gains: impl Fn(&GateSum<T>, &T) -> Vec<T>,
+    gains: impl Fn(&T) -> Vec<T>,
 ) -> Result<Vec<T>, Stopped> {
-    let mut all = vec![T::zero(); sum.movers.len()];
+    let mut all = vec![T::zero(); movers];
     for (at, weight) in T::points(degree, rules).iter() {
         watch.check()?;
-        let gains = gains(sum, at);
+        let gains = gains(at);
         all.iter_mut().zip(&gains).for_each(|(all, gain)| *all = all.plus(&weight.times(gain)));
     }
     Ok(all)
 }
 
-/// The interactions of all pairs of a gate's players; those of each add up to what its gain gains from first to last.
-fn interactions<T: Chances>(sum: &GateSum<T>, rules: &Rules, watch: &Watch<'_>) -> Result<Vec<T>, ExplainError> {
-    let count = sum.movers.len();
+/// The interactions of all pairs of movers, from their gains; those of each add up to what its gain gains from first to last.
+pub(super) fn interactions_of<T: Chances>(
+    movers: usize,
+    rules: &Rules,
+    watch: &Watch<'_>,
+    gains: impl Fn(&T, Option<Fixed>) -> Vec<T>,
+) -> Result<Vec<T>, ExplainError> {
     let mut found = Vec::new();
-    let mut totals = vec![T::zero(); count];
-    for one in 0..count {
-        let gains = integrated(sum, count - 1, rules, watch, |sum, t| sum.gains_of(t, one))?;
-        for (other, gain) in gains.into_iter().enumerate().skip(one + 1) {
-            totals[one] = totals[one].plus(&gain);
+    let mut totals = vec![T::zero(); movers];
+    for mover in 0..movers {
+        let gained = |t: &T| -> Vec<T> {
+            let [with, without] = [true, false].map(|is_in| gains(t, Some(Fixed { mover, is_in })));
+            with.iter().zip(&without).map(|(with, without)| with.minus(without)).collect()
+        };
+        let gained = integrated(movers, movers - 1, rules, watch, gained)?;
+        for (other, gain) in gained.into_iter().enumerate().skip(mover + 1) {
+            totals[mover] = totals[mover].plus(&gain);
             totals[other] = totals[other].plus(&gain);
             found.push(gain);
         }
     }
-    let (first, last) = (sum.gains(&T::zero()), sum.gains(&T::one()));
-    for (place, total) in totals.iter().enumerate() {
-        let gain = last[place].minus(&first[place]);
+    let (first, last) = (gains(&T::zero(), None), gains(&T::one(), None));
+    for (player, total) in totals.iter().enumerate() {
+        let gain = last[player].minus(&first[player]);
         if !total.agrees(&gain) {
-            let (player, sum, gain) = (sum.movers[place].player, total.text(), gain.text());
-            let problem = EntityProblem::InteractionsDoNotAddUp { player, sum, gain };
+            let problem = EntityProblem::InteractionsDoNotAddUp { player, sum: total.text(), gain: gain.text() };
             return Err(ExplainError::Entity { entity: 0, problem });
         }
     }
@@ -513,6 +523,10 @@ impl Chances for f64 {
         0.5
     }
 
+    fn of_float(number: f64) -> Self {
+        number
+    }
+
     fn agrees(&self, other: &Self) -> bool {
         (self - other).abs() <= super::Explanation::TOLERANCE
     }
@@ -628,6 +642,10 @@ impl Chances for RBig {
 
     fn half() -> Self {
         RBig::from_parts(1.into(), 2u8.into())
+    }
+
+    fn of_float(number: f64) -> Self {
+        RBig::try_from(number).unwrap_or_default()
     }
 
     fn agrees(&self, other: &Self) -> bool {

@@ -81,10 +81,11 @@ pub fn compile_watched<'a>(
     watch: &Watch<'_>,
 ) -> Result<Compilation, Error> {
     let begin = Instant::now();
-    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, begin };
+    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, proved_table: None, begin };
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
+        Source::Numbers(source) => work.of_numbers(source)?,
         Source::Table { values, features, classes } => work.of_table(values, features, classes)?,
         Source::Forest { forest, features, classes } => work.of_forest(forest, features, classes)?,
     };
@@ -99,6 +100,8 @@ pub(super) struct Work<'w> {
     notes: Vec<String>,
     /// By which methods all classes were proved to be those of a model, and its digest.
     pub(super) proved: Option<(String, Digest)>,
+    /// By which method the numbers of a table were compared, and its digest.
+    pub(super) proved_table: Option<(&'static str, Digest)>,
     begin: Instant,
 }
 
@@ -108,6 +111,9 @@ impl Work<'_> {
         circuit.facts.smooth = self.request.shape.smooth && circuit.roots().len() > 0;
         if let Some((method, model)) = self.proved {
             circuit.set_proved(&method, ProofOf::Model, model);
+        }
+        if let Some((method, table)) = self.proved_table {
+            circuit.set_proved(method, ProofOf::Table, table);
         }
         let seconds = self.begin.elapsed().as_secs_f64();
         Compilation { circuit, route, stages: self.stages, notes: self.notes, seconds }

@@ -1,6 +1,6 @@
 //! What to compile, and what to make of it.
 
-use super::{ClassChoice, Error, MAX_SMOOTH_NODES, ModelOutput};
+use super::{ClassChoice, Error, MAX_SMOOTH_NODES, ModelOutput, NumberSource};
 use crate::circuit::{Circuit, Lowering, fan_in_two, paper_form_within, smooth_within};
 use crate::diagram::Route;
 use crate::lit::Watch;
@@ -24,6 +24,8 @@ pub enum Source<'a> {
         /// The names of the classes.
         classes: &'a [String],
     },
+    /// Numbers, such as scores: a table, trees, or a linear model.
+    Numbers(NumberSource<'a>),
     /// A tree or a forest.
     Forest {
         /// The trees.

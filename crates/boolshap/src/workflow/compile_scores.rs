@@ -31,7 +31,7 @@ impl Work<'_> {
             named.classes.clear();
             named.facts.class = Some(class);
         }
-        let [features, gates, circuits] = named.values.as_ref().map_or([0; 3], |values| values.kinds());
+        let [features, gates, circuits, _] = named.values.as_ref().map_or([0; 4], |values| values.kinds());
         self.stages.add("parts", begin, json!({"features": features, "gates": gates, "circuits": circuits}));
         named.facts.model = renamed.is_none().then_some(digest);
         if request.verify {

@@ -1,7 +1,7 @@
 //! What a model or circuit file holds, for people and for programs.
 
 use super::{Error, ModelOrCircuit};
-use crate::circuit::{Values, Circuit, NamedCircuit, check};
+use crate::circuit::{Part, Values, Circuit, NamedCircuit, check};
 use crate::lit::thousands;
 use crate::model::{Model, Output, count_classes};
 use super::compile_scores::rule_words;
@@ -88,14 +88,19 @@ fn has_binary_weights(model: &Model) -> bool {
 
 /// What a file of scores holds.
 fn describe_scores(named: &NamedCircuit, values: &Values) -> Description {
-    let [features, gates, circuits] = values.kinds();
+    let [features, gates, circuits, diagrams] = values.kinds();
     let (nodes, edges, fan_in) = named.graph_size();
     let count = |number: usize, what: &str| match number {
         0 => None,
         1 => Some(format!("1 {what}")),
         many => Some(format!("{} {what}s", thousands(many as u64))),
     };
-    let parts = [count(features, "feature"), count(gates, "gate"), count(circuits, "circuit")];
+    let number_nodes: usize = values.parts().iter().map(|part| if let Part::Diagram(d) = part { d.nodes().len() } else { 0 }).sum();
+    let diagram = format!("diagram{} with numbers at the leaves", if diagrams == 1 { "" } else { "s" });
+    let diagram = (diagrams > 0).then(|| {
+        format!("{} {diagram} ({} nodes)", thousands(diagrams as u64), thousands(number_nodes as u64))
+    });
+    let parts = [count(features, "feature"), count(gates, "gate"), count(circuits, "circuit"), diagram];
     let mut parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     if circuits > 0 {
         parts += &format!(" ({} nodes)", thousands(nodes as u64));
@@ -115,7 +120,7 @@ fn describe_scores(named: &NamedCircuit, values: &Values) -> Description {
     let classes: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
     let json = json!({
         "model_output": "score", "scores": values.sums().len(), "rule": values.rule().name(),
-        "parts": {"features": features, "gates": gates, "circuits": circuits},
+        "parts": {"features": features, "gates": gates, "circuits": circuits, "diagrams": diagrams, "diagram_nodes": number_nodes},
         "nodes": nodes, "edges": edges, "fan_in": fan_in, "models": null, "tree_nodes": null, "decomposable": true,
         "deterministic": named.facts.undecided.is_empty().then_some(true), "smooth": named.facts.smooth,
         "classes": classes, "features": named.features, "predictions": named.prediction_names(), "schema": named.binariser,

@@ -19,6 +19,7 @@ mod certificates;
 mod check;
 mod class_choice;
 mod compile;
+mod compile_numbers;
 mod compile_request;
 mod compile_scores;
 mod describe;
@@ -63,6 +64,7 @@ pub use certificates::CertificateFolder;
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
+pub use compile_numbers::{MAX_TABLE_FEATURES, NumberForm, NumberSource};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
 pub use describe::{Description, describe_model, numbered};
 #[cfg(feature = "sat")]

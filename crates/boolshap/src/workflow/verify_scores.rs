@@ -85,6 +85,7 @@ fn compare_scores(
                 let verdict = query::verify(&network, 1, &circuit, &options, watch)?;
                 Ok::<_, Error>(verdict.counterexample.is_none().then_some(verdict.method))
             }
+            // A diagram of numbers comes from no network.
             _ => Ok(None),
         })?;
         methods.push(method.ok_or_else(|| other("it is not what the network has there"))?);
