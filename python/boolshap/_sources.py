@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _keras, _layers, _native, _sklearn, _torch
+from . import _keras, _layers, _native, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, truth_table
 from ._native import Circuit, Model
 from ._types import Bits, ModelOutput
@@ -114,7 +114,9 @@ def compile(
         standard error or none. By default there is one on a terminal.
     inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
     model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
-        only output. The scores of a network with one hidden layer need no circuit, whatever its size.
+        only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
+        estimators, regressors included, the score is `decision_function`, else `predict_proba`, else `predict`; of a function
+        of at most 24 features the number or numbers that it returns.
 
     >>> import boolshap
     >>> compile([([[1, 1, -1]], [0])]).predict([[1, 1, 0], [0, 0, 1]]).tolist()
@@ -160,6 +162,9 @@ def _circuit(source: object, options: Options) -> Circuit:
         while hasattr(source, "best_estimator_"):
             source = source.best_estimator_
         own = getattr(source, "model_", None)
+        if options.model_output == "score" and not isinstance(own, Model):
+            options.refuse(type(source).__name__, "inputs")
+            return _scores.of_estimator(source, options)
         # A BnnClassifier: its network is at hand.
         return _of_model(own, options) if isinstance(own, Model) else _of_classifier(_sklearn.describe(source), options)
     if _keras.is_keras(source):
@@ -228,6 +233,8 @@ def _of_model(model: Model, options: Options) -> Circuit:
 
 def _of_function(predict: Callable[..., Any], options: Options) -> Circuit:
     options.refuse("a function", "inputs")
+    if options.model_output == "score":
+        return _scores.of_function(lambda bits: predict(bits.astype(np.int64)), options)
     if options.features is None:
         raise InputError("a function does not say how many features it has: give features=, their names or number")
     count = options.features if isinstance(options.features, int) else len(options.features)
@@ -256,9 +263,6 @@ def _of_classifier(classifier: _sklearn.Classifier, options: Options) -> Circuit
     if len(classes) > MAX_CLASSES:
         raise InputError(f"{classifier.name} has {len(classes)} classes, more than {MAX_CLASSES}")
     few = classifier.inputs <= MAX_FEATURES
-    if classifier.is_linear and options.model_output == "score":
-        model = Model._of_steps([_sklearn.layer_of(classifier)], "bits", features, classes)
-        return _of_model(model, replace(options, features=None, classes=None))
     if options.via == "truth-table" or (options.via == "auto" and few and not classifier.is_tree):
         if not few:
             raise InputError(f"{classifier.name}: truth tables end at {MAX_FEATURES} features, not {classifier.inputs}")

@@ -4,8 +4,8 @@ use crate::circuit::Circuit;
 use crate::errors::Failure;
 use crate::model::Model;
 use crate::work::work;
-use boolshap::model::{Forest, TreeNode};
 use boolshap::circuit::Rule;
+use boolshap::model::{Forest, TreeNode};
 use boolshap::workflow::{self, ClassChoice, NumberForm, NumberSource, Source, compile_watched};
 use boolshap::{CompileRequest, Error};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -135,7 +135,12 @@ pub(crate) fn verify_table(py: Python<'_>, circuit: &Circuit, values: PyReadonly
 }
 
 /// Numbers as a source.
-fn numbers<'a>(features: &'a [String], outputs: &'a [String], form: NumberForm<'a>, rule: &str) -> PyResult<Source<'a>> {
+fn numbers<'a>(
+    features: &'a [String],
+    outputs: &'a [String],
+    form: NumberForm<'a>,
+    rule: &str,
+) -> PyResult<Source<'a>> {
     let rule = match rule {
         "largest" => Rule::Largest,
         "sign" => Rule::Sign,

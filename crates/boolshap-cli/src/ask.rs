@@ -3,8 +3,8 @@
 use crate::game_options::INPUTS;
 use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
 use boolshap::data::WholeFile;
-use boolshap::workflow::{ModelOutput, ready_circuit};
 use boolshap::workflow::{AskRequest, Asker, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary};
+use boolshap::workflow::{ModelOutput, ready_circuit};
 use boolshap::{Error, Model, NamedCircuit};
 use clap::Args;
 use std::ffi::OsString;

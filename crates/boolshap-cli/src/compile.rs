@@ -7,7 +7,8 @@ use crate::terminal::{
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::workflow::{
-    CompileRequest, ModelOutput, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long, source_files,
+    CompileRequest, ModelOutput, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long,
+    source_files,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -121,7 +122,11 @@ impl Compile {
             compiled.stages.lines().iter().try_for_each(|line| print(line))?;
             if let Some(values) = &compiled.circuit.values {
                 let (scores, parts) = (values.sums().len(), thousands(values.parts().len() as u64));
-                let scores = if scores == 1 { "a score, the weighted sum".into() } else { format!("{scores} scores, weighted sums") };
+                let scores = if scores == 1 {
+                    "a score, the weighted sum".into()
+                } else {
+                    format!("{scores} scores, weighted sums")
+                };
                 print(&format!("{scores} of {parts} parts in {:.2} s", compiled.seconds))?;
                 return Ok(());
             }

@@ -57,11 +57,7 @@ impl Explain {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let start = Instant::now();
         let exact = self.exact.then_some("true");
-        let more = [
-            ("engine", self.engine.as_deref()),
-            ("exact", exact),
-            ("class", self.class.as_deref()),
-        ];
+        let more = [("engine", self.engine.as_deref()), ("exact", exact), ("class", self.class.as_deref())];
         let request = self.game.request(&more)?;
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;

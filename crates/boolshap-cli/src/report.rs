@@ -92,7 +92,9 @@ impl Report {
             Scope::Class(class) => Some(class),
             Scope::Predicted if self.class.is_none() => Some(0),
             Scope::Each if self.class.is_none() => Some(0),
-            Scope::Each | Scope::Predicted | Scope::Difference(..) => return usage("a report is about one class: choose one with --class"),
+            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
+                return usage("a report is about one class: choose one with --class");
+            }
         };
         let subject = Subject::new(explainer.circuit(), class)?;
         if self.data.is_file() {

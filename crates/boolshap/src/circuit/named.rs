@@ -61,7 +61,16 @@ impl NamedCircuit {
         }
         once_each("feature", &features)?;
         let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
-        Ok(NamedCircuit { circuit, classes, values: None, features, binariser: None, marginals: None, facts, provenance })
+        Ok(NamedCircuit {
+            circuit,
+            classes,
+            values: None,
+            features,
+            binariser: None,
+            marginals: None,
+            facts,
+            provenance,
+        })
     }
 
     /// With a model's binarisation, marginals and origin.

@@ -109,15 +109,13 @@ impl NumberDiagram {
                 })
                 .collect();
         }
-        let root = level.first().copied().ok_or_else(|| CircuitError::Damaged { problem: "a table of nothing".into() })?;
+        let root =
+            level.first().copied().ok_or_else(|| CircuitError::Damaged { problem: "a table of nothing".into() })?;
         Ok((NumberDiagram { leaves, nodes, root }, exponent))
     }
 
     /// A tree given as nodes, parents before children: a variable with two later nodes, or a number.
-    pub fn of_tree(
-        variables: usize,
-        tree: &[Result<(usize, [usize; 2]), f64>],
-    ) -> Result<(Self, RBig), CircuitError> {
+    pub fn of_tree(variables: usize, tree: &[Result<(usize, [usize; 2]), f64>]) -> Result<(Self, RBig), CircuitError> {
         let wrong = |problem: &str| CircuitError::Damaged { problem: format!("a tree: {problem}") };
         let numbers: Vec<f64> = tree.iter().filter_map(|node| node.err()).collect();
         let (scale, exponent) = scale_of(&numbers)?;

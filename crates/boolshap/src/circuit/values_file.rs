@@ -68,7 +68,11 @@ impl ValuesText {
             Rule::Largest => RuleText::Largest,
             Rule::Number => RuleText::Number,
         };
-        ValuesText { rule, parts: values.parts.iter().map(part).collect(), values: values.values.iter().map(sum).collect() }
+        ValuesText {
+            rule,
+            parts: values.parts.iter().map(part).collect(),
+            values: values.values.iter().map(sum).collect(),
+        }
     }
 
     /// The diagrams that follow.

@@ -134,7 +134,8 @@ impl<T: Scalar> GateSum<T> {
                 let terms = forward.iter().zip(&after[weight.min(after.len())..]);
                 terms.fold(T::zero(), |sum, (chance, value)| sum.plus(&chance.times(value)))
             };
-            let out = mover.outside.iter().fold(T::zero(), |sum, (weight, chance)| sum.plus(&chance.times(&with(*weight))));
+            let out =
+                mover.outside.iter().fold(T::zero(), |sum, (weight, chance)| sum.plus(&chance.times(&with(*weight))));
             gains.push(with(mover.inside).minus(&out));
             forward = self.forward(&forward, place, t, fixed);
         }
@@ -171,8 +172,7 @@ impl<T: Scalar> GateSum<T> {
         let mut lengths = vec![1];
         self.movers.iter().for_each(|mover| lengths.push(lengths[lengths.len() - 1] + mover.span()));
         let last = lengths[self.movers.len()];
-        let at_end: Vec<T> =
-            (0..last).map(|weight| if weight >= self.need { T::one() } else { T::zero() }).collect();
+        let at_end: Vec<T> = (0..last).map(|weight| if weight >= self.need { T::one() } else { T::zero() }).collect();
         let mut backward = vec![at_end];
         for (place, mover) in self.movers.iter().enumerate().rev() {
             let t = self.chance(place, t, fixed);

@@ -62,8 +62,6 @@ mod fast_agreement;
 mod game_agreement;
 #[cfg(test)]
 mod stream_tests;
-#[cfg(test)]
-mod value_agreement;
 
 pub use brute_force::BruteForce;
 pub use definition::Definition;
@@ -83,5 +81,5 @@ pub use open_box::OpenBox;
 pub use players::Players;
 pub use probabilities::Probabilities;
 pub use reference::Reference;
-pub use value_game::{ValueGame, WantedSums};
 pub use stream::{Streamed, explain_stream};
+pub use value_game::{ValueGame, WantedSums};

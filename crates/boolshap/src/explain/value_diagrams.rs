@@ -42,11 +42,17 @@ impl DiagramPart {
         mentioned.iter().enumerate().for_each(|(at, var)| place[var.index()] = at);
         let alone = players.len() == players.feature_count() && (0..players.len()).all(|p| !players.is_one_hot(p));
         // The other bits of a column matter as much as those that are asked.
-        let bits = super::game::playing(players, &mentioned).iter().map(|&player| players.members(player).count());
-        let bits: usize = if alone { 0 } else { bits.sum() };
+        let playing = super::game::playing(players, &mentioned);
+        let bits: usize = playing.iter().map(|&player| players.members(player).count()).sum();
+        let bits = if alone { 0 } else { bits };
         if bits > MAX_BITS {
             let why = "a tree or table of numbers has a shorter way for features as players only";
-            return Err(ExplainError::TooManyPlayers { players: bits, why, limit: MAX_BITS, remedy: Remedy::FewerPlayers });
+            return Err(ExplainError::TooManyPlayers {
+                players: bits,
+                why,
+                limit: MAX_BITS,
+                remedy: Remedy::FewerPlayers,
+            });
         }
         let roundings = roundings_of(diagram, mentioned.len());
         Ok(DiagramPart { part, diagram: diagram.clone(), mentioned, place, players: players.clone(), alone, roundings })
@@ -163,7 +169,12 @@ impl DiagramPart {
     }
 
     /// v of every set of the players that have a bit here, for independent players of any kind.
-    fn folded<T: Chances + Value>(&self, entity: &[bool], starts: &Starts, start: usize) -> (Vec<usize>, SubsetTable<T>) {
+    fn folded<T: Chances + Value>(
+        &self,
+        entity: &[bool],
+        starts: &Starts,
+        start: usize,
+    ) -> (Vec<usize>, SubsetTable<T>) {
         let players = super::game::playing(&self.players, &self.mentioned);
         let bits: Vec<usize> = players.iter().flat_map(|&player| self.players.members(player)).collect();
         let mut place = vec![usize::MAX; self.place.len()];
@@ -174,10 +185,14 @@ impl DiagramPart {
         for &player in &players {
             let members: Vec<usize> = self.players.members(player).collect();
             let own = 1usize << members.len();
-            let inside = members.iter().enumerate().fold(0, |at, (bit, &feature)| at | usize::from(entity[feature]) << bit);
+            let inside =
+                members.iter().enumerate().fold(0, |at, (bit, &feature)| at | usize::from(entity[feature]) << bit);
             let chances: Vec<T> = (0..own).map(|at| self.chance(player, &members, at, starts, start)).collect();
             let out = table.chunks_exact(own).map(|chunk| {
-                chunk.iter().zip(&chances).fold(Scalar::zero(), |sum: T, (value, chance)| sum.plus(&chance.times(value)))
+                chunk
+                    .iter()
+                    .zip(&chances)
+                    .fold(Scalar::zero(), |sum: T, (value, chance)| sum.plus(&chance.times(value)))
             });
             let out: Vec<T> = out.collect();
             let with: Vec<T> = table.chunks_exact(own).map(|chunk| chunk[inside].clone()).collect();

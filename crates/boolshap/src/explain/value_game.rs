@@ -17,11 +17,13 @@
 
 use super::error_bound::{self, GUARANTEED};
 use super::gate_sums::Scalar;
+use super::starts::{Sample, Starts};
 use super::subsets::Value;
 use super::value_diagrams::DiagramPart;
 use super::value_gates::{Chances, Gates};
-use super::starts::{Sample, Starts};
-use super::{Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players};
+use super::{
+    Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players,
+};
 use crate::circuit::{NamedCircuit, Part, ValueEvaluator, Values, WeightedSum};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
@@ -291,12 +293,7 @@ impl Chunk<'_> {
 trait ValueNumber: Chances + Value {
     fn rounded(exact: &RBig) -> Self;
     fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError>;
-    fn of_circuit(
-        circuit: &CircuitPart,
-        rows: &Bits,
-        index: Index,
-        watch: &Watch<'_>,
-    ) -> Result<Scores, ExplainError>;
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
     /// Adds a row of scores, weighted.
     fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self);
     fn check_sum(
@@ -317,12 +314,7 @@ impl ValueNumber for f64 {
         Ok(game.base_value(sum))
     }
 
-    fn of_circuit(
-        circuit: &CircuitPart,
-        rows: &Bits,
-        index: Index,
-        watch: &Watch<'_>,
-    ) -> Result<Scores, ExplainError> {
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         circuit.floats.explain(rows, index, watch)
     }
 
@@ -355,12 +347,7 @@ impl ValueNumber for RBig {
         Ok(add_up(&sum.constant, sum.weights.iter().cloned().zip(game.exact_base_values()?.iter().cloned())))
     }
 
-    fn of_circuit(
-        circuit: &CircuitPart,
-        rows: &Bits,
-        index: Index,
-        watch: &Watch<'_>,
-    ) -> Result<Scores, ExplainError> {
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         Engine::explain(circuit.fractions()?, rows, index, watch)
     }
 
@@ -396,9 +383,7 @@ fn base_values_of<T: Chances + Value>(
     for (number, part) in parts.iter().enumerate() {
         match part {
             Part::Feature(var) => {
-                let mean = |start: usize| {
-                    T::share(starts, start).times(&T::both(starts, start, var.index())[0])
-                };
+                let mean = |start: usize| T::share(starts, start).times(&T::both(starts, start, var.index())[0]);
                 base_values[number] = (0..starts.len()).map(mean).fold(Scalar::zero(), |sum: T, part| sum.plus(&part));
             }
             Part::Gate(_) => base_values[number] = gates.base_value(number, starts),

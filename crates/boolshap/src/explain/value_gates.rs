@@ -144,7 +144,9 @@ impl Gates {
 
     /// How often a gate is true when nothing is known.
     pub(super) fn base_value<T: Chances>(&self, part: usize, starts: &Starts) -> T {
-        let Some(gate) = self.closed.iter().chain(&self.summed).find(|gate| gate.part == part) else { return T::zero() };
+        let Some(gate) = self.closed.iter().chain(&self.summed).find(|gate| gate.part == part) else {
+            return T::zero();
+        };
         match (&self.rows, starts) {
             (Some(rows), starts) => {
                 let ones = (0..rows.rows()).filter(|&row| gate.packed.holds(rows.row(row)));
@@ -238,7 +240,8 @@ impl Gates {
 
     /// Gates with closed forms under the uniform distribution: two numbers each.
     fn add_uniform<T: Chances>(&self, words: &[u64], weights: &[Vec<T>], scores: &mut [Vec<T>]) {
-        let worth: Vec<Pair<T>> = self.closed.iter().map(|gate| T::uniform(gate, &self.forms, gate.agreeing(words))).collect();
+        let worth: Vec<Pair<T>> =
+            self.closed.iter().map(|gate| T::uniform(gate, &self.forms, gate.agreeing(words))).collect();
         for (scores, weights) in scores.iter_mut().zip(weights) {
             // What a feature of each sign adds, by its value.
             let weighted: Vec<Pair<T>> = self
@@ -427,7 +430,8 @@ impl PlayedGate {
                 true => (feature, weight.unsigned_abs() as usize).1,
                 false => 0,
             };
-            let inside = player.features.iter().map(|&(feature, weight)| weighs(feature, weight, entity[feature])).sum();
+            let inside =
+                player.features.iter().map(|&(feature, weight)| weighs(feature, weight, entity[feature])).sum();
             let outside = match player.one_hot {
                 true => player.of_column(starts, start),
                 false => player.of_bits(starts, start),
@@ -445,8 +449,12 @@ impl PlayedGate {
 impl GatePlayer {
     /// What the values of a column weigh, with their chances.
     fn of_column<T: Chances>(&self, starts: &Starts, start: usize) -> Vec<(usize, T)> {
-        let absent: usize =
-            self.features.iter().filter(|(_, weight)| *weight < 0).map(|(_, weight)| weight.unsigned_abs() as usize).sum();
+        let absent: usize = self
+            .features
+            .iter()
+            .filter(|(_, weight)| *weight < 0)
+            .map(|(_, weight)| weight.unsigned_abs() as usize)
+            .sum();
         let mut outside: Vec<(usize, T)> = Vec::new();
         for &(feature, weight) in &self.features {
             let weighs = (absent as i64 + weight) as usize;
@@ -588,7 +596,9 @@ impl Chances for f64 {
                 }
             }
             let mut all = vec![0.0; weights.len()];
-            for (feature, (signs, sums)) in gates.signs.chunks_exact(count).zip(sums.chunks_exact(2 * count)).enumerate() {
+            for (feature, (signs, sums)) in
+                gates.signs.chunks_exact(count).zip(sums.chunks_exact(2 * count)).enumerate()
+            {
                 let value = u8::from(words[feature / 64] >> (feature % 64) & 1 == 1);
                 all.fill(0.0);
                 for (place, (&sign, side)) in signs.iter().zip(side.chunks_exact(weights.len())).enumerate() {

@@ -236,9 +236,8 @@ impl Network {
             Output::Step(gate) => {
                 let OutputScale { unit, bias } = &self.scales[0];
                 let total = gate.total();
-                let holds = |convenient: u128| {
-                    unit * RBig::from(2 * convenient as i128 - total as i128) + bias >= RBig::ZERO
-                };
+                let holds =
+                    |convenient: u128| unit * RBig::from(2 * convenient as i128 - total as i128) + bias >= RBig::ZERO;
                 let last_false = gate.need.checked_sub(1).is_none_or(|before| !holds(before));
                 *unit >= RBig::ZERO && last_false && (gate.need > total || holds(gate.need))
             }

@@ -81,7 +81,8 @@ pub fn compile_watched<'a>(
     watch: &Watch<'_>,
 ) -> Result<Compilation, Error> {
     let begin = Instant::now();
-    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, proved_table: None, begin };
+    let mut work =
+        Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, proved_table: None, begin };
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
@@ -123,7 +124,10 @@ impl Work<'_> {
         let (route, circuit) = match Loaded::read(path, self)? {
             Loaded::Model(model) => return self.of_model(&model),
             _ if self.request.model_output == ModelOutput::Score => {
-                return Err(Error::setting("model_output", "'score' is for networks: a formula or a circuit has labels only"));
+                return Err(Error::setting(
+                    "model_output",
+                    "'score' is for networks: a formula or a circuit has labels only",
+                ));
             }
             Loaded::Formula(cnf) => ("cnf", self.of_cnf(&cnf)?),
             Loaded::Circuit { format, circuit } => {
@@ -342,7 +346,9 @@ impl Work<'_> {
     fn refuse_scores(&self, what: &str) -> Result<(), Error> {
         match self.request.model_output {
             ModelOutput::Label => Ok(()),
-            ModelOutput::Score => Err(Error::setting("model_output", format!("'score' is for numbers: this is {what}"))),
+            ModelOutput::Score => {
+                Err(Error::setting("model_output", format!("'score' is for numbers: this is {what}")))
+            }
         }
     }
 

@@ -76,7 +76,11 @@ impl Work<'_> {
         }
         let mut named = NamedCircuit::of_values(values, source.features.to_vec(), names)?;
         named.facts.class = chosen;
-        self.stages.add("parts", begin, json!({"parts": named.values.as_ref().map_or(0, |values| values.parts().len())}));
+        self.stages.add(
+            "parts",
+            begin,
+            json!({"parts": named.values.as_ref().map_or(0, |values| values.parts().len())}),
+        );
         if self.request.verify {
             self.compare_table(&mut named, source, count, chosen)?;
         }
@@ -86,12 +90,15 @@ impl Work<'_> {
     fn of_number_table(&self, table: &[f64], source: NumberSource<'_>, count: usize) -> Result<Values, Error> {
         let features = source.features.len();
         if features > MAX_TABLE_FEATURES {
-            let message = format!("a table of numbers has at most {MAX_TABLE_FEATURES} features, and there are {features}");
+            let message =
+                format!("a table of numbers has at most {MAX_TABLE_FEATURES} features, and there are {features}");
             return Err(Error::Limit { message, remedy: None });
         }
         if table.len() != count << features {
             let found = table.len();
-            return Err(Error::input(format!("a table of {features} features has 2^{features} rows, not {found} numbers for {count}")));
+            return Err(Error::input(format!(
+                "a table of {features} features has 2^{features} rows, not {found} numbers for {count}"
+            )));
         }
         let mut sums = Sums::new(count, vec![RBig::ZERO; count]);
         for output in 0..count {
@@ -141,7 +148,10 @@ impl Work<'_> {
         chosen: Option<usize>,
     ) -> Result<(), Error> {
         let NumberForm::Table(table) = source.form else {
-            return Err(Error::setting("verify", "compares with a table of all inputs: trees and linear models are what they are"));
+            return Err(Error::setting(
+                "verify",
+                "compares with a table of all inputs: trees and linear models are what they are",
+            ));
         };
         let features = source.features.len();
         let mut rows = Bits::new(features);

@@ -66,12 +66,17 @@ impl Work<'_> {
             }
         }
         let mut named = match circuits.is_empty() {
-            true => NamedCircuit::of_values(Values::of_last_layer(model, parts.into_iter().flatten().collect()), model.features.clone(), names)?,
+            true => NamedCircuit::of_values(
+                Values::of_last_layer(model, parts.into_iter().flatten().collect()),
+                model.features.clone(),
+                names,
+            )?,
             false => {
                 let numbers = (0..circuits.len()).map(|number| number.to_string()).collect();
                 let joined = NamedCircuit::unchecked_join(&circuits, model.features.clone(), numbers)?;
                 let mut roots = joined.classes.iter().map(|(_, root)| Part::Circuit(*root));
-                let parts = parts.into_iter().map(|part| part.or_else(|| roots.next())).map(|part| part.expect("a root"));
+                let parts =
+                    parts.into_iter().map(|part| part.or_else(|| roots.next())).map(|part| part.expect("a root"));
                 let values = Values::of_last_layer(model, parts.collect());
                 joined.with_values(values, names)?
             }
@@ -81,7 +86,13 @@ impl Work<'_> {
     }
 
     /// A gate of the last hidden layer as a circuit over the input.
-    fn circuit_of(&mut self, model: &Model, before: &[Vec<Gate>], gate: &Gate, watch: &Watch<'_>) -> Result<Circuit, Error> {
+    fn circuit_of(
+        &mut self,
+        model: &Model,
+        before: &[Vec<Gate>],
+        gate: &Gate,
+        watch: &Watch<'_>,
+    ) -> Result<Circuit, Error> {
         let part = part_model(model, before, gate)?;
         let request = self.request;
         if request.in_passing {
@@ -115,7 +126,9 @@ pub(super) fn score_class(asked: Option<&ClassChoice>, model: &Model) -> Result<
     };
     match (model.network.output(), class) {
         (Output::Step(_), 1) => Ok(None),
-        (Output::Step(_), _) => Err(Error::setting("class", "is for several scores: this network has one, that of class 1")),
+        (Output::Step(_), _) => {
+            Err(Error::setting("class", "is for several scores: this network has one, that of class 1"))
+        }
         _ => Ok(Some(class)),
     }
 }

@@ -1,10 +1,10 @@
 //! What a model or circuit file holds, for people and for programs.
 
+use super::compile_scores::rule_words;
 use super::{Error, ModelOrCircuit};
-use crate::circuit::{Part, Values, Circuit, NamedCircuit, check};
+use crate::circuit::{Circuit, NamedCircuit, Part, Values, check};
 use crate::lit::thousands;
 use crate::model::{Model, Output, count_classes};
-use super::compile_scores::rule_words;
 use dashu::integer::UBig;
 use serde_json::{Value, json};
 
@@ -95,11 +95,11 @@ fn describe_scores(named: &NamedCircuit, values: &Values) -> Description {
         1 => Some(format!("1 {what}")),
         many => Some(format!("{} {what}s", thousands(many as u64))),
     };
-    let number_nodes: usize = values.parts().iter().map(|part| if let Part::Diagram(d) = part { d.nodes().len() } else { 0 }).sum();
+    let number_nodes: usize =
+        values.parts().iter().map(|part| if let Part::Diagram(d) = part { d.nodes().len() } else { 0 }).sum();
     let diagram = format!("diagram{} with numbers at the leaves", if diagrams == 1 { "" } else { "s" });
-    let diagram = (diagrams > 0).then(|| {
-        format!("{} {diagram} ({} nodes)", thousands(diagrams as u64), thousands(number_nodes as u64))
-    });
+    let diagram = (diagrams > 0)
+        .then(|| format!("{} {diagram} ({} nodes)", thousands(diagrams as u64), thousands(number_nodes as u64)));
     let parts = [count(features, "feature"), count(gates, "gate"), count(circuits, "circuit"), diagram];
     let mut parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
     if circuits > 0 {

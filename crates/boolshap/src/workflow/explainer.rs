@@ -522,7 +522,9 @@ fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope
         Some(_) if names.is_empty() => {
             Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
         }
-        None | Some(ClassChoice::Predicted) if circuit.values.as_ref().is_none_or(|values| values.rule() == Rule::Largest) => {
+        None | Some(ClassChoice::Predicted)
+            if circuit.values.as_ref().is_none_or(|values| values.rule() == Rule::Largest) =>
+        {
             Ok(Scope::Predicted)
         }
         None => Ok(Scope::Each),

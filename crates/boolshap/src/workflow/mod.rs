@@ -51,6 +51,8 @@ mod verify_scores;
 mod wait;
 
 #[cfg(test)]
+mod score_tests;
+#[cfg(test)]
 mod tests;
 
 pub use ask::Asker;

@@ -6,7 +6,7 @@
 
 use super::compile::chosen_class;
 use super::wait::LONG;
-use super::{CompileRequest, Error, ModelOutput, Explainer, Request, Source, Via, is_network_file};
+use super::{CompileRequest, Error, Explainer, ModelOutput, Request, Source, Via, is_network_file};
 use crate::circuit::{NamedCircuit, lower_obdd};
 use crate::data::{Bits, Seeded};
 use crate::diagram::{self, DirectOptions, Estimate, Size};

@@ -338,8 +338,14 @@ impl Request {
             ConstraintFrom::Formula(_) => "formula".into(),
         });
         let smoothing = (self.smoothing > 0).then(|| self.smoothing.to_string());
-        let output = self.model_output.filter(|output| *output == ModelOutput::Score).map(|output| output.name().into());
-        let more = [("model_output", output), ("constraint", constraint), ("smoothing", smoothing), ("class", class.map(String::from))];
+        let output =
+            self.model_output.filter(|output| *output == ModelOutput::Score).map(|output| output.name().into());
+        let more = [
+            ("model_output", output),
+            ("constraint", constraint),
+            ("smoothing", smoothing),
+            ("class", class.map(String::from)),
+        ];
         about.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));
         about
     }

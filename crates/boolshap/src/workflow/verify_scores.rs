@@ -96,7 +96,12 @@ fn compare_scores(
 }
 
 /// An input on which file and network have other numbers, among some that are tried.
-fn on_inputs(model: &Model, named: &NamedCircuit, own: &Values, watch: &Watch<'_>) -> Result<Option<Difference>, Error> {
+fn on_inputs(
+    model: &Model,
+    named: &NamedCircuit,
+    own: &Values,
+    watch: &Watch<'_>,
+) -> Result<Option<Difference>, Error> {
     let inputs = model.network.inputs();
     let mut random = Seeded::new(7, 0);
     let mut rows = Bits::new(inputs);
@@ -134,7 +139,8 @@ fn on_inputs(model: &Model, named: &NamedCircuit, own: &Values, watch: &Watch<'_
 fn difference(model: &Model, class: usize, entity: Vec<bool>, network: &RBig, file: &RBig) -> Difference {
     let values: Vec<String> =
         model.features.iter().zip(&entity).map(|(name, bit)| format!("{name}={}", u8::from(*bit))).collect();
-    let words = format!("for {} the network has the score {network} of class {class}, and the file {file}", values.join(", "));
+    let words =
+        format!("for {} the network has the score {network} of class {class}, and the file {file}", values.join(", "));
     let entity = model.features.iter().cloned().zip(entity).collect();
     let scores = Some([network, file].map(|number| number.to_f64().value()));
     Difference { entity, class, network: *network >= RBig::ZERO, circuit: *file >= RBig::ZERO, scores, words }
