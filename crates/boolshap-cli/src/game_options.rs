@@ -1,5 +1,6 @@
 //! The options that say what a score means, as a request.
 
+use boolshap::workflow::ModelOutput;
 use boolshap::{Error, Request};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,10 @@ pub(crate) struct GameOptions {
     /// evenly as can be. The file must know the grid of its features (import --grid, train --grid)
     #[arg(long, value_name = "HEIGHTxWIDTH")]
     regions: Option<String>,
+    /// What of a model: its label, or the score, the number before the last step or argmax, which prediction then is (by
+    /// default what a file holds, and of a model its label)
+    #[arg(long, value_parser = ModelOutput::NAMES)]
+    model_output: Option<String>,
     /// Which value of the game: the SHAP score, the mean contribution over all coalitions, or the Shapley interaction index
     /// of every pair of players
     #[arg(long, value_parser = ["shapley", "banzhaf", "interaction"], default_value = "shapley")]
@@ -48,6 +53,7 @@ impl GameOptions {
             ("constraint", self.constraint.as_deref()),
             ("players", Some(&self.players)),
             ("regions", self.regions.as_ref().map(OsStr::new)),
+            ("model_output", self.model_output.as_ref().map(OsStr::new)),
             ("index", Some(self.index.as_ref())),
             ("input", Some(self.input.as_ref())),
         ];

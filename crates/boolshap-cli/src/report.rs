@@ -83,7 +83,7 @@ impl Report {
         if figure == Figure::Image {
             return self.image(&request, row as u64, format, &output);
         }
-        let circuit = ready(&self.circuit)?;
+        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
@@ -94,7 +94,10 @@ impl Report {
             Scope::Label => None,
             Scope::Class(class) => Some(class),
             Scope::Predicted if self.class.is_none() => Some(0),
-            Scope::Each | Scope::Predicted => return usage("a report is about one class: choose one with --class"),
+            Scope::Each if self.class.is_none() => Some(0),
+            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
+                return usage("a report is about one class: choose one with --class");
+            }
         };
         let subject = Subject::new(explainer.circuit(), class)?;
         if self.data.is_file() {
@@ -136,7 +139,7 @@ impl Report {
         if self.class.is_some() {
             return usage("--figure image shows every class: --class is for the other figures");
         }
-        let circuit = ready_explained(&self.circuit)?;
+        let circuit = ready_explained(&self.circuit, request.model_output.unwrap_or_default())?;
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(output).with_context(out_place)?;
         let svg = with_progress("explaining", |watch| {

@@ -5,7 +5,7 @@ use boolshap::NamedCircuit;
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
 use boolshap::lit::{ColumnRemedy, Remedy, Watch};
-use boolshap::workflow::{Error, ErrorKind, Outlook, ReadyCircuit, Wait, ready_circuit, ready_to_explain};
+use boolshap::workflow::{Error, ErrorKind, ModelOutput, Outlook, ReadyCircuit, Wait, ready_circuit, ready_to_explain};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -213,13 +213,13 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
 }
 
 /// The circuit of a file, or of a model that is compiled in passing, with notes about it.
-pub(crate) fn ready(path: &Path) -> anyhow::Result<Arc<NamedCircuit>> {
-    ready_by(|watch| ready_circuit(path, watch))
+pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+    ready_by(|watch| ready_circuit(path, output, watch))
 }
 
 /// The same to be explained: a network that would take long to compile stays as it is.
-pub(crate) fn ready_explained(path: &Path) -> anyhow::Result<Arc<NamedCircuit>> {
-    ready_by(|watch| ready_to_explain(path, watch))
+pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+    ready_by(|watch| ready_to_explain(path, output, watch))
 }
 
 fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send) -> anyhow::Result<Arc<NamedCircuit>> {

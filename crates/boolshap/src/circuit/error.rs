@@ -58,6 +58,9 @@ pub enum CircuitError {
         /// Why it was not.
         why: String,
     },
+    /// A label was asked for, but the file holds the numbers before the decision.
+    #[error("the file holds scores, the numbers before the decision, and no circuit of a label")]
+    OnlyScores,
     /// A name that is there twice.
     #[error("the {what} '{name}' is there twice")]
     NameTwice {

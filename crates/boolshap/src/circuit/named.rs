@@ -3,7 +3,7 @@
 //! Whatever is made from parts that somebody else has built, or read from a file, is checked to be sound here.
 
 use super::check::{Effort, soundness};
-use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Verified};
+use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Values, Verified};
 use crate::data::{Binariser, CodedColumn, Grid};
 use crate::lit::Digest;
 use crate::model::{Marginals, Model, Network};
@@ -20,6 +20,8 @@ pub struct NamedCircuit {
     pub classes: Vec<(String, NodeId)>,
     /// If there is no circuit, the network that was not compiled, and why; such a file cannot be written.
     pub network: Option<Arc<Uncompiled>>,
+    /// If it holds numbers instead of labels: one, or one for each class, whose roots then mean nothing.
+    pub values: Option<Arc<Values>>,
     /// The names of the features.
     pub features: Vec<String>,
     /// How raw rows become bits, if that is known.
@@ -43,12 +45,13 @@ pub struct Uncompiled {
 
 impl NamedCircuit {
     /// The names and origin of a model whose network is not compiled: it can be explained against background rows.
-    pub(crate) fn of_network(model: &Model, why: String) -> Result<Self, CircuitError> {
+    /// Of two classes only the label is explained, unless `each` is asked for.
+    pub(crate) fn of_network(model: &Model, why: String, each: bool) -> Result<Self, CircuitError> {
         let mut builder = CircuitBuilder::new(model.features.len())?;
         let root = builder.constant(false)?;
         let never = builder.finish(root)?;
         let mut named = Self::unchecked(never, model.features.clone())?.with_model(model);
-        if model.network.classes() > 2 {
+        if model.network.classes() > if each { 1 } else { 2 } {
             named.classes = model.class_names().into_iter().map(|name| (name, NodeId::new(0))).collect();
         }
         named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), why }));
@@ -100,6 +103,7 @@ impl NamedCircuit {
             circuit,
             classes,
             network: None,
+            values: None,
             features,
             binariser: None,
             marginals: None,
@@ -166,11 +170,12 @@ impl NamedCircuit {
         Ok(self)
     }
 
-    /// The roots of all classes, or of the only label.
+    /// The roots of all classes, or of the only label; of values those of the parts that are circuits.
     pub fn roots(&self) -> Vec<NodeId> {
-        match self.classes.is_empty() {
-            true => vec![self.circuit.root()],
-            false => self.classes.iter().map(|(_, root)| *root).collect(),
+        match (&self.values, self.classes.is_empty()) {
+            (Some(values), _) => values.roots(),
+            (None, true) => vec![self.circuit.root()],
+            (None, false) => self.classes.iter().map(|(_, root)| *root).collect(),
         }
     }
 
@@ -188,6 +193,9 @@ impl NamedCircuit {
     pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
         let classes = self.classes.len();
         self.check_compiled()?;
+        if self.values.is_some() {
+            return Err(CircuitError::OnlyScores);
+        }
         let root = match class {
             None if classes == 0 => return Ok(self.circuit.clone()),
             None => return Err(CircuitError::SeveralClasses { classes }),
@@ -200,6 +208,7 @@ impl NamedCircuit {
     /// The circuits of all classes, or of the only label.
     pub fn labels(&self) -> Result<Vec<Arc<Circuit>>, CircuitError> {
         match self.classes.len() {
+            _ if self.values.is_some() => Err(CircuitError::OnlyScores),
             0 => Ok(vec![self.label(None)?]),
             classes => (0..classes).map(|class| self.label(Some(class))).collect(),
         }

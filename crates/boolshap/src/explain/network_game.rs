@@ -18,10 +18,11 @@ use super::error_bound;
 use super::game::check_width;
 use super::index::pairs;
 use super::starts::Sample;
-use super::{EntityProblem, ExplainError, Explanation, Index, Players};
-use crate::data::{Bits, Scores};
+use super::{EntityProblem, ExplainError, Explanation, Index, Players, WantedSums};
+use crate::circuit::WeightedSum;
+use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
-use crate::model::{AllInputs, Network, NetworkEvaluator, Outputs, Wire};
+use crate::model::{AllInputs, Gate, Network, NetworkEvaluator, Outputs, Wire};
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 use rayon::prelude::*;
@@ -84,6 +85,68 @@ impl NetworkGame {
         RBig::from_parts(of_class.map(|(_, count)| count).sum::<u64>().into(), self.sample.total.into())
     }
 
+    /// The scores of weighted sums of the last hidden layer's bits: of each row those that are wanted, side by side. The
+    /// predictions are the classes of the rows.
+    pub fn explain_values(
+        &self,
+        rows: &Bits,
+        sums: &[WeightedSum],
+        wanted: &WantedSums<'_>,
+        predictions: Vec<u32>,
+        (index, exact): (Index, bool),
+        watch: &Watch<'_>,
+    ) -> Result<Scores, ExplainError> {
+        let base_values: Vec<RBig> = sums.iter().map(|sum| self.base_of(sum)).collect();
+        let explain = |row: usize, entity: &[bool], parts: Vec<Vec<RBig>>| {
+            let bits = last_bits(&self.network, entity);
+            let (mut numbers, mut values) = (Vec::new(), Vec::new());
+            for sum in wanted(row) {
+                let (base, sum) = (&base_values[sum], &sums[sum]);
+                let scores = combined(sum, &parts, index.width(self.players.len()));
+                let value = value_of(sum, &bits);
+                if index == Index::Shapley {
+                    let all = scores.iter().fold(base.clone(), |all, score| all + score);
+                    if all != value {
+                        let (base, sum) = (base.to_string(), (all - base).to_string());
+                        let problem = EntityProblem::DoesNotAddUp { base, sum, prediction: value.to_string() };
+                        return Err(ExplainError::Entity { entity: row, problem });
+                    }
+                }
+                numbers.push(base.clone());
+                numbers.extend(scores);
+                values.push(value);
+            }
+            Ok((numbers, values))
+        };
+        let rows = self.each_row(rows, Wanted::LastHidden, index, watch, explain)?;
+        let width = rows.first().map_or(index.width(self.players.len()) + 1, |(numbers, _)| numbers.len());
+        let (numbers, values): (Vec<Vec<RBig>>, Vec<Vec<RBig>>) = rows.into_iter().unzip();
+        let table = |numbers: Vec<Vec<RBig>>| {
+            let numbers = numbers.into_iter().flatten();
+            match exact {
+                true => Numbers::Exact(numbers.collect()),
+                false => Numbers::Floats(numbers.map(|number| number.to_f64().value()).collect()),
+            }
+        };
+        Ok(Scores::of_values(width, predictions, table(numbers), table(values)))
+    }
+
+    /// The mean of a weighted sum of the last hidden layer's bits over the background rows.
+    pub fn base_of(&self, sum: &WeightedSum) -> RBig {
+        let of_row = |row: usize| {
+            let value = value_of(sum, &last_bits(&self.network, &self.sample.rows.row(row)));
+            value * RBig::from(self.sample.counts[row])
+        };
+        let all = (0..self.sample.counts.len()).map(of_row).fold(RBig::ZERO, |all, value| all + value);
+        all / RBig::from(self.sample.total)
+    }
+
+    /// How far the numbers of such a sum can be from the true ones: fractions, each rounded once.
+    pub fn value_bound(sum: &WeightedSum) -> f64 {
+        let size = |number: &RBig| number.to_f64().value().abs();
+        2.0 * error_bound::in_all(1.0) * (size(&sum.constant) + 2.0 * sum.weights.iter().map(size).sum::<f64>())
+    }
+
     /// For each class the scores of all rows, on all threads of the current pool.
     pub fn explain(
         &self,
@@ -93,6 +156,42 @@ impl NetworkGame {
         exact: bool,
         watch: &Watch<'_>,
     ) -> Result<Vec<Scores>, ExplainError> {
+        let predicted = self.classes(rows);
+        let explain = |row: usize, _: &[bool], scores: Vec<Vec<RBig>>| {
+            let of_class = |(&class, scores): (&usize, Vec<RBig>)| {
+                let prediction = predicted[row] as usize == class;
+                let explanation = Explanation { base_value: self.base_value(class), prediction, scores };
+                if index == Index::Shapley {
+                    explanation.check_sum(row)?;
+                }
+                Ok(explanation)
+            };
+            classes.iter().zip(scores).map(of_class).collect::<Result<Vec<_>, ExplainError>>()
+        };
+        let mut tables = vec![Scores::empty(index.width(self.players.len()), exact); classes.len()];
+        for row in self.each_row(rows, Wanted::Classes(classes), index, watch, explain)? {
+            for (table, explanation) in tables.iter_mut().zip(row) {
+                match exact {
+                    true => table.push_exact(explanation.prediction, explanation.base_value, explanation.scores),
+                    false => {
+                        let Explanation { prediction, base_value, scores } = explanation.to_floats();
+                        table.push(prediction, base_value, &scores);
+                    }
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Makes something of the scores of the bits that are wanted, row by row, several rows at once.
+    fn each_row<T: Send>(
+        &self,
+        rows: &Bits,
+        wanted: Wanted<'_>,
+        index: Index,
+        watch: &Watch<'_>,
+        make: impl Fn(usize, &[bool], Vec<Vec<RBig>>) -> Result<T, ExplainError> + Sync,
+    ) -> Result<Vec<T>, ExplainError> {
         check_width(rows, self.network.inputs())?;
         self.players.check_rows(rows)?;
         let mut cubes = Vec::new();
@@ -104,37 +203,12 @@ impl NetworkGame {
         }
         let corners = cubes.iter().flat_map(|(_, cubes)| cubes).map(|cube| 1u64 << cube.differing.len()).sum();
         let meter = Meter::new(watch, corners);
-        let predicted = self.classes(rows);
         let explain = |(row, (entity, cubes)): (usize, &(Vec<bool>, Vec<Cube>))| {
-            let sums = self.summed(entity, cubes, classes, index, &meter, watch)?;
-            let of_class = |(&class, sums): (&usize, Sums)| {
-                let explanation = Explanation {
-                    base_value: self.base_value(class),
-                    prediction: predicted[row] as usize == class,
-                    scores: sums.scores(index, self.sample.total),
-                };
-                if index == Index::Shapley {
-                    explanation.check_sum(row)?;
-                }
-                Ok(explanation)
-            };
-            classes.iter().zip(sums).map(of_class).collect::<Result<Vec<_>, ExplainError>>()
+            let sums = self.summed(cubes, wanted, index, &meter, watch)?;
+            make(row, entity, sums.into_iter().map(|sums| sums.scores(index, self.sample.total)).collect())
         };
-        let rows: Vec<Result<Vec<Explanation<RBig>>, ExplainError>> =
-            cubes.par_iter().enumerate().map(explain).collect();
-        let mut tables = vec![Scores::empty(index.width(self.players.len()), exact); classes.len()];
-        for row in rows {
-            for (table, explanation) in tables.iter_mut().zip(row?) {
-                match exact {
-                    true => table.push_exact(explanation.prediction, explanation.base_value, explanation.scores),
-                    false => {
-                        let Explanation { prediction, base_value, scores } = explanation.to_floats();
-                        table.push(prediction, base_value, &scores);
-                    }
-                }
-            }
-        }
-        Ok(tables)
+        // Of several errors that of the first row is returned, whichever thread came first.
+        cubes.par_iter().enumerate().map(explain).collect::<Vec<_>>().into_iter().collect()
     }
 
     /// What is between the entity and each background row.
@@ -164,23 +238,23 @@ impl NetworkGame {
         (0..self.sample.counts.len()).map(cube).collect()
     }
 
-    /// Adds up what the cubes of an entity contribute to each class.
+    /// Adds up what the cubes of an entity contribute to each bit.
     fn summed(
         &self,
-        entity: &[bool],
         cubes: &[Cube],
-        classes: &[usize],
+        wanted: Wanted<'_>,
         index: Index,
         meter: &Meter<'_>,
         watch: &Watch<'_>,
     ) -> Result<Vec<Sums>, ExplainError> {
-        let none = || vec![Sums::new(index, self.players.len()); classes.len()];
+        let bits = wanted.len(&self.network);
+        let none = || vec![Sums::new(index, self.players.len()); bits];
         let added = |mut sums: Vec<Sums>, cube: &Cube| -> Result<Vec<Sums>, ExplainError> {
             if cube.differing.is_empty() {
                 return Ok(sums);
             }
             let count = self.sample.counts[cube.row];
-            for (sums, counts) in sums.iter_mut().zip(self.count(cube, classes, index, meter, watch)?) {
+            for (sums, counts) in sums.iter_mut().zip(self.count(cube, wanted, index, meter, watch)?) {
                 if let Some(counts) = counts {
                     sums.add(&counts, cube, count, index, self.players.len());
                 }
@@ -191,25 +265,30 @@ impl NetworkGame {
             one.iter_mut().zip(&other).for_each(|(one, other)| one.merge(other));
             Ok(one)
         };
-        debug_assert_eq!(entity.len(), self.network.inputs());
         let sums = cubes.par_iter().try_fold(none, added).try_reduce(none, joined)?;
         sums.iter().try_for_each(|sums| sums.check(index, self.players.len()))?;
         Ok(sums)
     }
 
-    /// The counts of each class on the corners of a cube; nothing for one that does not change.
+    /// The counts of each bit on the corners of a cube; nothing for one that does not change.
     fn count(
         &self,
         cube: &Cube,
-        classes: &[usize],
+        wanted: Wanted<'_>,
         index: Index,
         meter: &Meter<'_>,
         watch: &Watch<'_>,
     ) -> Result<Vec<Option<CornerCounts>>, ExplainError> {
         let players = cube.differing.len();
-        let outputs = Outputs::classes(&self.network.wired(players, &cube.wires)?, classes)?;
-        let varying: Vec<usize> = (0..classes.len()).filter(|&class| outputs.constant(class).is_none()).collect();
-        let mut counted = vec![None; classes.len()];
+        let projected = self.network.wired(players, &cube.wires)?;
+        let outputs = match wanted {
+            Wanted::Classes(classes) => Outputs::classes(&projected, classes)?,
+            // Without hidden layers the bits are the inputs, of which the projection has others.
+            Wanted::LastHidden if projected.hidden().is_empty() => Outputs::inputs_of(&cube.wires, players),
+            Wanted::LastHidden => Outputs::last_hidden(&projected),
+        };
+        let varying: Vec<usize> = (0..outputs.len()).filter(|&bit| outputs.constant(bit).is_none()).collect();
+        let mut counted = vec![None; outputs.len()];
         if varying.is_empty() {
             return Ok(counted);
         }
@@ -232,9 +311,47 @@ impl NetworkGame {
             Ok(one)
         };
         let counts = (0..all.groups()).into_par_iter().try_fold(none, part).try_reduce(none, joined)?;
-        varying.into_iter().zip(counts).for_each(|(class, counts)| counted[class] = Some(counts));
+        varying.into_iter().zip(counts).for_each(|(bit, counts)| counted[bit] = Some(counts));
         Ok(counted)
     }
+}
+
+/// Which bits of a network are explained.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// "The answer is this class", for each of some classes.
+    Classes(&'a [usize]),
+    /// The bits that the last layer adds up.
+    LastHidden,
+}
+
+impl Wanted<'_> {
+    fn len(self, network: &Network) -> usize {
+        match self {
+            Wanted::Classes(classes) => classes.len(),
+            Wanted::LastHidden => network.hidden().last().map_or(network.inputs(), Vec::len),
+        }
+    }
+}
+
+/// The bits that the last layer of a network adds up.
+fn last_bits(network: &Network, entity: &[bool]) -> Vec<bool> {
+    let next = |values: Vec<bool>, gates: &Vec<Gate>| gates.iter().map(|gate| gate.evaluate(&values)).collect();
+    network.hidden().iter().fold(entity.to_vec(), next)
+}
+
+fn value_of(sum: &WeightedSum, bits: &[bool]) -> RBig {
+    let ones = sum.weights.iter().zip(bits).filter(|(_, bit)| **bit);
+    ones.fold(sum.constant.clone(), |value, (weight, _)| value + weight)
+}
+
+/// The scores of a sum from those of its bits.
+fn combined(sum: &WeightedSum, parts: &[Vec<RBig>], width: usize) -> Vec<RBig> {
+    let score = |player: usize| {
+        let terms = sum.weights.iter().zip(parts).filter(|(_, part)| !part[player].is_zero());
+        terms.fold(RBig::ZERO, |score, (weight, part)| score + weight * &part[player])
+    };
+    (0..width).map(score).collect()
 }
 
 /// The corners between an entity and a background row.
@@ -451,6 +568,45 @@ mod tests {
                         let rounded = expected.to_floats();
                         prop_assert_eq!(floats[class].scores(row), &rounded.scores[..]);
                     }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(120))]
+        /// By the definition: the mean contribution over all sets of the others, values from the network itself.
+        #[test]
+        fn scores_of_values_are_those_of_the_definition(
+            network in network_strategy(7), reference in 0usize..128, entity in 0usize..128,
+        ) {
+            let n = network.inputs();
+            let names: Vec<String> = (0..n).map(|j| format!("x{j}")).collect();
+            let game = NetworkGame::new(Arc::new(network.clone()), Players::features(&names), &rows(n, &[reference])).unwrap();
+            let sums: Vec<WeightedSum> =
+                network.values().into_iter().map(|(constant, weights)| WeightedSum { constant, weights }).collect();
+            let entities = rows(n, &[entity]);
+            let all = |_: usize| 0..sums.len();
+            let found = game
+                .explain_values(&entities, &sums, &all, game.classes(&entities), (Index::Shapley, true), &Watch::unlimited())
+                .unwrap();
+            for (output, sum) in sums.iter().enumerate() {
+                let value = |set: usize| {
+                    let mixed: Vec<bool> =
+                        (0..n).map(|j| if set >> j & 1 == 1 { entity >> j & 1 == 1 } else { reference >> j & 1 == 1 }).collect();
+                    value_of(sum, &last_bits(&network, &mixed))
+                };
+                let numbers = &found.fractions(0).unwrap()[output * (n + 1)..(output + 1) * (n + 1)];
+                prop_assert_eq!(&numbers[0], &value(0));
+                prop_assert_eq!(&found.value_fractions(0).unwrap()[output], &value((1 << n) - 1));
+                for player in 0..n {
+                    let mut score = RBig::ZERO;
+                    for set in (0..1usize << n).filter(|set| set >> player & 1 == 0) {
+                        let size = set.count_ones() as usize;
+                        let weight = RBig::from_parts((factorial(size) * factorial(n - size - 1)).into(), factorial(n));
+                        score += weight * (value(set | 1 << player) - value(set));
+                    }
+                    prop_assert_eq!(&numbers[player + 1], &score);
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! K (K-1) / 2 gates for K classes. Constant gates are folded away, and constant functions are known as such.
 
 use super::label::{constant, fold_layer};
-use super::{Gate, ModelError, Network, Output};
+use super::{Gate, ModelError, Network, Output, Wire};
 
 /// Boolean functions of the inputs: each a conjunction of gates of the last layer or their negations.
 ///
@@ -78,6 +78,20 @@ impl Outputs {
         let gates = layers.last().map_or(0, Vec::len);
         let outputs = (0..gates).map(|gate| Function::All(vec![(gate, true)])).collect();
         Outputs { inputs, layers, outputs }.folded()
+    }
+
+    /// The inputs of a network that was projected: each as it was made from those that are left.
+    pub fn inputs_of(wires: &[Wire], inputs: usize) -> Self {
+        let gate = |wire: &Wire| {
+            let (weights, need): (Vec<i128>, _) = match *wire {
+                Wire::Fixed(value) => (vec![0; inputs], i128::from(!value)),
+                Wire::Tied(input) => ((0..inputs).map(|other| i128::from(other == input)).collect(), 1),
+                Wire::Against(input) => ((0..inputs).map(|other| -i128::from(other == input)).collect(), 1),
+            };
+            Gate::new(weights, need).expect("a single weight")
+        };
+        let outputs = (0..wires.len()).map(|gate| Function::All(vec![(gate, true)])).collect();
+        Outputs { inputs, layers: vec![wires.iter().map(gate).collect()], outputs }.folded()
     }
 
     fn folded(mut self) -> Self {

@@ -114,6 +114,7 @@ impl Page<'_> {
             "features": subject.features,
             "columns": subject.columns,
             "labels": subject.labels,
+            "output": if explainer.is_of_scores() { "score" } else { "label" },
             "game": {
                 "distribution": explainer.request().distribution.name(),
                 "players": players.kind(),
@@ -230,6 +231,7 @@ impl Page<'_> {
         json!({
             "bits": (0..rows.kinds.rows()).map(|kind| rows.bits_text(kind)).collect::<Vec<_>>(),
             "count": rows.counts,
+            "score": survey.values,
             "prediction": survey.predictions.iter().map(|&label| u8::from(label)).collect::<Vec<_>>(),
             "scores": BASE64_STANDARD.encode(bytes),
         })

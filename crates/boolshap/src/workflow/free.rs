@@ -33,7 +33,9 @@ impl FreeInputs {
     /// The value of each feature that is not free.
     pub(super) fn fixed(&self, model: &Model) -> Result<BTreeMap<String, bool>, Error> {
         let row = match &self.at {
-            FixedRow::File(row) => read_row(row, &NamedCircuit::of_network(model, String::new())?, Reading::Auto)?,
+            FixedRow::File(row) => {
+                read_row(row, &NamedCircuit::of_network(model, String::new(), false)?, Reading::Auto)?
+            }
             FixedRow::Bits(row) => row.clone(),
         };
         let (found, expected) = (row.len(), model.features.len());

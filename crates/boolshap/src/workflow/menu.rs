@@ -137,6 +137,9 @@ impl Menu {
         let of_row = |row: usize| {
             watch.check()?;
             let class = match scope {
+                Scope::Difference(..) => {
+                    return Err(Error::setting("flips", "are those of a label"));
+                }
                 Scope::Label => None,
                 Scope::Class(class) => Some(class),
                 Scope::Predicted => Some(scores.prediction(row) as usize),

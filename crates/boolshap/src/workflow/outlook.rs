@@ -7,7 +7,7 @@
 use super::compile::chosen_class;
 use super::free::with_fixed;
 use super::wait::LONG;
-use super::{CompileRequest, Error, Explainer, Request, Source, Via, is_network_file};
+use super::{CompileRequest, Error, Explainer, ModelOutput, Request, Source, Via, is_network_file};
 use crate::circuit::{NamedCircuit, lower_obdd};
 use crate::data::{Bits, Seeded};
 use crate::diagram::{self, DirectOptions, Estimate, Size};
@@ -122,6 +122,9 @@ pub fn outlook<'a>(
     request: &CompileRequest,
     watch: &Watch<'_>,
 ) -> Result<Option<Outlook>, Error> {
+    if request.model_output == ModelOutput::Score {
+        return Err(Error::setting("model_output", "'score' has no estimate: one hidden layer takes a moment"));
+    }
     match source.into() {
         Source::Model(model) => outlook_of(left_of(model, request)?.as_ref(), request, watch).map(Some),
         Source::File(path) if is_network_file(path)? => {
@@ -149,7 +152,8 @@ pub fn outlook_if_long<'a>(
     };
     let left = left_of(model, request)?;
     let model = left.as_ref();
-    if request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
+    let is_score = request.model_output == ModelOutput::Score;
+    if is_score || request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
         return Ok(None);
     }
     Ok(Some(outlook_of(model, request, watch)?).filter(Outlook::is_long))
