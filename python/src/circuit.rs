@@ -97,7 +97,7 @@ impl Circuit {
     /// What it holds: `label`, circuits of decisions, or `score`, the numbers before them.
     #[getter]
     fn model_output(&self) -> &'static str {
-        if self.0.values.is_some() { "score" } else { "label" }
+        if self.0.is_of_scores() { "score" } else { "label" }
     }
 
     /// The number of nodes of all classes: each literal and constant once, a decision node as one.

@@ -6,7 +6,7 @@ use super::check::{Effort, soundness};
 use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Values, Verified};
 use crate::data::{Binariser, CodedColumn, Grid};
 use crate::lit::Digest;
-use crate::model::{Marginals, Model, Network};
+use crate::model::{Marginals, Model, Network, Output};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -39,28 +39,39 @@ pub struct NamedCircuit {
 pub struct Uncompiled {
     /// The network.
     pub network: Arc<Network>,
+    /// Whether its scores are asked for, the numbers before the decision, and not its label.
+    pub scores: bool,
     /// Why it was not.
     pub why: String,
 }
 
 impl NamedCircuit {
     /// The names and origin of a model whose network is not compiled: it can be explained against background rows.
-    /// Of two classes only the label is explained, unless `each` is asked for.
-    pub(crate) fn of_network(model: &Model, why: String, each: bool) -> Result<Self, CircuitError> {
+    /// Its label, or its scores; of two classes only the label of the second is explained, but the scores of both.
+    pub(crate) fn of_network(model: &Model, why: String, scores: bool) -> Result<Self, CircuitError> {
         let mut builder = CircuitBuilder::new(model.features.len())?;
         let root = builder.constant(false)?;
         let never = builder.finish(root)?;
         let mut named = Self::unchecked(never, model.features.clone())?.with_model(model);
-        if model.network.classes() > if each { 1 } else { 2 } {
+        let several = match model.network.output() {
+            Output::Step(_) => false,
+            Output::Argmax(all) => scores || all.len() > 2,
+        };
+        if several {
             named.classes = model.class_names().into_iter().map(|name| (name, NodeId::new(0))).collect();
         }
-        named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), why }));
+        named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), scores, why }));
         Ok(named)
     }
 
     /// The layout of the features, if they are the pixels of an image.
     pub fn grid(&self) -> Result<Option<Grid>, String> {
         Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
+    }
+
+    /// Whether it is about numbers and not about labels.
+    pub fn is_of_scores(&self) -> bool {
+        self.values.is_some() || self.network.as_ref().is_some_and(|network| network.scores)
     }
 
     /// Fails if there is no circuit.

@@ -1,6 +1,6 @@
 //! Games on a network that is not compiled: its answers on the corners between an entity and each background row.
 //!
-//! *Problem.* A network of 784 pixels has no circuit of a size that anybody can store, but people ask what 49 regions of its
+//! *Problem.* A network of 784 pixels has no circuit that could be stored, but people ask what 49 regions of its
 //! pixels contribute against a reference. *Idea.* Against one row only the D players on which the two differ matter. The
 //! network is projected onto them ([`Network::wired`]): each first-layer sum becomes a constant plus a whole number for each
 //! player. All 2^D corners are evaluated, 512 at a time ([`AllInputs`]), and the ones of each answer are counted by the

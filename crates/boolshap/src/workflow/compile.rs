@@ -184,8 +184,7 @@ impl Work<'_> {
         if request.model_output == ModelOutput::Score {
             return match self.of_scores(model) {
                 Err(error) if error.kind() == ErrorKind::Limit && error.stopped().is_none() && request.or_network => {
-                    let each = matches!(model.network.output(), crate::model::Output::Argmax(_));
-                    Ok(("network", NamedCircuit::of_network(model, error.to_string(), each)?))
+                    Ok(("network", NamedCircuit::of_network(model, error.to_string(), true)?))
                 }
                 made => made,
             };

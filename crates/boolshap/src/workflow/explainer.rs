@@ -154,7 +154,7 @@ impl Explainer {
         let scope = scope_of(None, &circuit)?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
         let mut request = request.clone();
-        if circuit.values.is_some() {
+        if circuit.is_of_scores() {
             request.model_output = Some(ModelOutput::Score);
         }
         let values = OnceLock::new();
@@ -174,7 +174,7 @@ impl Explainer {
 
     /// Whether numbers are explained and not labels.
     pub fn is_of_scores(&self) -> bool {
-        self.circuit.values.is_some() || self.network.is_some() && self.request.model_output == Some(ModelOutput::Score)
+        self.circuit.is_of_scores()
     }
 
     /// The class of the network that an output is the label of.
@@ -616,13 +616,10 @@ fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope
         None => Ok(Scope::Each),
         Some(ClassChoice::Predicted) => Err(Error::setting("class", "'predicted' is for scores that decide")),
         Some(ClassChoice::Each) => Ok(Scope::Each),
-        Some(one) => {
-            match one.difference(names.len(), &names).filter(|_| circuit.values.is_some() || circuit.network.is_some())
-            {
-                Some((first, second)) => Ok(Scope::Difference(first, second)),
-                None => one.number(names.len(), &names).map(Scope::Class),
-            }
-        }
+        Some(one) => match one.difference(names.len(), &names).filter(|_| circuit.is_of_scores()) {
+            Some((first, second)) => Ok(Scope::Difference(first, second)),
+            None => one.number(names.len(), &names).map(Scope::Class),
+        },
     }
 }
 
@@ -638,10 +635,7 @@ fn scope_sums(sums: &[WeightedSum], scope: Scope) -> Vec<WeightedSum> {
 
 /// Refuses to explain what a file does not hold.
 fn check_output(request: &Request, circuit: &NamedCircuit) -> Result<(), Error> {
-    if circuit.network.is_some() {
-        return Ok(());
-    }
-    match (request.model_output, circuit.values.is_some()) {
+    match (request.model_output, circuit.is_of_scores()) {
         (Some(ModelOutput::Label), true) => {
             Err(Error::setting("model_output", "is 'label', but the file holds scores: the model has both"))
         }
