@@ -9,7 +9,7 @@ use boolshap::lit::{Watch, thousands};
 use boolshap::model::{Gate, ImportOptions, Model, Network, Output, Score};
 use boolshap::workflow::{
     Ask, ClassChoice, CompileRequest, DistributionFrom, Error, Explainer, ModelOutput, PlayersFrom, ReferenceFrom,
-    Request, compile_watched, import, is_network_file,
+    Request, compile_watched, import,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ impl Reach {
 
 /// A model file, or another tool's network.
 fn read(path: &Path) -> Result<Model, Error> {
-    match path.is_file() && is_network_file(path)? {
+    match path.extension().is_some_and(|ending| ending == "json") {
         true => Ok(Model::load(path)?),
         false => Ok(import(path, &ImportOptions::default(), None)?.model),
     }

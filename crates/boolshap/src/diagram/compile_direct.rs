@@ -282,7 +282,7 @@ fn leave_hopeless_out(
     }
     *orders = kept;
     match orders.is_empty() {
-        true => Err(DiagramError::TooManyExpected { about: least, limit: max_states }),
+        true => Err(DiagramError::TooManyExpected { about: least as u64, limit: max_states }),
         false => Ok(()),
     }
 }

@@ -132,10 +132,10 @@ pub enum DiagramError {
         limit: usize,
     },
     /// A sample of the states shows that there will be more than allowed, whatever the order of the inputs.
-    #[error("about {about:.1e} states are expected, more than the limit of {limit}")]
+    #[error("about {about} states are expected, more than the limit of {limit}")]
     TooManyExpected {
         /// About how many, in the best order.
-        about: f64,
+        about: u64,
         /// The limit.
         limit: usize,
     },

@@ -167,6 +167,12 @@ pub enum ExplainError {
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// An index that is not counted without a circuit.
+    #[error("the index {index} needs a circuit: without one there are shapley, banzhaf and interaction")]
+    IndexNeedsCircuit {
+        /// The index.
+        index: &'static str,
+    },
     /// The network could not be projected.
     #[error(transparent)]
     Model(#[from] ModelError),

@@ -192,6 +192,9 @@ impl NetworkGame {
         watch: &Watch<'_>,
         make: impl Fn(usize, &[bool], Vec<Vec<RBig>>) -> Result<T, ExplainError> + Sync,
     ) -> Result<Vec<T>, ExplainError> {
+        if !matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) {
+            return Err(ExplainError::IndexNeedsCircuit { index: index.name() });
+        }
         check_width(rows, self.network.inputs())?;
         self.players.check_rows(rows)?;
         let mut cubes = Vec::new();
@@ -456,7 +459,7 @@ fn factorial(k: usize) -> UBig {
 fn denominator(index: Index) -> UBig {
     match index {
         Index::Banzhaf => UBig::ONE << (MAX_DIFFERING - 1),
-        Index::Shapley | Index::Interaction => factorial(MAX_DIFFERING),
+        _ => factorial(MAX_DIFFERING),
     }
 }
 
@@ -467,9 +470,9 @@ fn weights(players: usize, index: Index) -> Vec<UBig> {
         (0..players).map(|k| factorial(k) * factorial(players - k - 1) * &all).collect()
     };
     match index {
-        Index::Shapley => shapley(players),
         Index::Interaction => shapley(players - 1),
         Index::Banzhaf => vec![UBig::ONE << (MAX_DIFFERING - players); players],
+        _ => shapley(players),
     }
 }
 
