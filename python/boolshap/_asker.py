@@ -301,7 +301,8 @@ class Asker:
         costs: object = None,
     ) -> Answers[Letter]:
         """For each unfavourable decision the `top` main reasons (4) by exact scores, compared with the rows `against`
-        (with `approved`, those of them that are decided favourably), and the smallest change of `actionable` players that helps. Favourable is class 1 of two, or the class `to`.
+        (with `approved`, those of them that are decided favourably), and the smallest change of `actionable` players
+        that helps. Favourable is class 1 of two, or the class `to`.
 
         `codes` are the codes and sentences of players: a dict from players to pairs, or a table with columns `player`,
         `code` and `text`. `overall` has the digests of what the letters were made from.
