@@ -112,7 +112,7 @@ class Explainer:
         if not isinstance(circuit, Circuit):
             from ._sources import compile_in_passing
 
-            circuit = compile_in_passing(circuit, model_output or "label")
+            circuit = compile_in_passing(circuit, model_output or "label", background)
         if input not in ("auto", "raw", "bits"):
             raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from . import _native
 from ._functions import BATCH, MAX_FEATURES, inputs_from
 from ._native import Circuit
-from ._sklearn import class_names
+from ._sklearn import bit_tests, class_names, votes
 from ._types import Bits, Floats, Tree
 from .errors import InputError, LimitError
 
@@ -167,22 +167,7 @@ def _of_boosting(estimator: Any, name: str, features: list[str], own: list[str] 
     return _native.compile((trees, constants, factor, features, *_outputs(outputs, own if outputs > 1 else None)), options)
 
 
-def _tree(tree: Any, votes: bool, name: str, features: list[str], number: int) -> Tree:
-    left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
-    split = left >= 0
-    asked = np.where(split, np.asarray(tree.feature, dtype=np.int64), -1)
-    thresholds = np.asarray(tree.threshold, dtype=np.float64)
-    outside = split & ~((thresholds >= 0) & (thresholds < 1))
-    if outside.any():
-        node = int(np.argmax(outside))
-        raise InputError(
-            f"{name}: tree {number} splits {features[asked[node]]} at {thresholds[node]:g}, which does not tell 0 from 1; "
-            "fit it on binary features"
-        )
+def _tree(tree: Any, is_vote: bool, name: str, features: list[str], number: int) -> Tree:
+    asked, left, right = bit_tests(tree, name, features, number)
     values = np.asarray(tree.value, dtype=np.float64)
-    numbers = values[:, 0, :] if votes else values[:, :, 0]
-    if votes:
-        totals = numbers.sum(axis=1, keepdims=True)
-        if not np.allclose(totals, 1, rtol=0, atol=1e-6):
-            numbers = numbers / np.where(totals == 0, 1, totals)
-    return asked, left, right, np.ascontiguousarray(numbers)
+    return asked, left, right, votes(values[:, 0, :]) if is_vote else np.ascontiguousarray(values[:, :, 0])

@@ -6,6 +6,7 @@ the library compile that. Sources that cannot be taken exactly are refused, neve
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -153,9 +154,16 @@ def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | No
     return unique_names("free", free), [int(bit) for bit in row.reshape(-1)]
 
 
-def compile_in_passing(source: object, model_output: str) -> Circuit:
-    """The same with no options, where nobody asked to compile: a network that would take long is refused."""
-    return _circuit(source, Options(None, None, None, "auto", None, None, False, None, None, True, model_output))
+def compile_in_passing(source: object, model_output: str, background: object = None) -> Circuit:
+    """The same with no options, where nobody asked to compile: a network that would take long is refused. A function has as many
+    features as the background has columns."""
+    features: list[str] | int | None = None
+    if inspect.isroutine(source) and background is not None:
+        columns = getattr(background, "columns", None)
+        features = [str(name) for name in columns] if columns is not None else int(np.shape(background)[-1])
+    return _circuit(source, Options(
+        features, None, None, "auto", None, None, False, None, None, in_passing=True, model_output=model_output
+    ))
 
 
 def _circuit(source: object, options: Options) -> Circuit:

@@ -180,7 +180,8 @@ impl Circuit {
         serde_json::to_string(&self.0.all_facts()).expect("texts and numbers are always JSON")
     }
 
-    /// The answer for every row: 0 or 1, or the index of the class. Rows are what `Explainer` takes.
+    /// The answer for every row: 0 or 1, or the index of the class; a number where the file holds one that decides nothing. Rows
+    /// are what `Explainer` takes.
     #[pyo3(signature = (X, *, input = "auto"))]
     #[expect(non_snake_case, reason = "scikit-learn's name for rows")]
     fn predict<'py>(slf: &Bound<'py, Self>, X: Bound<'py, PyAny>, input: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -58,6 +58,7 @@ def test_functions_that_return_numbers():
     def two(X: Any) -> Any:
         return np.column_stack([one(X), X.sum(axis=1) ** 2])
 
+    judge(one, one)
     judge(boolshap.compile(one, features=FEATURES, model_output="score", verify=True), one)
     circuit = boolshap.compile(two, features=FEATURES, classes=["e", "square"], model_output="score")
     explainer = judge(circuit, two)
@@ -102,7 +103,7 @@ def test_scikit_learn():
         RandomForestRegressor(10).fit(BITS, NUMBERS),
         DecisionTreeRegressor().fit(BITS, NUMBERS),
         GradientBoostingRegressor(n_estimators=10).fit(BITS, NUMBERS),
-        MLPRegressor((5,), max_iter=50, random_state=1).fit(BITS, NUMBERS),
+        MLPRegressor(hidden_layer_sizes=(5,), max_iter=50, random_state=1).fit(BITS, NUMBERS),
     ):
         explainer = judge(model, model.predict)
         assert np.abs(explainer.circuit.predict(ROWS) - model.predict(ROWS)).max() < 1e-9
@@ -112,7 +113,7 @@ def test_a_perceptron_is_explained_before_its_last_activation():
     pytest.importorskip("sklearn")
     from sklearn.neural_network import MLPClassifier
 
-    model = MLPClassifier((4,), activation="tanh", max_iter=50, random_state=1).fit(BITS, LABELS)
+    model = MLPClassifier(hidden_layer_sizes=(4,), activation="tanh", max_iter=50, random_state=1).fit(BITS, LABELS)
     probabilities = lambda X: model.predict_proba(X)[:, 1]  # noqa: E731
     judge(model, lambda X: np.log(probabilities(X) / (1 - probabilities(X))))
 
