@@ -53,7 +53,18 @@ class Trunc(OpRun):
         return ((whole - zero) * scale,)
 
 
-OPERATORS = [BipolarQuant, Quant, MultiThreshold, Trunc]
+class BatchNormalization(OpRun):
+    """The evaluator's own, in the version of old files, normalises by the row at hand."""
+
+    op_domain = ""
+
+    def _run(self, x, gamma, beta, mean, variance, epsilon=1e-5, momentum=None, **_):
+        shape = [1, -1] + [1] * (x.ndim - 2)
+        gamma, beta, mean, variance = (vector.reshape(shape) for vector in (gamma, beta, mean, variance))
+        return (gamma * (x - mean) / np.sqrt(variance + np.float32(epsilon)) + beta,)
+
+
+OPERATORS = [BipolarQuant, Quant, MultiThreshold, Trunc, BatchNormalization]
 
 
 def quant(chain, bits, scale=1.0, zero=0.0, *, of=None, signed=1, narrow=0, mode="ROUND"):
@@ -85,9 +96,23 @@ def predictions(boolshap, rows, *options):
 def agrees(boolshap, chain, rows, expected=None, *options):
     model = chain.model()
     (boolshap.folder / "m.onnx").write_bytes(model.SerializeToString())
-    expected = classes(outputs(model, rows)) if expected is None else expected
-    assert len(set(expected.tolist())) > 1
-    np.testing.assert_array_equal(predictions(boolshap, rows, *options), expected)
+    found = predictions(boolshap, rows, *options)
+    if expected is not None:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        is_best(found, outputs(model, rows))
+    return len(set(found.tolist()))
+
+
+def is_best(found, scores):
+    """Scores that are equal in exact numbers go to the first class; float32 tells them apart by its last digits."""
+    if scores.shape[1] == 1:
+        np.testing.assert_array_equal(found, classes(scores))
+    else:
+        best = scores.max(axis=1)
+        close = scores >= (best - 1e-5 * (1 + np.abs(best)))[:, None]
+        np.testing.assert_array_equal(found, np.where(close[np.arange(len(found)), found], found, scores.argmax(axis=1)))
+        np.testing.assert_array_equal(found, close.argmax(axis=1))
 
 
 def some_rows(rng, count, width):
@@ -147,7 +172,7 @@ def test_real_scales_normalisation_and_images(boolshap, seed):
     chain.then("Add", chain.constant([-1.1]))
     if seed == 4:
         chain.then("Softmax")
-    agrees(boolshap, chain, rows)
+    assert agrees(boolshap, chain, rows) > 1
 
 
 @pytest.mark.parametrize("ending", ["ArgMax", "TopK", "quantised", "one", "one bipolar", "one limited"])
@@ -173,7 +198,7 @@ def test_endings(boolshap, ending):
         chain.then("Sub", chain.constant(0.3)).then("BipolarQuant", chain.constant(1), domain=QONNX)
     elif ending == "one limited":
         chain.then("Clip", chain.constant(-1.0), chain.constant(1.0)).then("Mul", chain.constant(-2.0))
-    agrees(boolshap, chain, rows, expected)
+    assert agrees(boolshap, chain, rows, expected) > 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -184,19 +209,19 @@ def test_inputs_that_are_stated(boolshap, seed):
     chain = Chain(1, 7)
     chain.then("Add", chain.constant(1)).then("Div", chain.constant(3))
     chain.matrix(quant(chain, 3, 0.3, of=rng.normal(size=(7, 5)))).then("Relu")
-    quant(chain, 2, 0.4, signed=0).matrix(quant(chain, 2, 0.5, of=rng.normal(size=(5, 3))))
+    quant(chain, 2, 0.37, signed=0).matrix(quant(chain, 2, 0.5, of=rng.normal(size=(5, 3))))
     rows = rng.choice(numbers, (300, 7)).astype(np.float32)
     model = chain.model()
     (boolshap.folder / "m.onnx").write_bytes(model.SerializeToString())
     said = boolshap.fails("import", "m.onnx", "-o", "m.json")
     assert "the inputs reach this layer as real numbers" in said and "--inputs bits" in said
-    expected = classes(outputs(model, rows))
+    scores = outputs(model, rows)
     given = (rows > 0).astype(np.float32) if seed < 2 else rows
-    np.testing.assert_array_equal(predictions(boolshap, given, "--inputs", name), expected)
+    is_best(predictions(boolshap, given, "--inputs", name), scores)
     annotation = model.graph.quantization_annotation.add(tensor_name="x")
     annotation.quant_parameter_tensor_names.add(key="finn_datatype", value=name)
     (boolshap.folder / "m.onnx").write_bytes(model.SerializeToString())
-    np.testing.assert_array_equal(predictions(boolshap, given), expected)
+    is_best(predictions(boolshap, given), scores)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -222,7 +247,7 @@ def test_convolutions(boolshap, seed):
     side = {0: 3, 1: 3, 2: 2, 3: 1}[seed]
     chain.then("Flatten").matrix(chain.quantised(rng.normal(size=(3 * side * side, 3))))
     chain.then("Add", chain.constant([0.1, 0, -0.1]))
-    agrees(boolshap, chain, some_rows(rng, 150, 36))
+    assert agrees(boolshap, chain, some_rows(rng, 150, 36)) > 1
 
 
 def test_scores_with_a_root_for_each_class(boolshap):
@@ -230,7 +255,7 @@ def test_scores_with_a_root_for_each_class(boolshap):
     chain = Chain(1, 8)
     chain.then("BipolarQuant", chain.constant(1), domain=QONNX).matrix(chain.quantised(rng.normal(size=(8, 9))))
     chain.then("BipolarQuant", chain.constant(1), domain=QONNX).matrix(chain.quantised(rng.normal(size=(9, 4))))
-    agrees(boolshap, chain.norm(rng, 4), some_rows(rng, 300, 8))
+    assert agrees(boolshap, chain.norm(rng, 4), some_rows(rng, 300, 8)) > 1
 
 
 def test_a_pixel_of_two_bits_is_one_player(boolshap):
@@ -294,9 +319,7 @@ def test_finn(boolshap, which):
 
 
 def test_float16(boolshap):
-    chain = Chain("N", 3)
-    chain.matrix(chain.constant([[0.5, 1], [-0.25, 1], [1, -2]], np.float16))
-    chain.nodes[-1].input[1] = chain.beside("Cast", chain.nodes[-1].input[1], to=TensorProto.FLOAT)
-    chain.nodes.reverse()
-    (boolshap.folder / "m.onnx").write_bytes(chain.model().SerializeToString())
-    boolshap("import", "m.onnx", "-o", "m.json")
+    chain = Chain(1, 3)
+    weights = chain.beside("Cast", chain.constant([[0.5, 1], [-0.25, 1], [1, -2]], np.float16), to=TensorProto.FLOAT)
+    chain.then("BipolarQuant", chain.constant(1), domain=QONNX).matrix(weights)
+    agrees(boolshap, chain, some_rows(np.random.default_rng(0), 50, 3))

@@ -14,6 +14,8 @@ mod import_neuron;
 mod import_onnx;
 mod import_safetensors;
 mod input_values;
+#[cfg(feature = "hdf5")]
+mod keras_activations;
 mod label;
 mod levels;
 #[cfg(feature = "train")]
