@@ -54,9 +54,7 @@ mod tests {
 
     #[test]
     fn activations_that_are_no_signs_are_named() {
-        let dense = |name: &str, activation: Value| {
-            json!({"class_name": "Dense", "config": {"name": name, "activation": activation}})
-        };
+        let dense = |name: &str, activation: Value| json!({"class_name": "Dense", "config": {"name": name, "activation": activation}});
         let relu = json!({"class_name": "ReLU", "config": {"name": "r"}});
         let sign = json!({"class_name": "SteSign", "config": {"name": "ste_sign"}});
         let good = [
@@ -69,9 +67,18 @@ mod tests {
             assert_eq!(check(&layers), Ok(()));
         }
         let bad = [
-            (vec![dense("a", json!("relu")), dense("b", json!("linear"))], "layer a: its activation relu is not a sign"),
-            (vec![dense("a", json!("sigmoid")), dense("b", json!("linear"))], "layer a: its activation sigmoid is not a sign"),
-            (vec![dense("a", Value::Null), relu, dense("b", Value::Null)], "layer r: its activation ReLU is not a sign"),
+            (
+                vec![dense("a", json!("relu")), dense("b", json!("linear"))],
+                "layer a: its activation relu is not a sign",
+            ),
+            (
+                vec![dense("a", json!("sigmoid")), dense("b", json!("linear"))],
+                "layer a: its activation sigmoid is not a sign",
+            ),
+            (
+                vec![dense("a", Value::Null), relu, dense("b", Value::Null)],
+                "layer r: its activation ReLU is not a sign",
+            ),
             (vec![dense("a", json!("relu"))], "layer a: its activation relu does not keep the order of scores"),
         ];
         for (layers, message) in bad {
