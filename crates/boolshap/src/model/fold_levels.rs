@@ -10,7 +10,7 @@
 
 use super::fold::{DenseLayer, fold_scores, scale, surd_is_nonnegative};
 use super::levels::{Condition, Cut, Source, Sum, Unit, Value};
-use super::network::{Gate, Network, Output};
+use super::network::{Gate, Network, Output, OutputScale};
 use super::{ModelError, Problem};
 use dashu::base::Signed;
 use dashu::integer::IBig;
@@ -254,15 +254,24 @@ impl Layers {
             Some(layer) => layer[0].weights().len(),
             None => self.bits,
         };
-        let output = match <[Value; 1]>::try_from(values) {
-            Ok([value]) => Output::Step(self.step(name, value)?),
-            Err(values) => Output::Argmax(self.scores(name, values)?),
+        let (output, scales) = match <[Value; 1]>::try_from(values) {
+            Ok([value]) => {
+                let (gate, scale) = self.step(name, value)?;
+                (Output::Step(gate), scale.into_iter().collect())
+            }
+            Err(values) => {
+                let (scores, scales) = self.scores(name, values)?;
+                (Output::Argmax(scores), scales)
+            }
         };
-        Network::new(inputs, self.hidden, output)
+        let network = Network::new(inputs, self.hidden, output)?;
+        // As in `fold`: where the rounded root would decide otherwise, the number is the one in whole weights.
+        Ok(network.clone().with_scales(scales).unwrap_or(network))
     }
 
     /// "It is the upper of two levels", or else "it is at least 0".
-    fn step(&mut self, name: &str, value: Value) -> Result<Gate, ModelError> {
+    fn step(&mut self, name: &str, value: Value) -> Result<(Gate, Option<OutputScale>), ModelError> {
+        let is_number = matches!(&value, Value::Sum(sum) if sum.then.is_empty());
         let (sum, condition) = match value {
             Value::Sum(sum) => {
                 let condition = Condition::Compare { bound: RBig::ZERO, closed: true, above: true };
@@ -285,10 +294,14 @@ impl Layers {
             _ => return Err(ModelError::Step(format!("{name}: its output is no function of several inputs"))),
         };
         let weighed = self.weigh(name, 0, &sum.terms)?;
-        self.gate(name, 0, &sum, &condition, &weighed)
+        let gate = self.gate(name, 0, &sum, &condition, &weighed)?;
+        // A gate that asks for small sums has its weights flipped.
+        let unit = if sum.scale.is_negative() { -&weighed.unit } else { weighed.unit.clone() };
+        let scale = OutputScale { unit: unit * &sum.scale, bias: &weighed.constant * &sum.scale + &sum.shift };
+        Ok((gate, is_number.then(|| sum.normalised(scale))))
     }
 
-    fn scores(&mut self, name: &str, values: Vec<Value>) -> Result<Vec<super::Score>, ModelError> {
+    fn scores(&mut self, name: &str, values: Vec<Value>) -> Result<(Vec<super::Score>, Vec<OutputScale>), ModelError> {
         let step = |message: &str| Err(ModelError::Step(format!("{name}: {message}")));
         let are_sums = values.iter().all(|value| matches!(value, Value::Sum(_)));
         let sums: Vec<Rc<Sum>> = if are_sums {
@@ -317,14 +330,28 @@ impl Layers {
         }
         let first = &sums[0];
         let alike = |sum: &Rc<Sum>| sum.variance == first.variance && sum.after == first.after;
-        if !sums.iter().all(alike) {
+        let are_alike = sums.iter().all(alike);
+        if !are_alike {
             let one = |number: RBig| vec![number; sums.len()];
             let variance = sums.iter().map(|sum| sum.variance.clone().unwrap_or(RBig::ONE)).collect();
             let beta = sums.iter().map(|sum| sum.after.clone()).collect();
             let (gamma, mean, epsilon) = (one(RBig::ONE), one(RBig::ZERO), RBig::ZERO);
             layer.norm = Some(super::fold::BatchNorm { name: name.into(), gamma, beta, mean, variance, epsilon });
         }
-        fold_scores(&layer)
+        let (scores, mut scales) = fold_scores(&layer)?;
+        if are_alike {
+            scales = scales.into_iter().map(|scale| first.normalised(scale)).collect();
+        }
+        Ok((scores, scales))
+    }
+}
+
+impl Sum {
+    /// The scale of a sum after its normalisation, whose root is the float nearest to it.
+    fn normalised(&self, scale: OutputScale) -> OutputScale {
+        let root = self.variance.as_ref().map(|variance| variance.to_f64().value().sqrt());
+        let factor = root.and_then(|root| RBig::try_from(root).ok()).filter(Signed::is_positive).unwrap_or(RBig::ONE);
+        OutputScale { unit: scale.unit / &factor, bias: scale.bias / factor + &self.after }
     }
 }
 
