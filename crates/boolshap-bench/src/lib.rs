@@ -9,6 +9,7 @@ mod mode_times;
 mod question_times;
 mod shap_times;
 mod stream_times;
+mod value_times;
 
 pub use embedded::{embedded_model, embedded_rows, embedded_table};
 pub use experiment::{Experiment, in_units};
@@ -34,6 +35,11 @@ pub enum Bench {
     Modes,
     /// What answers to questions cost: reasons, counterfactuals, radii.
     Questions,
+    /// What the scores of a model's scores cost, on a network of one hidden layer.
+    Values {
+        /// A file of scores to measure on instead of a random network's.
+        circuit: Option<PathBuf>,
+    },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
         /// How many rows to explain.
@@ -55,6 +61,10 @@ impl Bench {
             }
             Bench::Modes => {
                 let times = mode_times::ModeTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Values { circuit } => {
+                let times = value_times::ValueTimes::measure(circuit.as_deref(), watch)?;
                 (times.json(), times.table())
             }
             Bench::Questions => {

@@ -1,5 +1,6 @@
 //! The options that say what a score means, as a request.
 
+use boolshap::workflow::ModelOutput;
 use boolshap::{Error, Request};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,10 @@ pub(crate) struct GameOptions {
     /// Who plays: features; columns (a one-hot column is one player); or a file with columns feature,player
     #[arg(long, value_name = "features|columns|FILE.csv", default_value = "features")]
     players: OsString,
+    /// What of a model: its label, or the score, the number before the last step or argmax, which prediction then is (by
+    /// default what a file holds, and of a model its label)
+    #[arg(long, value_parser = ModelOutput::NAMES)]
+    model_output: Option<String>,
     /// Which value of the game: the SHAP score, the mean contribution over all coalitions, or the Shapley interaction index
     /// of every pair of players
     #[arg(long, value_parser = ["shapley", "banzhaf", "interaction"], default_value = "shapley")]
@@ -41,6 +46,7 @@ impl GameOptions {
             ("smoothing", Some(self.smoothing.as_ref())),
             ("constraint", self.constraint.as_deref()),
             ("players", Some(&self.players)),
+            ("model_output", self.model_output.as_ref().map(OsStr::new)),
             ("index", Some(self.index.as_ref())),
             ("input", Some(self.input.as_ref())),
         ];
