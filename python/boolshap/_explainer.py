@@ -1,6 +1,6 @@
 """Explainers: a circuit, who plays, and what absent players are.
 
-The scores explain the decision, 0 or 1, not a probability or a margin.
+The scores explain the decision, 0 or 1, or the number that it is made by: `model_output` says which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,11 +26,11 @@ from . import _native
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit
 from ._tables import Rows, read_rows
-from ._types import Bits, Floats, PathLike, Reading
+from ._types import Bits, Floats, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
 #: What fills in absent players.
-Distribution = Literal["uniform", "product", "background", "empirical"]
+Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
 #: Which value of the game.
 Index = Literal["shapley", "banzhaf", "interaction"]
 
@@ -52,8 +52,12 @@ class Explainer:
     """Gives exact scores for rows.
 
     `circuit` is a `Circuit`, or anything that `boolshap.compile` takes; a network that would take long to compile is
-    refused here, and has to be compiled first. The scores explain its decision, 0 or 1; for
-    a circuit of several classes, "it is this class".
+    explained without a circuit against a background or a reference, where up to 25 players differ, and else refused: it
+    has to be compiled first.
+
+    `model_output` says what is explained: `"label"`, the decision, 0 or 1 (for a circuit of several classes, "it is this
+    class"); or `"score"`, the number before the last step or argmax, a score for each class. By default what a circuit holds,
+    and of a model its label.
 
     `distribution` says what fills in absent players:
 
@@ -62,17 +66,20 @@ class Explainer:
       with the marginals of training that the circuit keeps;
     - `"background"`, the default with a `background`: as in its rows, whatever the present values are. This is what the
       shap package calls interventional;
-    - `"empirical"`: as in those rows of `background` that agree with the present values.
+    - `"empirical"`: as in those rows of `background` that agree with the present values;
+    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row.
 
     `constraint` leaves only inputs that satisfy a formula: a DIMACS file, its text, or a list of clauses, which are
     lists of numbers (feature 1 is the first; negative: it is 0) or of feature names (with a leading `-`: it is 0). It
     goes with `"uniform"` and `"product"`.
 
-    `players` are the `"features"`, the `"columns"` (a one-hot column is one player), or a dict that gives every feature
-    the name of its player.
+    `players` are the `"features"`, the `"columns"` (a one-hot column is one player), a dict that gives every feature
+    the name of its player, or a PNG file, each colour of which is a player. `regions=(7, 7)` are seven rows of seven
+    rectangles of pixels as players, where the features have a grid (`Model.with_grid`).
 
     `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
-    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape.
+    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape; of
+    scores also `"A-B"`, the score of one class less that of another.
     `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
     to decide from the column names.
 
@@ -94,35 +101,55 @@ class Explainer:
         distribution: Distribution | None = None,
         probabilities: object = None,
         constraint: object = None,
-        players: str | Mapping[str, str] = "features",
+        players: str | os.PathLike[str] | Mapping[str, str] = "features",
+        regions: tuple[int, int] | str | None = None,
+        reference: object = None,
         class_: int | str | None = None,
+        model_output: ModelOutput | None = None,
         threads: int | None = None,
         input: Reading = "auto",
     ) -> None:
         if not isinstance(circuit, Circuit):
             from ._sources import compile_in_passing
 
-            circuit = compile_in_passing(circuit)
+            circuit = compile_in_passing(circuit, model_output or "label", background)
         if input not in ("auto", "raw", "bits"):
             raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features
+        if reference is not None:
+            if background is not None or distribution not in (None, "reference"):
+                raise InputError("reference is a background of one row: no other background or distribution beside it")
+            background, distribution = _reference(reference, features), "reference"
         game = _Game(
             distribution=distribution,
             probabilities=None if probabilities is None else _probabilities(probabilities, features),
             rows=None if background is None else _background(background, circuit, input),
             constraint=None if constraint is None else _constraint_text(constraint, features),
-            players=_players(players),
+            players=_players(players) if regions is None else _regions(regions, players),
         )
-        self._prepare(circuit, game, class_, _thread_count(threads), input)
+        self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
 
-    def _prepare(self, circuit: Circuit, game: _Game, class_: object, threads: int | None, input: Reading) -> None:
+    def _prepare(
+        self,
+        circuit: Circuit,
+        game: _Game,
+        class_: object,
+        threads: int | None,
+        input: Reading,
+        model_output: ModelOutput | None = None,
+    ) -> None:
         self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
         for caution in circuit.cautions:
             warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
-            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_
+            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_, model_output
         )
+        if isinstance(game.players, str) and game.players.endswith(".png"):
+            # The image may be gone when the explainer is loaded again.
+            members = zip(self._native.players, self._native.members)
+            named = {circuit.features[member]: player for player, own in members for member in own}
+            self._game = replace(game, players=named)
 
     @property
     def circuit(self) -> Circuit:
@@ -138,6 +165,11 @@ class Explainer:
     def players(self) -> list[str]:
         """The names of the players, in the order of their scores."""
         return self._native.players
+
+    @property
+    def model_output(self) -> ModelOutput:
+        """What is explained: the label, or the score that it is decided by."""
+        return cast(ModelOutput, self._native.model_output)
 
     @property
     def output_names(self) -> list[str] | None:
@@ -157,6 +189,38 @@ class Explainer:
             base_values=base_values,
             data=self._shown(rows),
             feature_names=self.players,
+            output_names=self.output_names,
+        )
+
+    def images(self, X: object) -> Explanation:
+        """The Shapley values as images, for `shap.image_plot`: `values` is (rows, height, width, 1), with each of several
+        classes (rows, height, width, 1, classes), and `data` the images. The score of a player of several pixels is shared
+        out among them, so that sums stay what they are. The features must have a grid (`Model.with_grid`).
+
+        >>> import boolshap
+        >>> layers = boolshap.compile([([[1, 1, -1, 1]], [0])])
+        >>> Explainer(layers, [[0, 0, 0, 0]]).images([1, 1, 1, 1])
+        Traceback (most recent call last):
+            ...
+        boolshap.errors.InputError: images need to know how the features are laid out: give the model a grid
+        """
+        grid, pixels = self._circuit.grid, self._circuit._pixels()
+        if grid is None or pixels is None:
+            raise InputError("images need to know how the features are laid out: give the model a grid")
+        rows, cells = self._read(X), grid[0] * grid[1]
+        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
+        shape = (len(rows.bits), cells, *values.shape[2:])
+        images, shown = np.zeros(shape), np.zeros((len(rows.bits), cells))
+        for player, members in enumerate(self._native.members):
+            own = sorted({pixels[member] for member in members})
+            images[:, own] += values[:, player, None] / len(own)
+        for feature, pixel in enumerate(pixels):
+            shown[:, pixel] += rows.bits[:, feature]
+        shown /= np.bincount(pixels, minlength=cells)
+        return _explanation_class()(
+            images.reshape(len(images), *grid, 1, *values.shape[2:]),
+            base_values=base_values,
+            data=shown.reshape(len(images), *grid, 1),
             output_names=self.output_names,
         )
 
@@ -215,7 +279,7 @@ class Explainer:
             names=pairs if index == "interaction" else players,
             values=[[Fraction(*score) for score in row] for row in values],
             base_values=[Fraction(*value) for value in base_values],
-            predictions=predictions,
+            predictions=[Fraction(*one) if self.model_output == "score" else one[0] for one in predictions],
         )
 
     @property
@@ -230,7 +294,8 @@ class Explainer:
         return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
     def error_bound(self, index: Index = "shapley") -> float:
-        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9.
+        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9, where
+        `model_output` is `"score"` at most 1e-9 of the size of the score.
 
         >>> import boolshap
         >>> Explainer(boolshap.compile([([[1, 1, -1]], [0])])).error_bound() < 1e-13
@@ -393,7 +458,24 @@ def _probabilities(given: object, features: list[str]) -> Floats:
     return values
 
 
+def _reference(given: object, features: list[str]) -> object:
+    """The row of a reference."""
+    if isinstance(given, str):
+        if given not in ("zeros", "ones"):
+            raise InputError(f"reference is {given!r}, not 'zeros', 'ones' or a row")
+        return np.full((1, len(features)), int(given == "ones"), dtype=np.uint8)
+    return given
+
+
+def _regions(given: tuple[int, int] | str, players: object) -> str:
+    if players != "features":
+        raise InputError("regions are players: no others can be chosen beside them")
+    return "regions:" + (given if isinstance(given, str) else "x".join(str(int(side)) for side in given))
+
+
 def _players(given: object) -> str | dict[str, str]:
+    if isinstance(given, os.PathLike):
+        return str(Path(given))
     if not isinstance(given, Mapping):
         return str(given)
     for feature, player in given.items():

@@ -4,7 +4,7 @@ Arrays of bits are C-contiguous uint8 of shape (rows, features) with values 0 an
 without the GIL and stops at Ctrl-C. Errors are those of `boolshap.errors`."""
 
 from collections.abc import Callable
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,13 @@ def load(path: PathLike) -> Model | Circuit: ...
 def write_whole(path: PathLike, content: bytes) -> None: ...
 def centres(numbers: Floats, median: bool) -> Floats: ...
 def compile(
-    source: Model | PathLike | tuple[Bits | list[Tree], list[str], list[str]], options: Options
+    source: Model
+    | PathLike
+    | tuple[Bits | list[Tree], list[str], list[str]]
+    | tuple[Floats, list[str], list[str], str]
+    | tuple[Floats, Floats, list[str], list[str], str]
+    | tuple[list[Tree], Floats, tuple[float, int], list[str], list[str], str],
+    options: Options,
 ) -> Circuit: ...
 def verify_table(circuit: Circuit, values: Bits) -> Circuit: ...
 @final
@@ -41,6 +47,7 @@ class Model:
         bn_epsilon: float | None = None,
         kernels: Literal["auto", "sign", "real"] = "auto",
         zero_weight: Literal[-1, 1] | None = None,
+        inputs: str | None = None,
     ) -> Model: ...
     @staticmethod
     def _of_steps(
@@ -61,6 +68,8 @@ class Model:
     features: Final[list[str]]
     classes: Final[list[str]]
     shape: Final[str]
+    grid: Final[tuple[int, int] | None]
+    def with_grid(self, height: int, width: int) -> Model: ...
     def predict(self, X: object) -> npt.NDArray[np.uint32]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -76,6 +85,9 @@ class Circuit:
     def to_bytes(self) -> bytes: ...
     features: Final[list[str]]
     classes: Final[list[str]]
+    grid: Final[tuple[int, int] | None]
+    def _pixels(self) -> list[int] | None: ...
+    model_output: Final[str]
     nodes: Final[int]
     edges: Final[int]
     models: Final[int | list[int]]
@@ -85,7 +97,7 @@ class Circuit:
     verified: Final[dict[str, str | None]]
     cautions: Final[list[str]]
     def verify(self, model: Model, *, timeout: float | None = None) -> Circuit: ...
-    def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[np.uint32]: ...
+    def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[Any]: ...
     def binarise(self, X: object, *, input: Reading = "auto") -> Bits: ...
     def _reads_raw(self, columns: list[str], input: str, look: Callable[[int], bool]) -> bool: ...
     def _only_bits(self) -> list[str | None]: ...
@@ -104,12 +116,14 @@ class Explainer:
         constraint: str | None,
         players: str | dict[str, str],
         class_: object,
+        model_output: str | None,
     ) -> Explainer: ...
     distribution: Final[str]
     players: Final[list[str]]
     members: Final[list[list[int]]]
     one_hot: Final[list[bool]]
     scope: Final[str | None]
+    model_output: Final[str]
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...
     def explain(
@@ -117,7 +131,7 @@ class Explainer:
     ) -> tuple[Floats, Floats, npt.NDArray[np.uint32]]: ...
     def explain_exact(
         self, bits: Bits, index: str, class_: object
-    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[int]]: ...
+    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[tuple[int, int]]]: ...
 
 @final
 class Asker:

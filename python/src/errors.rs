@@ -59,6 +59,7 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::ZeroWeight => "Model.import_file takes zero_weight=1 or zero_weight=-1",
         Remedy::BnEpsilon => "Model.import_file takes bn_epsilon=",
+        Remedy::InputValues => "Model.import_file takes inputs='bits', 'signs', 'UINT2' and the like",
         Remedy::Class => "give class_=",
         Remedy::Variables => "give features=, their names or number",
         Remedy::Nodes => "give a higher max_nodes=",
@@ -69,6 +70,7 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
         Remedy::Probabilities => "give probabilities=",
         Remedy::SmallerNetwork { .. } => "train with fewer neurons (hidden=) or fewer columns",
         Remedy::CompileFirst => "call boolshap.compile and give its circuit, or train with fewer neurons (hidden=)",
+        Remedy::Grid => "give grid=(height, width) where the model comes from",
         Remedy::SmallerBackground => "give fewer background rows, or take players=\"columns\"",
         Remedy::Input => "give input=\"raw\" or input=\"bits\"",
         _ => return None,

@@ -8,7 +8,9 @@ use crate::work::work;
 use boolshap::data::Bits;
 use boolshap::explain::Index;
 use boolshap::formula::read_dimacs;
-use boolshap::workflow::{self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, PlayersFrom, RowsFrom, Scope};
+use boolshap::workflow::{
+    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
+};
 use boolshap::{Error, Request, Scores};
 use dashu::rational::RBig;
 use numpy::ndarray::{ArrayD, IxDyn};
@@ -30,12 +32,13 @@ enum Players {
 type Arrays<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArray1<u32>>);
 /// A numerator and a denominator.
 type Fraction<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<u32>);
+/// Scores, base values, and what they add up to: labels or classes as fractions too.
+type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction<'py>>);
 
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, class_))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, class_, model_output))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -46,6 +49,7 @@ impl Explainer {
         constraint: Option<&str>,
         players: Players,
         class_: Option<Bound<'_, PyAny>>,
+        model_output: Option<&str>,
     ) -> PyResult<Self> {
         let named = &circuit.0;
         let rows = rows.map(|rows| rows_of(&rows, &named.features)).transpose()?;
@@ -58,6 +62,7 @@ impl Explainer {
                 constraint: constraint.map(formula).transpose()?,
                 players: players_of(players)?,
                 class,
+                model_output: model_output.map(str::parse).transpose()?,
                 ..Request::default()
             };
             Ok(Explainer(workflow::Explainer::prepare(named.clone(), &request, watch)?))
@@ -92,6 +97,12 @@ impl Explainer {
     #[getter]
     fn scope(&self) -> Option<String> {
         self.0.ask().scope.name()
+    }
+
+    /// What is explained: `label` or `score`.
+    #[getter]
+    fn model_output(&self) -> &'static str {
+        if self.0.is_of_scores() { "score" } else { "label" }
     }
 
     /// The expected label before anything is known of a row: one for each class that is explained.
@@ -146,13 +157,15 @@ impl Explainer {
         let fraction = |value: &RBig| -> PyResult<Fraction<'py>> {
             Ok((integer(py, value.numerator())?, integer(py, value.denominator())?))
         };
-        let (mut values, mut base_values) = (Vec::new(), Vec::new());
+        let (mut values, mut base_values, mut predictions) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..scores.len() {
             let numbers = scores.fractions(row).expect("fractions were asked for");
             base_values.push(fraction(&numbers[0])?);
             values.push(numbers[1..].iter().map(fraction).collect::<PyResult<_>>()?);
+            let label = RBig::from(scores.prediction(row));
+            predictions.push(fraction(scores.value_fractions(row).map_or(&label, |values| &values[0]))?);
         }
-        Ok((values, base_values, (0..scores.len()).map(|row| scores.prediction(row)).collect()))
+        Ok((values, base_values, predictions))
     }
 }
 
@@ -192,11 +205,16 @@ fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     match players {
         Players::Each(player_of) => Ok(PlayersFrom::Named(player_of)),
         // A text that the library would take for the name of a file.
-        Players::Text(name) if !["features", "columns"].contains(&name.as_str()) => {
-            Err(Error::setting("players", format!("'{name}' is not one of features, columns, or a dict")))
+        Players::Text(name) if !is_players_text(&name) => {
+            Err(Error::setting("players", format!("'{name}' is not one of features, columns, a PNG file, or a dict")))
         }
         Players::Text(name) => name.parse(),
     }
+}
+
+/// Whether a text says who plays, and is not a name that was meant otherwise.
+fn is_players_text(name: &str) -> bool {
+    ["features", "columns"].contains(&name) || name.starts_with("regions:") || name.ends_with(".png")
 }
 
 /// The distribution of this name, or the one that fits what is given.
@@ -219,10 +237,12 @@ fn distribution_of(
         }
         ("background", None, Some(rows)) => Ok(DistributionFrom::Background(RowsFrom::Bits(rows))),
         ("empirical", None, Some(rows)) => Ok(DistributionFrom::Empirical(RowsFrom::Bits(rows))),
+        ("reference", None, Some(rows)) => Ok(DistributionFrom::Reference(ReferenceFrom::Bits(rows))),
+        ("reference", None, None) => wrong("needs a row: give it as reference"),
         ("background" | "empirical", None, None) => wrong("needs rows: give them as background"),
         ("uniform" | "product", None, None) => name.parse(),
-        ("uniform" | "background" | "empirical", Some(_), _) => wrong("takes no probabilities"),
+        ("uniform" | "background" | "empirical" | "reference", Some(_), _) => wrong("takes no probabilities"),
         ("uniform" | "product", _, Some(_)) => wrong("takes no background"),
-        _ => wrong("is not one of uniform, product, background, empirical"),
+        _ => wrong("is not one of uniform, product, background, empirical, reference"),
     }
 }

@@ -50,7 +50,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ask(folder):
     """Asks a server of the circuit and its rows."""
-    line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0"]
+    yield from server_of(folder, "c.bsc")
+
+
+def server_of(folder: Any, file: str) -> Any:
+    line = [str(BINARY), "serve", file, "rows.csv", "--listen", "127.0.0.1:0"]
     server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
@@ -127,6 +131,88 @@ def test_the_bound_of_errors_is_the_same(folder, ask, index):
     assert boolshap.Explainer(boolshap.load(folder / "c.bsc"), class_=1).error_bound(index) == bound
 
 
+@pytest.fixture(scope="module")
+def score_file(folder):
+    done = command(folder, "compile", "m.json", "-o", "v.bsc", "--model-output", "score", "--verify")
+    assert done.returncode == 0, done.stderr
+    circuit = boolshap.compile(folder / "m.json", model_output="score", verify=True)
+    assert circuit.to_bytes() == (folder / "v.bsc").read_bytes() and circuit.model_output == "score"
+    return folder / "v.bsc"
+
+
+@pytest.fixture(scope="module")
+def ask_scores(folder, score_file):
+    yield from server_of(folder, "v.bsc")
+
+
+def score(row: list[int], class_: int) -> int:
+    """The score of a class, by the definition."""
+    one = MODEL["output"]["argmax"][class_]  # type: ignore[index]
+    weights = map(int, one["weights"].split())
+    return sum(weight * (2 * bit - 1) for weight, bit in zip(weights, row)) + int(one["bias"])
+
+
+@pytest.mark.parametrize("class_", [0, "dear", "predicted", "0-dear"])
+@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("players", ["features", "columns"])
+@pytest.mark.parametrize("distribution", ["uniform", "product", "background"])
+def test_scores_of_scores_are_the_same(folder, ask_scores, distribution, players, index, class_):
+    of_rows = distribution == "background"
+    given = f"{distribution}:rows.csv" if of_rows else distribution
+    for source in ("v.bsc", "m.json"):
+        done = command(
+            folder, "explain", source, "rows.csv", "-o", "s.csv", "--exact", "--model-output", "score",
+            "--distribution", given, "--players", players, "--index", index, "--class", class_,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        with open(folder / "s.csv") as file:
+            header, *lines = csv.reader(file)
+        told = [[Fraction(cell) for name, cell in zip(header, row) if name != "class"] for row in lines]
+        best = [max(range(3), key=lambda k: (score(row, k), -k)) for row in ROWS]
+        of = {0: lambda row: score(row, 0), "dear": lambda row: score(row, 2)}
+        of["predicted"] = lambda row: score(row, best[ROWS.index(row)])
+        of["0-dear"] = lambda row: score(row, 0) - score(row, 2)
+        assert [row[0] for row in told] == [of[class_](row) for row in ROWS]
+        assert ("class" in header) == (class_ == "predicted")
+        if index == "shapley":
+            assert all(row[0] == sum(row[1:]) for row in told)
+    status, answer = ask_scores(
+        distribution=distribution, players=players, index=index, exact=True, model_output="score", **{"class": class_}
+    )
+    assert status == 200
+    for row, one in zip(told, answer["explanations"], strict=True):
+        base = one.get("base_value", answer["base_value"])
+        assert [Fraction(one["prediction"]), Fraction(base), *map(Fraction, one["scores"])] == row
+    background = ROWS if of_rows else None
+    settings = {"distribution": distribution, "players": players, "class_": class_, "model_output": "score"}
+    for source in (boolshap.load(folder / "v.bsc"), folder / "m.json"):
+        explainer = boolshap.Explainer(source, background, **settings)
+        exact = explainer.exact(ROWS, index=index)
+        assert [[*row] for row in zip(exact.predictions, exact.base_values)] == [row[:2] for row in told]
+        assert exact.values == [row[2:] for row in told]
+        floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
+        assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+
+
+def test_a_file_of_scores_says_what_it_is_everywhere(folder, score_file, ask_scores):
+    info = json.loads(command(folder, "info", "v.bsc", "--json").stdout)
+    assert (info["model_output"], info["scores"], info["rule"]) == ("score", 3, "largest")
+    verified = json.loads(command(folder, "verify", "m.json", "v.bsc", "--json").stdout)
+    assert verified["equal"] and verified["method"] == "gates"
+    predicted = command(folder, "predict", "v.bsc", "rows.csv", "-o", "p.csv")
+    assert predicted.returncode == 0
+    best = [max(range(3), key=lambda k: (score(row, k), -k)) for row in ROWS]
+    assert list(map(int, (folder / "p.csv").read_text().split()[1:])) == best
+    assert boolshap.load(score_file).predict(ROWS).tolist() == best
+    done = command(folder, "explain", "v.bsc", "rows.csv", "--model-output", "label")
+    assert done.returncode == 2 and "the file holds scores" in done.stderr
+    assert ask_scores(model_output="label")[0] == 400
+    done = command(folder, "explain", "c.bsc", "rows.csv", "--model-output", "score")
+    assert done.returncode == 2 and "the circuit holds labels only" in done.stderr
+    with pytest.raises(BoolshapError, match="the circuit holds labels only"):
+        boolshap.Explainer(boolshap.load(folder / "c.bsc"), model_output="score")
+
+
 REFUSED = [
     ({"class": 7}, "there is no class 7"),
     ({"class": "huge"}, "there is no class 'huge'"),
@@ -160,3 +246,109 @@ def test_a_network_that_takes_long_is_not_compiled_in_passing():
         boolshap.Explainer(wide)
     with pytest.raises(boolshap.errors.LimitError, match="call boolshap.compile"):
         boolshap.Explainer(wide)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """A network of 4x6 pixels whose features know that they are an image."""
+    folder = tmp_path_factory.mktemp("image")
+    chance = np.random.default_rng(5)
+    signs = ["".join(chance.choice(["+", "-"], 24)) for _ in range(5)]
+    model = {
+        "format": "boolshap model", "version": 1, "features": [f"x{number}" for number in range(1, 25)], "classes": None,
+        "schema": None, "marginals": None, "hidden": [[{"weights": text, "need": "12"} for text in signs]],
+        "output": {"argmax": [{"weights": "++--+", "bias": "0"}, {"weights": "+-+-+", "bias": "1"},
+                              {"weights": "--++-", "bias": "0"}]}, "provenance": {},
+    }  # fmt: skip
+    (folder / "plain.json").write_text(json.dumps(model))
+    boolshap.Model.load(folder / "plain.json").with_grid(4, 6).save(folder / "m.json")
+    rows = chance.integers(0, 2, (3, 24))
+    lines = [",".join(model["features"]), *(",".join(map(str, row)) for row in rows.tolist()), ""]
+    (folder / "rows.csv").write_text("\n".join(lines))
+    done = command(folder, "compile", "m.json", "-o", "c.bsc", "--class", "all")
+    assert done.returncode == 0, done.stderr
+    return folder, rows
+
+
+def scores_of(folder, source, *options):
+    done = command(folder, "explain", source, "rows.csv", "-o", "s.csv", "--exact", "--class", 1, *options)
+    assert done.returncode == 0, done.stderr
+    with open(folder / "s.csv") as file:
+        header, *lines = csv.reader(file)
+    return header, [[Fraction(cell) for cell in row] for row in lines]
+
+
+@pytest.mark.parametrize("reference", ["zeros", "ones", "row"])
+def test_regions_against_a_reference_are_the_same(image, reference):
+    folder, rows = image
+    text = "rows.csv:3" if reference == "row" else reference
+    options = ("--distribution", f"reference:{text}", "--regions", "2x3")
+    header, told = scores_of(folder, "c.bsc", *options)
+    assert header[-6:] == ["r0c0", "r0c1", "r0c2", "r1c0", "r1c1", "r1c2"]
+    given = {"regions": (2, 3), "reference": rows[2] if reference == "row" else reference, "class_": 1}
+    exact = boolshap.Explainer(boolshap.load(folder / "c.bsc"), **given).exact(rows)
+    assert list(exact.values) == [row[-6:] for row in told]
+    line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0", *options]
+    server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
+        body = json.dumps({"entities": rows.tolist(), "class": 1, "exact": True}).encode()
+        request = urllib.request.Request(address + "/api/explain", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=300) as response:
+            answer = json.load(response)
+    finally:
+        server.terminate()
+        server.wait(300)
+    assert [[Fraction(score) for score in one["scores"]] for one in answer["explanations"]] == [row[-6:] for row in told]
+
+
+def test_images_are_what_shap_plots(image):
+    folder, rows = image
+    explainer = boolshap.Explainer(boolshap.load(folder / "c.bsc"), regions="2x3", reference="zeros")
+    images = explainer.images(rows)
+    assert images.values.shape == (3, 4, 6, 1, 3) and images.data.shape == (3, 4, 6, 1)
+    assert (images.data.reshape(3, 24) == rows).all()
+    whole = explainer.shap_values(rows)
+    # A region of 2x2 pixels: its score is shared out.
+    np.testing.assert_allclose(images.values[:, 0, 0, 0] * 4, whole[:, 0], atol=1e-12)
+    np.testing.assert_allclose(images.values.sum(axis=(1, 2, 3)), whole.sum(axis=1), atol=1e-12)
+    shap = pytest.importorskip("shap")
+    plots = pytest.importorskip("matplotlib.pyplot")
+    shap.image_plot(list(np.moveaxis(images.values, -1, 0)), images.data, show=False)
+    plots.close("all")
+
+
+def test_a_network_without_a_circuit_is_explained_against_rows(tmp_path):
+    chance = np.random.default_rng(1)
+    wide = [(chance.choice([-1, 1], size=(13, 60)), np.zeros(13)), (chance.choice([-1, 1], size=(1, 13)), np.zeros(1))]
+    players = {f"x{number}": f"p{number % 9}" for number in range(1, 61)}
+    row = chance.integers(0, 2, 60)
+    explainer = boolshap.Explainer(wide, reference="zeros", players=players)
+    exact = explainer.exact(row)
+    assert exact.base_values[0] + sum(exact.values[0]) == exact.predictions[0]
+    # Set by set, by the network itself in numpy.
+    of_feature = np.array([int(players[f"x{number}"][1:]) for number in range(1, 61)])
+    masks = np.arange(512)[:, None] >> of_feature[None, :] & 1
+    signs = np.where(masks * row[None, :] > 0, 1, -1)
+    for weights, bias in wide:
+        signs = np.where(signs @ np.asarray(weights).T + bias >= 0, 1, -1)
+    labels = (signs[:, 0] > 0).astype(int)
+    names = explainer.players
+    for player in range(9):
+        score = Fraction(0)
+        for mask in (mask for mask in range(512) if not mask >> player & 1):
+            size = mask.bit_count()
+            weight = Fraction(1, 9 * [1, 8, 28, 56, 70, 56, 28, 8, 1][size])
+            score += weight * int(labels[mask | 1 << player] - labels[mask])
+        assert exact.values[0][names.index(f"p{player}")] == score
+
+
+def test_a_part_of_a_network_is_the_same_file(image):
+    folder, rows = image
+    free = ["x3", "x10", "x17"]
+    done = command(folder, "compile", "m.json", "-o", "part.bsc", "--class", 2, "--free", ",".join(free), "--at", "rows.csv:1")
+    assert done.returncode == 0, done.stderr
+    circuit = boolshap.compile(boolshap.Model.load(folder / "m.json"), class_=2, free=free, at=rows[0])
+    assert circuit.to_bytes() == (folder / "part.bsc").read_bytes() and circuit.features == free
+    assert circuit.verify(boolshap.Model.load(folder / "m.json")).verified["standing"] == "proved"

@@ -7,8 +7,10 @@ mod embedded;
 mod experiment;
 mod mode_times;
 mod question_times;
+mod reach;
 mod shap_times;
 mod stream_times;
+mod value_times;
 
 pub use embedded::{embedded_model, embedded_rows, embedded_table};
 pub use experiment::{Experiment, in_units};
@@ -16,6 +18,7 @@ pub use experiment::{Experiment, in_units};
 use boolshap::lit::Watch;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -34,6 +37,18 @@ pub enum Bench {
     Modes,
     /// What answers to questions cost: reasons, counterfactuals, radii.
     Questions,
+    /// What the scores of a model's scores cost, on a network of one hidden layer.
+    Values {
+        /// A file of scores to measure on instead of a random network's.
+        circuit: Option<PathBuf>,
+    },
+    /// How far each way of explaining goes, network by network.
+    Reach {
+        /// Files or folders of networks, besides random families.
+        networks: Vec<PathBuf>,
+        /// How long each question may take.
+        limit: Duration,
+    },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
         /// How many rows to explain.
@@ -57,9 +72,17 @@ impl Bench {
                 let times = mode_times::ModeTimes::measure(watch)?;
                 (times.json(), times.table())
             }
+            Bench::Values { circuit } => {
+                let times = value_times::ValueTimes::measure(circuit.as_deref(), watch)?;
+                (times.json(), times.table())
+            }
             Bench::Questions => {
                 let times = question_times::QuestionTimes::measure(watch)?;
                 (times.json(), times.table())
+            }
+            Bench::Reach { networks, limit } => {
+                let reach = reach::Reach::measure(networks, *limit, watch)?;
+                (reach.json(), reach.table())
             }
             Bench::Stream { rows } => {
                 let times = stream_times::StreamTimes::measure(*rows, watch)?;

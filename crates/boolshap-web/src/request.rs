@@ -21,7 +21,8 @@ pub(crate) struct ExplainQuestion {
 /// About how many bytes a fraction takes.
 pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
-pub(crate) const SETTINGS: [&str; 7] = ["distribution", "players", "class", "index", "exact", "flips", "input"];
+pub(crate) const SETTINGS: [&str; 8] =
+    ["distribution", "players", "model_output", "class", "index", "exact", "flips", "input"];
 
 impl ExplainQuestion {
     /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
@@ -95,11 +96,13 @@ impl ExplainQuestion {
         let menu = site.report.menu();
         let game = menu.choose(setting("distribution"), setting("players"))?;
         let mut request = Request::default();
-        for name in ["class", "index", "exact", "input"] {
+        for name in ["model_output", "class", "index", "exact", "input"] {
             setting(name).map_or(Ok(()), |text| request.set(name, text))?;
         }
         let flips = truth("flips", setting("flips"))?;
-        let scope = menu.explainer(game)?.scope(request.class.as_ref())?;
+        let explainer = menu.explainer(game)?;
+        explainer.check_output(&request)?;
+        let scope = explainer.scope(request.class.as_ref())?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
         Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, flips })
     }

@@ -32,11 +32,14 @@ mod lower_trees;
 mod mentioned;
 mod named;
 mod nnf;
+mod number_diagram;
 mod ordered_table;
 mod reach;
 mod size;
 mod smooth;
 mod soundness;
+mod values;
+mod values_file;
 
 #[cfg(test)]
 mod file_tests;
@@ -58,7 +61,10 @@ pub use lower_obdd::lower_obdd;
 pub use lower_sdd::{lower_sdd, lower_sdd_file};
 pub use lower_trees::lower_forest;
 pub use mentioned::VariableSets;
-pub use named::NamedCircuit;
+pub use named::{NamedCircuit, Uncompiled};
 pub use nnf::{read_nnf, write_nnf};
+pub use number_diagram::{NumberDiagram, NumberNode};
 pub use size::Counts;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
+pub(crate) use values::PackedGate;
+pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};

@@ -4,6 +4,7 @@ use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
 use crate::data::DataError;
 use crate::lit::{Remedy, Stopped};
+use crate::model::ModelError;
 use std::path::PathBuf;
 
 /// An error of the explain stage.
@@ -133,6 +134,21 @@ pub enum ExplainError {
         /// The most that a score could be wrong by.
         bound: f64,
     },
+    /// A file without values.
+    #[error("there are no values to explain")]
+    NoValues,
+    /// Values whose parts are gates, given what is known.
+    #[error(
+        "scores of a value are for the distributions uniform, product and background: an expectation given what is known, or \
+         given a constraint, has no way for gates"
+    )]
+    ConditionalValue,
+    /// A gate whose sum has too many values.
+    #[error("a gate whose weights add up to {total} has too many different sums to be explained without a circuit")]
+    GateTooWide {
+        /// What they add up to.
+        total: String,
+    },
     /// More players than can be looked at in all their combinations.
     #[error(
         "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \
@@ -151,6 +167,15 @@ pub enum ExplainError {
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// An index that is not counted without a circuit.
+    #[error("the index {index} needs a circuit: without one there are shapley, banzhaf and interaction")]
+    IndexNeedsCircuit {
+        /// The index.
+        index: &'static str,
+    },
+    /// The network could not be projected.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Circuit(#[from] CircuitError),
@@ -171,7 +196,7 @@ pub enum EntityProblem {
         /// The sum of the scores.
         sum: String,
         /// The prediction.
-        prediction: u8,
+        prediction: String,
     },
     /// The same for interactions: those of one player miss what its contribution gains between coming first and last.
     #[error(
@@ -192,6 +217,19 @@ pub enum EntityProblem {
         player: String,
         /// How many of its bits are 1.
         ones: usize,
+    },
+    /// An entity that differs from a background row in more players than can be tried in all their combinations.
+    #[error(
+        "{differ} players differ from a background row, so that the network would have to be tried on 2^{differ} inputs, \
+         and the limit is {limit} players{hint}"
+    )]
+    TooManyDiffer {
+        /// How many differ.
+        differ: usize,
+        /// How many may.
+        limit: usize,
+        /// Which larger players would do, if that is known.
+        hint: String,
     },
     /// An entity outside the population.
     #[error("the constraint does not hold")]

@@ -182,7 +182,7 @@ impl ExactGame {
         ExactGame { cubes: None, ..self }
     }
 
-    fn base_value(&self) -> RBig {
+    pub(super) fn base_value(&self) -> RBig {
         let nobody = vec![false; self.game.labels.variables()];
         let value = |sweeps: &IntegerSweeps, starts: &Starts| {
             self.vertices(sweeps, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)

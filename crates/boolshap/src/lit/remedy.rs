@@ -8,6 +8,8 @@ pub enum Remedy {
     ZeroWeight,
     /// The epsilon of batch normalisation.
     BnEpsilon,
+    /// Which numbers the inputs of a network can be.
+    InputValues,
     /// One class of the network, or all of them.
     Class,
     /// The number of variables.
@@ -33,6 +35,8 @@ pub enum Remedy {
     },
     /// A compilation that is asked for, or a smaller network.
     CompileFirst,
+    /// How the features are laid out.
+    Grid,
     /// Fewer background rows.
     SmallerBackground,
 }

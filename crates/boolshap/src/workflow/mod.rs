@@ -15,23 +15,29 @@ mod ask_network;
 mod ask_parts;
 mod ask_request;
 mod ask_text;
+mod ask_words;
 mod certificates;
 mod check;
 mod class_choice;
 mod compile;
+mod compile_numbers;
 mod compile_request;
+mod compile_scores;
 mod describe;
+mod differing;
 #[cfg(feature = "sat")]
 mod encode;
 mod error;
 mod explainer;
-mod import;
 #[cfg(feature = "train")]
+mod free;
+mod import;
 mod inspect;
 #[cfg(feature = "train")]
 mod learn;
 mod load;
 mod menu;
+mod model_output;
 mod outlook;
 mod player_names;
 mod predict;
@@ -44,8 +50,11 @@ mod stages;
 mod train;
 mod value_words;
 mod verify;
+mod verify_scores;
 mod wait;
 
+#[cfg(test)]
+mod score_tests;
 #[cfg(test)]
 mod tests;
 
@@ -56,29 +65,34 @@ pub use ask_codes::Letter;
 #[cfg(feature = "sat")]
 pub use ask_network::NetworkAsker;
 pub use ask_request::{AskRequest, Question};
-pub use certificates::CertificateFolder;
+pub use certificates::{CertificateFile, CertificateFolder};
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
+pub use compile_numbers::{MAX_TABLE_FEATURES, NumberForm, NumberSource};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
 pub use describe::{Description, describe_model, numbered};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
+pub use free::{FixedRow, FreeInputs};
 pub use import::{ImportedModel, import};
 #[cfg(feature = "train")]
 pub use inspect::Inspection;
 #[cfg(feature = "train")]
 pub use learn::learn;
-pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
+pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit, ready_to_explain};
 pub use menu::{Choice, Menu, Offer};
+pub use model_output::ModelOutput;
 pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
 pub use records::{ClaimsFrom, RecordsFrom};
-pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
+pub use request::{
+    ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{Spread, TrainRequest, Trained, train, train_watched};
