@@ -66,5 +66,5 @@ pub use nnf::{read_nnf, write_nnf};
 pub use number_diagram::{NumberDiagram, NumberNode};
 pub use size::Counts;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
-pub(crate) use values::PackedGate;
+pub(crate) use values::{PackedGate, WholeSum};
 pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};
