@@ -74,7 +74,7 @@ impl Grid {
             let columns = schema.columns().iter().enumerate();
             return Ok(columns.flat_map(|(pixel, column)| std::iter::repeat_n(pixel, column.bits())).collect());
         }
-        if features == 0 || features % cells != 0 {
+        if features == 0 || !features.is_multiple_of(cells) {
             return Err(format!("a grid of {self} has {cells} pixels, but there are {features} features"));
         }
         let bits = features / cells;

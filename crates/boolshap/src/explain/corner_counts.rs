@@ -94,8 +94,8 @@ impl CornerCounts {
     fn add_pairs(&mut self, number: usize, ones: u64, all: &Sizes) {
         let size = number.count_ones() as usize;
         let high: Vec<usize> = (0..self.players.saturating_sub(LOW)).filter(|bit| number >> bit & 1 == 1).collect();
-        for j in 0..self.players.min(LOW) {
-            let with = ones & LOW_VARIABLES[j];
+        for (j, variable) in LOW_VARIABLES.iter().enumerate().take(self.players) {
+            let with = ones & variable;
             (0..j).for_each(|i| add(&mut self.with_both[pair(i, j)][size], &by_size(with & LOW_VARIABLES[i])));
             let with = by_size(with);
             high.iter().for_each(|&bit| add(&mut self.with_both[pair(j, LOW + bit)][size], &with));

@@ -9,7 +9,7 @@
 //! a unit have the same weights.
 
 use super::fold::{DenseLayer, fold_scores, scale, surd_is_nonnegative};
-use super::levels::{Condition, Cut, Source, Sum, Unit, Value};
+use super::levels::{Condition, Cut, Source, Sum, Terms, Unit, Value};
 use super::network::{Gate, Network, Output, OutputScale};
 use super::{ModelError, Problem};
 use dashu::base::Signed;
@@ -64,7 +64,7 @@ impl Layers {
             return Ok(());
         }
         let (mut gates, mut sums): (Vec<Gate>, Vec<BitSum>) = (Vec::new(), Vec::new());
-        let mut last: Option<(Rc<[(u32, f64)]>, Weighed)> = None;
+        let mut last: Option<(Terms, Weighed)> = None;
         for (place, unit) in units.into_iter().enumerate() {
             let Source::Conditions(conditions) = &unit.source else {
                 return Err(ModelError::Step(format!("{name}: reads inputs beside hidden units")));

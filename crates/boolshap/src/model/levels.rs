@@ -44,11 +44,14 @@ enum RawStep {
     AtMost(f32),
 }
 
+/// The places of earlier values and their weights; shared by sums that differ in their constant only.
+pub(crate) type Terms = Rc<[(u32, f64)]>;
+
 /// `(scale * terms + shift) / sqrt(variance) + after`, and then the limits and constants of `then`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sum {
     /// Values of the layer before, by their places, and weights.
-    pub(crate) terms: Rc<[(u32, f64)]>,
+    pub(crate) terms: Terms,
     pub(crate) scale: RBig,
     pub(crate) shift: RBig,
     pub(crate) variance: Option<RBig>,
@@ -277,7 +280,7 @@ fn threshold(low: f32, high: f32) -> f64 {
 }
 
 impl Sum {
-    pub(crate) fn of(terms: Rc<[(u32, f64)]>) -> Self {
+    pub(crate) fn of(terms: Terms) -> Self {
         let (scale, shift, after) = (RBig::ONE, RBig::ZERO, RBig::ZERO);
         Sum { terms, scale, shift, variance: None, after, then: Vec::new() }
     }

@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         let fits = |weights: &[usize]| {
             weights.len() == sides.len() + 2
                 && groups > 0
-                && weights[0] % groups == 0
+                && weights[0].is_multiple_of(groups)
                 && weights[1] * groups == channels
         };
         if !fits(&weights.shape) || weights.values.is_empty() {
