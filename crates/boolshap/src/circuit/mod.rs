@@ -37,6 +37,7 @@ mod reach;
 mod size;
 mod smooth;
 mod soundness;
+mod together;
 
 #[cfg(test)]
 mod file_tests;
@@ -61,4 +62,6 @@ pub use mentioned::VariableSets;
 pub use named::NamedCircuit;
 pub use nnf::{read_nnf, write_nnf};
 pub use size::Counts;
+pub(crate) use smooth::smooth_over;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
+pub(crate) use together::{Together, together};

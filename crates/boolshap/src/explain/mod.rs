@@ -9,6 +9,7 @@
 //! and exact fractions, for the uniform and for any product [`Probabilities`], and every [`Explanation`] has passed the
 //! test that base value and scores add up to the prediction.
 
+mod blocks;
 mod brute_force;
 mod cube;
 mod definition;
@@ -19,6 +20,7 @@ mod error;
 mod error_bound;
 mod explanation;
 mod fast;
+mod float_paths;
 mod fold;
 mod game;
 mod game_floats;
@@ -44,6 +46,7 @@ mod subsets;
 mod tape;
 mod value_sweep;
 mod vertices;
+mod ways;
 mod wide_float;
 
 #[cfg(test)]
@@ -67,7 +70,7 @@ pub use fast::FastEngine;
 pub use game::{Distribution, Game};
 pub use game_floats::FloatGame;
 pub use game_fractions::ExactGame;
-pub use index::Index;
+pub use index::{Index, Order};
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};

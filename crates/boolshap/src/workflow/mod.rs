@@ -78,7 +78,7 @@ pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
 pub use records::{ClaimsFrom, RecordsFrom};
-pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
+pub use request::{ConstraintFrom, DistributionFrom, EngineName, GroupsFrom, PlayersFrom, Request, RowsFrom};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{Spread, TrainRequest, Trained, train, train_watched};
