@@ -103,6 +103,7 @@ class Explainer:
         rows: Bits | None,
         constraint: str | None,
         players: str | dict[str, str],
+        groups: dict[str, str] | None,
         class_: object,
     ) -> Explainer: ...
     distribution: Final[str]
@@ -110,6 +111,8 @@ class Explainer:
     members: Final[list[list[int]]]
     one_hot: Final[list[bool]]
     scope: Final[str | None]
+    notes: Final[list[str]]
+    def sets(self, index: str) -> list[list[int]]: ...
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...
     def explain(

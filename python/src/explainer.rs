@@ -8,7 +8,9 @@ use crate::work::work;
 use boolshap::data::Bits;
 use boolshap::explain::Index;
 use boolshap::formula::read_dimacs;
-use boolshap::workflow::{self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, PlayersFrom, RowsFrom, Scope};
+use boolshap::workflow::{
+    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, RowsFrom, Scope,
+};
 use boolshap::{Error, Request, Scores};
 use dashu::rational::RBig;
 use numpy::ndarray::{ArrayD, IxDyn};
@@ -35,7 +37,7 @@ type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<u32>);
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, class_))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -45,6 +47,7 @@ impl Explainer {
         rows: Option<PyReadonlyArray2<'_, u8>>,
         constraint: Option<&str>,
         players: Players,
+        groups: Option<HashMap<String, String>>,
         class_: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let named = &circuit.0;
@@ -57,6 +60,7 @@ impl Explainer {
                 distribution: distribution_of(distribution, probabilities, rows)?,
                 constraint: constraint.map(formula).transpose()?,
                 players: players_of(players)?,
+                groups: groups.map(GroupsFrom::Named),
                 class,
                 ..Request::default()
             };
@@ -92,6 +96,17 @@ impl Explainer {
     #[getter]
     fn scope(&self) -> Option<String> {
         self.0.ask().scope.name()
+    }
+
+    /// What became of the circuit for its players, and what is not known of it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    /// The players of each number of an index, by their positions.
+    fn sets(&self, index: &str) -> PyResult<Vec<Vec<usize>>> {
+        Ok(index_of(index)?.sets(self.0.players().len()).collect())
     }
 
     /// The expected label before anything is known of a row: one for each class that is explained.

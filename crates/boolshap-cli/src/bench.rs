@@ -7,7 +7,7 @@ use boolshap_bench::{Bench as Measurement, Experiment, embedded_model, embedded_
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Measure: paper, compile, shap, modes, questions or stream
+/// Measure: paper, compile, shap, modes, background, questions or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
@@ -39,6 +39,8 @@ enum Name {
     Shap,
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions
     Modes,
+    /// A whole data set as background, for every one of its rows, by counting and by sweeps
+    Background,
     /// What answers to questions cost: reasons, counterfactuals, radii
     Questions,
     /// Explaining a table of raw rows against reading it and writing the scores
@@ -63,6 +65,7 @@ impl Bench {
             Name::Compile => Measurement::Compile { inputs: self.inputs.unwrap_or(28) as usize },
             Name::Shap => Measurement::Shap { circuit: self.circuit.clone() },
             Name::Modes => Measurement::Modes,
+            Name::Background => Measurement::Background,
             Name::Questions => Measurement::Questions,
             Name::Stream => Measurement::Stream { rows: self.rows.unwrap_or(1_000_000) },
         };

@@ -64,4 +64,4 @@ pub use nnf::{read_nnf, write_nnf};
 pub use size::Counts;
 pub(crate) use smooth::smooth_over;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
-pub(crate) use together::{Together, together};
+pub(crate) use together::{Together, diagram_together, together};

@@ -8,7 +8,7 @@
 
 use super::conjoin::{conjoin_in, order};
 use super::{Circuit, CircuitError, Node, lower_obdd};
-use crate::diagram::{Obdd, reorder};
+use crate::diagram::{DiagramError, Obdd, reorder};
 use crate::formula::Cnf;
 use crate::lit::{Var, Watch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,8 +18,6 @@ use std::sync::Arc;
 pub(crate) struct Together {
     /// The circuit, an ordered diagram.
     pub(crate) circuit: Arc<Circuit>,
-    /// The order of all its variables, groups together.
-    pub(crate) order: Vec<Var>,
     /// If it was reordered, or made an ordered diagram, how many nodes it had before and has now.
     pub(crate) reordered: Option<[usize; 2]>,
 }
@@ -43,17 +41,31 @@ pub(crate) fn together(
         let order = grouped(&order(circuit, &groups), &mentioned, groupings);
         let ordered = joined(circuit, &order)?;
         let reordered = Some([circuit, &ordered].map(|circuit| circuit.counts().nodes));
-        return Ok(Together { circuit: ordered, order, reordered });
+        return Ok(Together { circuit: ordered, reordered });
     };
     let order = grouped(diagram.order(), &mentioned, groupings);
     let (mut circuit, mut reordered) = (circuit.clone(), None);
-    if !keeps(diagram.order(), &mentioned, groupings) {
-        let moved = reorder(&diagram, &order, max_nodes, watch)?;
+    if let Some(moved) = diagram_together(&diagram, groupings, max_nodes, watch)? {
         reordered = Some([diagram.len(), moved.len()]);
         circuit = Arc::new(lower_obdd(&moved)?);
     }
     let circuit = if formula.is_empty() { circuit } else { joined(&circuit, &order)? };
-    Ok(Together { circuit, order, reordered })
+    Ok(Together { circuit, reordered })
+}
+
+/// A diagram with the variables of each group side by side; nothing if they already are.
+pub(crate) fn diagram_together(
+    diagram: &Obdd,
+    groupings: &[Vec<usize>],
+    max_nodes: usize,
+    watch: &Watch<'_>,
+) -> Result<Option<Obdd>, DiagramError> {
+    let mut mentioned: Vec<Var> = diagram.levels().filter(|(_, nodes)| !nodes.is_empty()).map(|(var, _)| var).collect();
+    mentioned.sort_unstable();
+    if keeps(diagram.order(), &mentioned, groupings) {
+        return Ok(None);
+    }
+    reorder(diagram, &grouped(diagram.order(), &mentioned, groupings), max_nodes, watch).map(Some)
 }
 
 /// The members of each group.
@@ -219,8 +231,6 @@ mod tests {
             prop_assert_eq!(found.circuit.truth_table().unwrap(), table);
             let diagram = found.circuit.as_diagram().unwrap();
             prop_assert!(keeps(diagram.order(), &found.circuit.mentioned(), &groupings));
-            let all: Vec<Var> = (0..n).map(Var::new).collect();
-            prop_assert!(keeps(&found.order, &all, &groupings));
             // Once together, they are left as they are.
             let again = together(&found.circuit, &Cnf::new(n), &groupings, usize::MAX, &Watch::unlimited()).unwrap();
             prop_assert!(Arc::ptr_eq(&again.circuit, &found.circuit));

@@ -192,7 +192,7 @@ impl FastEngine {
             None => self.integrate(entities, weights, points, &rows.first, &mut numbers, watch)?,
         };
         numbers.iter_mut().step_by(width).for_each(|base| *base = base_value);
-        let predictions = self.predictions(entities, &rows.first)?.into_iter().map(u32::from).collect();
+        let predictions = predictions(&self.circuit, entities, &rows.first)?.into_iter().map(u32::from).collect();
         Ok(Scores::new(width, rows.kinds, predictions, Numbers::Floats(numbers)))
     }
 
@@ -277,29 +277,29 @@ impl FastEngine {
         lock().push(workspace);
         result
     }
+}
 
-    /// The labels of these rows, by plain evaluation of the circuit.
-    pub(super) fn predictions(&self, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
-        const FEW: usize = 8;
-        if rows.len() <= FEW {
-            return rows.iter().map(|&row| Ok(self.circuit.evaluate(&entities.row(row))?)).collect();
-        }
-        // An evaluator takes a while to make, so each does many words.
-        const ROWS: usize = 64 * 64;
-        let labels = rows.par_chunks(ROWS).map(|rows| -> Result<Vec<bool>, ExplainError> {
-            let mut evaluator = CircuitEvaluator::new(&self.circuit);
-            let mut labels = Vec::with_capacity(rows.len());
-            for rows in rows.chunks(64) {
-                let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
-                let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
-                let inputs: Vec<u64> = (0..self.circuit.variables()).map(word).collect();
-                let word = evaluator.words(&inputs)?;
-                labels.extend((0..rows.len()).map(|place| word >> place & 1 == 1));
-            }
-            Ok(labels)
-        });
-        Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
+/// The labels of these rows, by plain evaluation of the circuit.
+pub(super) fn predictions(circuit: &Circuit, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
+    const FEW: usize = 8;
+    if rows.len() <= FEW {
+        return rows.iter().map(|&row| Ok(circuit.evaluate(&entities.row(row))?)).collect();
     }
+    // An evaluator takes a while to make, so each does many words.
+    const ROWS: usize = 64 * 64;
+    let labels = rows.par_chunks(ROWS).map(|rows| -> Result<Vec<bool>, ExplainError> {
+        let mut evaluator = CircuitEvaluator::new(circuit);
+        let mut labels = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(64) {
+            let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
+            let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
+            let inputs: Vec<u64> = (0..circuit.variables()).map(word).collect();
+            let word = evaluator.words(&inputs)?;
+            labels.extend((0..rows.len()).map(|place| word >> place & 1 == 1));
+        }
+        Ok(labels)
+    });
+    Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// Fails unless base value and scores of every row add up to the prediction (the efficiency axiom).

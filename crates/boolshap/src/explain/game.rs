@@ -20,7 +20,8 @@
 //! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
 //! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
 
-use super::blocks::Switched;
+use super::blocks::{Role, Switched};
+use super::conjunctions::Conjunctions;
 use super::cube::Cubes;
 use super::starts::{Sample, Starts};
 use super::ways::Weighted;
@@ -173,6 +174,17 @@ impl Game {
         }
     }
 
+    /// The paths of the circuit with all background rows counted, if the game is one against such rows and paths are few.
+    pub(super) fn conjunctions(&self) -> Option<Conjunctions> {
+        match &self.form {
+            Form::Paths { starts, .. } | Form::Vertices { starts, below: None, .. } => match &**starts {
+                Starts::Rows(sample) => Conjunctions::new(&self.labels, &self.players, sample),
+                Starts::One(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Fails if an index needs what the players have not.
     pub(super) fn check_index(&self, index: Index) -> Result<(), ExplainError> {
         match index {
@@ -247,7 +259,13 @@ fn with_switches(
         return Ok(Weighted::of_features(near.circuit, one_hot));
     }
     let Switched { circuit, roles } = Switched::new(&near.circuit, players)?;
-    one_hot.resize(roles.len(), false);
+    // The copies of a column's bits are one-hot as these are.
+    one_hot.extend(
+        roles[one_hot.len()..]
+            .iter()
+            .map(|role| matches!(role, Role::Inside(feature) if one_hot[*feature]))
+            .collect::<Vec<_>>(),
+    );
     Ok(Weighted { circuit: Arc::new(circuit), one_hot, roles: roles.into() })
 }
 

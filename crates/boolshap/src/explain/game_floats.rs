@@ -11,10 +11,12 @@
 //! all interactions and s n^3 for those of three, s n m / 4 for Owen values of m groups; 2^n sweeps, eight at a time, for
 //! the values at all vertices.
 
+use super::conjunctions::Conjunctions;
 use super::cube::Cubes;
+use super::distinct_rows::DistinctRows;
 use super::error_bound;
-use super::fast::check_sums;
-use super::float_paths::{FloatPaths, HALF, value_at_start};
+use super::fast::{check_sums, predictions};
+use super::float_paths::{FloatPaths, HALF, Tell, value_at_start};
 use super::game::{Form, agreements};
 use super::starts::{Sample, Starts};
 use super::subsets::SubsetTable;
@@ -22,8 +24,8 @@ use super::tape::Tape;
 use super::vertices::Vertices;
 use super::ways::{Ways, Weighted};
 use super::{Engine, ExplainError, FastEngine, Game, Index};
-use crate::data::{Bits, Scores};
-use crate::lit::{Meter, Watch};
+use crate::data::{Bits, Numbers, Scores};
+use crate::lit::{Meter, Var, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -49,6 +51,8 @@ pub struct FloatGame {
     form: FloatForm,
     /// Against background rows, where the circuit has a table.
     cubes: Option<Cubes>,
+    /// Against background rows, where the circuit has few paths.
+    conjunctions: Option<Conjunctions>,
     /// v of no player.
     base_value: f64,
 }
@@ -74,15 +78,23 @@ impl FloatGame {
             }
             Form::Empirical { .. } => FloatForm::Empirical,
         };
-        let mut prepared = FloatGame { game: game.clone(), form, cubes: game.cubes(), base_value: 0.0 };
+        let conjunctions = game.conjunctions();
+        let cubes = game.cubes();
+        let mut prepared = FloatGame { game: game.clone(), form, cubes, conjunctions, base_value: 0.0 };
         prepared.base_value = prepared.value_of_nobody();
         prepared
     }
 
-    /// By sweeps only.
+    /// The same without paths that were counted, so that cubes are, where they are cheaper than sweeps.
     #[cfg(test)]
-    pub(super) fn without_cubes(self) -> Self {
-        FloatGame { cubes: None, ..self }
+    pub(super) fn without_conjunctions(self) -> Self {
+        FloatGame { conjunctions: None, ..self }
+    }
+
+    /// The same by sweeps over the circuit alone, for comparison.
+    #[doc(hidden)]
+    pub fn by_sweeps(self) -> Self {
+        FloatGame { cubes: None, conjunctions: None, ..self }
     }
 
     /// The expected label when nothing is known of the entity: v of no player.
@@ -112,7 +124,8 @@ impl FloatGame {
     /// How far base value and scores can be from the true ones, whatever the row.
     pub fn error_bound(&self, index: Index) -> f64 {
         let counted = self.cubes.as_ref().map_or(0.0, Cubes::error_bound);
-        counted.max(match &self.form {
+        let tabulated = self.conjunctions.as_ref().map_or(0.0, Conjunctions::error_bound);
+        counted.max(tabulated).max(match &self.form {
             FloatForm::Paths { engine, starts } => engine.error_bound_of(index, starts.len()),
             FloatForm::Vertices(vertices) => error_bound::of_sets(vertices.roundings(), vertices.playing.len(), index),
             FloatForm::Empirical => error_bound::of_sets(1.0, self.game.players.len(), index),
@@ -165,7 +178,9 @@ impl FloatGame {
             FloatForm::Paths { starts, .. } => starts.len(),
             FloatForm::Vertices(_) | FloatForm::Empirical => 1,
         };
-        let meter = Meter::new(watch, entities.rows() as u64 * starts as u64);
+        // Rows that agree in all that matters are explained once.
+        let distinct = DistinctRows::of(entities, &self.features());
+        let meter = Meter::new(watch, distinct.first.len() as u64 * starts as u64);
         let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
             watch.check()?;
             let (entity, silent) = (entities.row(row), watch.silent());
@@ -174,42 +189,68 @@ impl FloatGame {
                 done += more;
                 meter.add(more as u64)
             };
-            let scores = match (self.counted(&entity, index), &self.form) {
-                (Some(cubes), _) => Ok(cubes.floats(&entity, index, self.game.players.len(), &silent)?),
-                (None, FloatForm::Paths { engine, starts }) => {
-                    let paths = FloatPaths { engine, starts, entity: &entity };
-                    match index {
-                        Index::Shapley | Index::Banzhaf => {
-                            Ok(paths.of_players(index == Index::Banzhaf, &silent, &mut tell)?)
-                        }
-                        Index::Owen => Ok(paths.owen(&self.game.players, &silent, &mut tell)?),
-                        _ => paths.of_sets(index, &silent, &mut tell)?,
-                    }
-                }
-                _ => {
-                    let table = self.table(&entity, &silent).map_err(|error| error.with_entity(|_| row))?;
-                    table.values_of(index, &silent)?.map(|scores| self.all_players(index, scores))
-                }
-            };
+            let scores =
+                self.numbers_of(&entity, index, &silent, &mut tell).map_err(|error| error.with_entity(|_| row))?;
             // Starts from which nothing moves took no time.
             if done < starts {
                 meter.add((starts - done) as u64)?;
             }
-            scores.map_err(|problem| ExplainError::Entity { entity: row, problem })
+            Ok(scores)
         };
-        let rows: Vec<Vec<f64>> = match entities.rows() {
-            0 => Vec::new(),
-            1 => vec![one(0)?],
-            rows => (0..rows).into_par_iter().map(one).collect::<Result<_, _>>()?,
+        let rows: Vec<Vec<f64>> = match distinct.first[..] {
+            [] => Vec::new(),
+            [only] => vec![one(only)?],
+            ref rows => rows.par_iter().map(|&row| one(row)).collect::<Result<_, _>>()?,
         };
-        let mut table = Scores::empty(index.width(self.game.players.len()), false);
-        for (row, scores) in rows.iter().enumerate() {
-            table.push(self.game.labels.evaluate(&entities.row(row))?, self.base_value, scores);
-        }
+        let width = index.width(self.game.players.len());
+        let numbers = rows.iter().flat_map(|scores| [self.base_value].into_iter().chain(scores.iter().copied()));
+        let numbers = Numbers::Floats(numbers.collect());
+        let predictions = predictions(&self.game.labels, entities, &distinct.first)?;
+        let table = Scores::new(width + 1, distinct.kinds, predictions.into_iter().map(u32::from).collect(), numbers);
         if index.is_efficient() {
             check_sums(&table)?;
         }
         Ok(table)
+    }
+
+    /// The numbers of one entity by the cheapest way; a problem is said to be that of entity 0.
+    fn numbers_of(
+        &self,
+        entity: &[bool],
+        index: Index,
+        watch: &Watch<'_>,
+        tell: &mut Tell<'_>,
+    ) -> Result<Vec<f64>, ExplainError> {
+        let players = &self.game.players;
+        if let Some(paths) = self.conjunctions.as_ref().filter(|_| index == Index::Shapley) {
+            return Ok(paths.scores(entity, players.len()));
+        }
+        if let Some(cubes) = self.counted(entity, index) {
+            return Ok(cubes.floats(entity, index, players.len(), watch)?);
+        }
+        let numbers = match &self.form {
+            FloatForm::Paths { engine, starts } => {
+                let paths = FloatPaths { engine, starts, entity };
+                match index {
+                    Index::Shapley | Index::Banzhaf => Ok(paths.of_players(index == Index::Banzhaf, watch, tell)?),
+                    Index::Owen => Ok(paths.owen(players, watch, tell)?),
+                    _ => paths.of_sets(index, watch, tell)?,
+                }
+            }
+            _ => self.table(entity, watch)?.values_of(index, watch)?.map(|scores| self.all_players(index, scores)),
+        };
+        numbers.map_err(|problem| ExplainError::Entity { entity: 0, problem })
+    }
+
+    /// The features that results depend on.
+    fn features(&self) -> Vec<Var> {
+        match self.game.form {
+            // Rows are compared in all features, and a constraint may speak of any.
+            Form::Empirical { .. } | Form::Vertices { below: Some(_), .. } => {
+                (0..self.game.labels.variables()).map(Var::new).collect()
+            }
+            _ => self.game.labels.mentioned(),
+        }
     }
 
     /// The cubes, where they are made for what is asked, and counting on them is cheaper than sweeps.

@@ -15,11 +15,12 @@ use super::engine::in_parallel;
 use super::game::{Form, agreements, playing};
 use super::game_floats::spread;
 use super::index::{pairs, sets};
-use super::integer_sweeps::{IntegerSweeps, Sweep, has_units};
+use super::integer_rule::Rule;
+use super::integer_sweeps::has_units;
+use super::numerators::{Numerators, Swept};
 use super::polynomial::Integer;
 use super::starts::Starts;
 use super::subsets::{SubsetTable, gathered};
-use super::ways::{Ways, Weighted};
 use super::{Engine, EntityProblem, ExplainError, Explanation, Game, Index};
 use crate::data::{Bits, Scores};
 use crate::lit::{Stopped, Watch};
@@ -43,119 +44,6 @@ enum ExactForm {
     Paths { swept: Swept, starts: Arc<Starts> },
     Vertices { above: Swept, below: Option<Swept>, starts: Arc<Starts>, playing: Vec<usize> },
     Empirical,
-}
-
-/// A circuit ready to be swept, and the ways of all its variables.
-struct Swept {
-    sweeps: IntegerSweeps,
-    ways: Ways,
-}
-
-impl Swept {
-    fn new(weighted: &Weighted, game: &Game) -> Result<Self, ExplainError> {
-        let ways = Ways::new(weighted.roles.iter().copied(), &game.players);
-        Ok(Swept { sweeps: IntegerSweeps::new(weighted)?, ways })
-    }
-
-    /// The places of the variables that the circuit mentions.
-    fn places(&self) -> impl Iterator<Item = usize> {
-        self.sweeps.mentioned.iter().map(|var| var.index())
-    }
-}
-
-/// What the values at 0, 1, ... count for in the integral from 0 to 1, over a common denominator.
-struct Rule {
-    weights: Vec<IBig>,
-    denominator: UBig,
-}
-
-/// The numerators of a start's weights, and where they lead: for each variable a over b, and b or 0.
-struct Numerators {
-    from: Vec<IBig>,
-    to: Vec<IBig>,
-    units: Vec<IBig>,
-    /// The product of the denominators of all variables and groups that the circuit mentions.
-    denominator: UBig,
-    /// The number of bits of the largest number on the way, at t up to the number of players.
-    bits: usize,
-}
-
-impl Numerators {
-    fn new(swept: &Swept, starts: &Starts, start: usize, entity: &[bool]) -> Self {
-        let Swept { sweeps, ways } = swept;
-        let variables = sweeps.one_hot.len();
-        let mut ends = vec![[RBig::ZERO, RBig::ZERO]; variables];
-        let absent = |feature: usize| starts.exact(start, feature);
-        swept.places().for_each(|var| ends[var] = ways.fractions(var, absent, |feature| entity[feature]));
-        let mut units = vec![IBig::ONE; variables];
-        let (mut denominator, mut bits) = (UBig::ONE, 2);
-        let growth = (2 * sweeps.mentioned.len() + 1).bit_len();
-        let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
-        for var in swept.places() {
-            // A variable for itself is a group of its own.
-            let player = ways.player_of[var].filter(|_| sweeps.one_hot[var]);
-            groups.entry(player.unwrap_or(ways.width() + var)).or_default().push(var);
-        }
-        for members in groups.values() {
-            let common = members.iter().fold(UBig::ONE, |lcm, &var| least_common(&lcm, ends[var][0].denominator()));
-            members.iter().for_each(|&var| units[var] = common.clone().into());
-            let moves = members.iter().any(|&var| ends[var][0] != ends[var][1]);
-            bits += common.bit_len() - 1 + if moves { growth + 1 } else { usize::from(common != UBig::ONE) };
-            denominator *= common;
-        }
-        let numerator = |var: usize, end: usize| {
-            let whole = &ends[var][end] * RBig::from(units[var].clone());
-            whole.numerator().clone()
-        };
-        let [from, to] = [0, 1].map(|end| (0..variables).map(|var| numerator(var, end)).collect());
-        Numerators { from, to, units, denominator, bits }
-    }
-
-    /// Fills in the weights when each variable has gone so much of its way.
-    fn fill<T: Integer>(&self, swept: &Swept, sweep: &mut Sweep<T>, by: impl Fn(usize) -> IBig) {
-        for var in swept.places() {
-            let x = match self.from[var] == self.to[var] {
-                true => self.from[var].clone(),
-                false => &self.from[var] + by(var) * (&self.to[var] - &self.from[var]),
-            };
-            let not_x = if swept.sweeps.one_hot[var] { IBig::ONE } else { &self.units[var] - &x };
-            sweep.weights[var] = [T::from_big(&x), T::from_big(&not_x)];
-        }
-    }
-
-    /// How much F, times the denominator, changes as each player comes in, after both sweeps.
-    fn contributions<T: Integer>(&self, swept: &Swept, sweep: &Sweep<T>) -> Vec<IBig> {
-        let mut contributions = vec![IBig::ZERO; swept.ways.width()];
-        for var in swept.places() {
-            let Some(player) = swept.ways.player_of[var] else { continue };
-            let [x, not_x] = &sweep.slopes[var];
-            let slope = if swept.sweeps.one_hot[var] { x.to_big() } else { x.to_big() - not_x.to_big() };
-            contributions[player] += slope * (&self.to[var] - &self.from[var]);
-        }
-        contributions
-    }
-
-    /// The same after both sweeps, when each variable has gone so much of its way.
-    fn swept<T: Integer>(&self, swept: &Swept, sweep: &mut Sweep<T>, by: &dyn Fn(usize) -> IBig) -> Vec<IBig> {
-        self.fill(swept, sweep, by);
-        swept.sweeps.up(sweep);
-        swept.sweeps.down(sweep);
-        self.contributions(swept, sweep)
-    }
-
-    /// The players that move.
-    fn moving(&self, swept: &Swept) -> Vec<usize> {
-        let moved = swept.places().filter(|&var| self.from[var] != self.to[var]);
-        let mut players: Vec<usize> = moved.filter_map(|var| swept.ways.player_of[var]).collect();
-        players.sort_unstable();
-        players.dedup();
-        players
-    }
-}
-
-fn least_common(one: &UBig, other: &UBig) -> UBig {
-    use dashu::base::Gcd;
-    one / one.gcd(other) * other
 }
 
 /// Runs an expression with the smallest kind of integer that holds this many bits.
@@ -567,66 +455,6 @@ fn check_gains(scores: &[RBig], gains: &[RBig]) -> Result<(), EntityProblem> {
         Some(player) => {
             let (sum, gain) = (sums[player].to_string(), gains[player].to_string());
             Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain })
-        }
-    }
-}
-
-impl Rule {
-    /// The rule of k (1-t)^(k-1) times a polynomial, which must have a degree so much lower.
-    fn towards_the_start(&self, k: usize) -> Self {
-        let factor = |t: usize| IBig::from(k) * (IBig::ONE - IBig::from(t)).pow(k - 1);
-        let weights = self.weights.iter().enumerate().map(|(t, weight)| weight * factor(t)).collect();
-        Rule { weights, denominator: self.denominator.clone() }
-    }
-
-    /// For the values at 0, ..., count - 1: the integrals from 0 to 1 of Lagrange's polynomials.
-    fn new(count: usize) -> Self {
-        // The coefficients of t (t-1) ... (t-count+1), that of t^0 first.
-        let mut product = vec![IBig::ONE];
-        for root in 0..count {
-            let mut next = vec![IBig::ZERO; product.len() + 1];
-            for (power, coefficient) in product.iter().enumerate() {
-                next[power + 1] += coefficient;
-                next[power] -= coefficient * IBig::from(root);
-            }
-            product = next;
-        }
-        let weights: Vec<RBig> = (0..count)
-            .map(|point| {
-                // Without the factor (t - point), by synthetic division from the top.
-                let (mut integral, mut quotient) = (RBig::ZERO, IBig::ZERO);
-                for power in (1..=count).rev() {
-                    quotient = &product[power] + quotient * IBig::from(point);
-                    integral += RBig::from_parts(quotient.clone(), power.into());
-                }
-                let others = (0..count).filter(|&other| other != point);
-                let scale = others.fold(IBig::ONE, |scale, other| scale * (IBig::from(point) - IBig::from(other)));
-                integral / RBig::from(scale)
-            })
-            .collect();
-        let denominator = weights.iter().fold(UBig::ONE, |common, weight| least_common(&common, weight.denominator()));
-        let whole = |weight: &RBig| (weight * RBig::from(denominator.clone())).numerator().clone();
-        Rule { weights: weights.iter().map(whole).collect(), denominator }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_integrate_all_powers_that_they_should() {
-        for count in 1..=30usize {
-            let rule = Rule::new(count);
-            for power in 0..count {
-                let terms =
-                    rule.weights.iter().enumerate().map(|(point, weight)| weight * IBig::from(point).pow(power));
-                let sum = terms.fold(IBig::ZERO, |sum, term| sum + term);
-                assert_eq!(
-                    RBig::from_parts(sum, rule.denominator.clone()),
-                    RBig::from_parts(1.into(), (power + 1).into())
-                );
-            }
         }
     }
 }

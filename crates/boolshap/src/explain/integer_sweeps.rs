@@ -40,7 +40,8 @@ pub(super) fn has_units(role: Role) -> bool {
 
 impl IntegerSweeps {
     pub(super) fn new(weighted: &Weighted) -> Result<Self, CircuitError> {
-        let counts = |var: Var| has_units(weighted.roles[var.index()]);
+        // A column's bits are on every path that has a value, in one copy or the other.
+        let counts = |var: Var| has_units(weighted.roles[var.index()]) && !weighted.one_hot[var.index()];
         let circuit = smooth_over(&weighted.circuit, counts, usize::MAX, &Watch::unlimited())?;
         let (nodes, mentioned) = (circuit.reachable(), circuit.mentioned());
         Ok(IntegerSweeps { circuit, nodes, mentioned, one_hot: weighted.one_hot.clone() })

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod brute_force;
+mod conjunctions;
 mod cube;
 mod definition;
 mod diagram_tape;
@@ -27,10 +28,12 @@ mod game_floats;
 mod game_fractions;
 mod gate_tape;
 mod index;
+mod integer_rule;
 mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
+mod numerators;
 mod open_box;
 mod open_box_floats;
 mod open_box_fractions;

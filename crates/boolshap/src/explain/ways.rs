@@ -31,6 +31,8 @@ pub(super) struct Ways {
     roles: Vec<Role>,
     /// Whose score the slope of each adds to; nothing for those that never move.
     pub(super) player_of: Vec<Option<usize>>,
+    /// The player of the feature that each is, or is a copy of.
+    pub(super) owner: Vec<Option<usize>>,
     /// The features behind the switch of each player that has one.
     members: Vec<Vec<usize>>,
 }
@@ -58,7 +60,12 @@ impl Ways {
             Role::Player(player) => Some(player),
             Role::Outside(_) | Role::Inside(_) | Role::Group(_) => None,
         };
-        Ways { player_of: roles.iter().map(player_of).collect(), roles, members }
+        let owner = |role: &Role| match *role {
+            Role::Feature(feature) | Role::Outside(feature) | Role::Inside(feature) => Some(player(feature)),
+            Role::Player(_) | Role::Group(_) => None,
+        };
+        let (player_of, owner) = roles.iter().map(|role| (player_of(role), owner(role))).unzip();
+        Ways { roles, player_of, owner, members }
     }
 
     /// What the variable at a place is.
