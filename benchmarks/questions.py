@@ -6,8 +6,8 @@
 
 Both are measured in processor time, so that a busy machine does not matter: PyXAI inside the process, from an instance to
 its reasons; boolshap as a whole program in one thread: starting, reading circuit and rows, answering, writing JSON. Answers are
-compared in the same run: minimum sizes and contrastive sets must be equal, and `ask judge` must find each of PyXAI's
-sufficient reasons valid and minimal; a disagreement is decided by looking at all inputs.
+compared in the same run: minimum sizes and contrastive sets, and what `ask judge` says of each of PyXAI's sufficient reasons;
+verdicts and disagreements are decided by looking at all inputs, and the script fails where boolshap is wrong.
 """
 
 import argparse
@@ -101,6 +101,15 @@ def is_contrastive(tree, row, players):
     return (predict(tree, np.array(changed)) != predict(tree, row[None])[0]).any()
 
 
+def is_sufficient(tree, row, players):
+    """By the definition: whether the class stays, whatever all other features are."""
+    return not is_contrastive(tree, row, [i for i in range(FEATURES) if i not in players])
+
+
+def is_minimal(tree, row, players):
+    return is_sufficient(tree, row, players) and not any(is_sufficient(tree, row, players - {i}) for i in players)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path)
@@ -142,7 +151,11 @@ def main():
                 if name.startswith("one"):
                     claims.append({"row": number + 1, "reason": [names[i] for i in sorted(as_set(reasons))]})
                 elif name.startswith("minimum"):
-                    disagreements += len(reasons) != len(own[0])
+                    mine = {names.index(player) for player in own[0]}
+                    if len(reasons) != len(mine):
+                        disagreements += 1
+                        right = is_minimal(tree, rows[number], mine) and len(mine) < len(reasons)
+                        assert right or not is_sufficient(tree, rows[number], set(as_set(reasons))), f"row {number + 1}"
                 else:
                     peers = {as_set(reason) for reason in reasons}
                     mine = {frozenset(names.index(player) for player in reason) for reason in own}
@@ -156,6 +169,10 @@ def main():
         (folder / "claims.json").write_text(json.dumps(claims))
         judged = json.loads(run(folder, "ask", "judge", "c.bsc", "rows.csv", "--claims", "claims.json", "--json"))
         wrong = [row["row"] for row in judged["rows"] for claim in row["claims"] if not claim["minimal"]]
+        for row in judged["rows"]:
+            for claim in row["claims"]:
+                players = {names.index(player) for player in claim["reason"]}
+                assert claim["minimal"] == is_minimal(tree, rows[row["row"] - 1], players), f"row {row['row']}"
         print(f"{PEER_ROWS} rows, {len(wrong)} of PyXAI's reasons not minimal, {disagreements} other disagreements")
     lines = [["question", "boolshap_seconds", "pyxai_seconds", "ratio", "machine", "load"]]
     for name, ours, theirs in results:

@@ -180,14 +180,16 @@ class Asker:
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 
-    def robustness(self, X: object = None, *, radius: int | None = None) -> Answers[Robustness]:
+    def robustness(
+        self, X: object = None, *, radius: int | None = None, mean: bool = False
+    ) -> Answers[Robustness]:
         """How many players must change before each decision does; with `radius`, also the inputs of other classes at each
         distance up to it.
 
         `overall` has the `mean_radius` of the rows, a `histogram` of their radii, and `mean_radius_of_inputs`, that of
-        all inputs, where these can all be looked at.
+        all inputs, where it takes a moment or `mean` asks for it.
         """
-        rows, overall = self._ask("robustness", X, {"radius": radius})
+        rows, overall = self._ask("robustness", X, {"radius": radius, "mean": mean})
         overall["histogram"] = {int(radius): count for radius, count in overall["histogram"].items()}
         if overall.get("mean_radius_of_inputs") is not None:
             overall["mean_radius_of_inputs"] = Fraction(overall["mean_radius_of_inputs"])
@@ -289,6 +291,7 @@ class Asker:
         codes: object,
         *,
         against: object = None,
+        approved: bool = False,
         top: int | None = None,
         actionable: Names = (),
         to: int | str | None = None,
@@ -297,14 +300,15 @@ class Asker:
         range: Mapping[str, tuple[float | None, float | None]] | None = None,
         costs: object = None,
     ) -> Answers[Letter]:
-        """For each unfavourable decision the `top` main reasons (4) by exact scores, compared with the rows `against`,
-        and the smallest change of `actionable` players that helps. Favourable is class 1 of two, or the class `to`.
+        """For each unfavourable decision the `top` main reasons (4) by exact scores, compared with the rows `against`
+        (with `approved`, those of them that are decided favourably), and the smallest change of `actionable` players
+        that helps. Favourable is class 1 of two, or the class `to`.
 
         `codes` are the codes and sentences of players: a dict from players to pairs, or a table with columns `player`,
         `code` and `text`. `overall` has the digests of what the letters were made from.
         """
         rows_against = None if against is None else self._group(against)
-        settings = {"codes": code_list(codes), "top": top, "actionable": actionable}
+        settings = {"codes": code_list(codes), "approved": approved, "top": top, "actionable": actionable}
         moved = moves(to, None, only_up, only_down, range, costs)
         rows, overall = self._ask("codes", X, {**settings, **moved}, rows_against)
         return Answers("codes", [

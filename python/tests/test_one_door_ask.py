@@ -65,7 +65,7 @@ OF_CLASSES: list[tuple[str, dict[str, Any]]] = [
     ("counterfactual", {"to": 0, "limit": 3, "beyond": True}),
     ("counterfactual", {"freeze": ["large"], "only_up": ["old"], "costs": {"sea=near": 0.5, "old": 3}}),
     ("robustness", {}),
-    ("robustness", {"radius": 2, "players": "columns"}),
+    ("robustness", {"radius": 2, "mean": True, "players": "columns"}),
     ("bias", {"protected": ["old"]}),
     ("bias", {"protected": ["sea"], "players": "columns"}),
     ("bias", {"protected": ["old"], "distribution": "product"}),

@@ -79,6 +79,37 @@ class Space:
         return any(self.answers[x] != self.answers[entity] and self.differs(entity, x) <= set(protected)
                    for x in self.inputs)
 
+    def attribution(self, entity):
+        """For each player the share of the reasons that have it, and its values in the game "this set suffices"."""
+        found, names = self.reasons(entity), list(self.players)
+        worth = lambda known: Fraction(int(self.suffices(entity, set(known))))
+        shapley, banzhaf = games.shapley(worth, names), games.banzhaf(worth, names)
+        share = lambda name: Fraction(sum(name in some for some in found), len(found))
+        return {name: [share(name), shapley[name], banzhaf[name]] for name in names}
+
+    def mean_radius(self):
+        """The mean over all inputs; None if there is one decision."""
+        radii = [self.nearest(x)[0] for x in self.inputs]
+        return None if None in radii else Fraction(sum(radii), len(radii))
+
+    def verdict(self, entity, contrastive, some):
+        """Whether a set is what it is said to be, and which of its players can each be left out."""
+        good = (lambda some: not self.suffices(entity, set(self.players) - some)) if contrastive else (
+            lambda some: self.suffices(entity, some))
+        return good(some), {name for name in some if good(some) and good(some - {name})}
+
+    def input_verdict(self, entity, other, to, not_up, not_down, costs):
+        """Whether an input is a change that is allowed and wished, its cost, whether it is minimal and nearest."""
+        wished = lambda x: x in self.answers and (
+            self.answers[x] == to if to is not None else self.answers[x] != self.answers[entity])
+        allowed = lambda x: not any(x[i] > entity[i] for i in not_up) and not any(x[i] < entity[i] for i in not_down)
+        good = [x for x in self.inputs if wished(x) and allowed(x)]
+        cost, changed = self.cost(entity, other, costs), self.differs(entity, other)
+        valid = other in good
+        minimal = valid and not any(self.differs(entity, x) < changed for x in good)
+        nearest = valid and all(self.cost(entity, x, costs) >= cost for x in good)
+        return valid, cost, minimal, nearest
+
     def changes_of(self, player):
         """Pairs of inputs that differ in this player alone."""
         return [(x, y) for x in self.inputs for y in self.inputs if self.differs(x, y) == {player}]
@@ -116,7 +147,11 @@ def claim_holds(certificate, features, answers):
     if certificate["players"] is not None:
         players = {group["name"]: group["features"] for group in certificate["players"]}
     space = Space(features, players, decided)
+    # A group of rows may hold inputs that cannot occur.
+    space.everywhere = lambda x: answers[x] if class_ is None else int(answers[x] == class_)
     ((kind, claim),) = certificate["claim"].items()
+    if kind == "difference":
+        return _difference(space, claim, class_)
     return CLAIMS[kind](space, claim)
 
 
@@ -206,7 +241,75 @@ def _properties(space, claim):
     return True
 
 
+def _attribution(space, claim):
+    entity = _entity(space, claim["reasons"])
+    if entity is None or claim["reasons"]["extent"] != "all" or claim["reasons"]["among"] is not None:
+        return False
+    found = space.reasons(entity)
+    if not _listed(found, claim["reasons"]) or {part["name"] for part in claim["players"]} != set(space.players):
+        return False
+    parts = space.attribution(entity)
+    said = {part["name"]: [Fraction(part[key]) for key in ("share", "shapley", "banzhaf")] for part in claim["players"]}
+    return said == parts and len(said) == len(claim["players"])
+
+
+def _mean_radius(space, claim):
+    return space.mean_radius() == (None if claim["mean"] is None else Fraction(claim["mean"]))
+
+
+def _difference(space, claim, class_):
+    if claim["other"]["features"] != space.features:
+        return False
+    answers = {x: network_class(claim["other"], x) for x in space.inputs}
+    other = {x: answer if class_ is None else int(answer == class_) for x, answer in answers.items()}
+    differ = {x for x in space.inputs if space.answers[x] != other[x]}
+    right = claim["differ"] == bool(differ) and claim["inputs"] in (None, str(len(differ)))
+    return right and {bits(x) for x in claim["examples"]} <= differ
+
+
+def _set_verdict(space, claim):
+    entity = _entity(space, claim)
+    if entity is None or not set(claim["set"]) <= set(space.players):
+        return False
+    return space.verdict(entity, claim["contrastive"], set(claim["set"])) == (claim["valid"], set(claim["superfluous"]))
+
+
+def _input_verdict(space, claim):
+    entity = _entity(space, claim)
+    if entity is None:
+        return False
+    moves = {key: [space.features.index(name) for name in claim["moves"][key]] for key in ("not_up", "not_down")}
+    costs = {name: Fraction(cost) for name, cost in claim["costs"].items()}
+    found = space.input_verdict(entity, bits(claim["input"]), claim["to"], moves["not_up"], moves["not_down"], costs)
+    said = (claim["valid"], Fraction(claim["distance"]), claim["minimal"], claim["nearest"])
+    return found == said
+
+
+def _letter(space, claim):
+    change, favourable = claim["change"], claim["favourable"]
+    if change["to"] != favourable or change["label"] == favourable or not _nearest(space, change):
+        return False
+    reasons = claim["reasons"]
+    if reasons is None:
+        return True
+    entity = bits(change["entity"])
+    if reasons["against"] is None:
+        wins = lambda x: Fraction(int(space.answers[x] == favourable))
+        worth = lambda known: sum(map(wins, space.completions(entity, set(known)))) / len(
+            space.completions(entity, set(known)))
+    else:
+        rows = [(bits(row["input"]), row["rows"]) for row in reasons["against"]]
+        worth = games.interventional(lambda x: int(space.everywhere(x) == favourable), rows, space.players, entity)
+    scores = games.shapley(worth, list(space.players))
+    expected = sorted((score, number) for number, score in enumerate(scores.values()) if score < 0)[: reasons["top"]]
+    names = list(space.players)
+    said = [(Fraction(one["score"]), names.index(one["player"])) for one in reasons["scores"]]
+    return said == expected
+
+
 CLAIMS = {
+    "attribution": _attribution, "mean_radius": _mean_radius, "set_verdict": _set_verdict,
+    "input_verdict": _input_verdict, "letter": _letter,
     "reasons": _sets(lambda space, entity, without: space.reasons(entity, without)),
     "contrasts": _sets(lambda space, entity, without: space.contrasts(entity, without)),
     "probable": _probable, "nearest": _nearest, "decision_bias": _decision_bias,
@@ -304,6 +407,9 @@ class Asked:
         self.bias()
         self.properties()
         self.difference()
+        self.other_network()
+        self.attribution()
+        self.judge()
         self.codes()
         self.refused()
 
@@ -398,6 +504,9 @@ class Asked:
         mean = float(Fraction(sum(radii), len(radii))) if radii else None
         assert answer["mean_radius"] == mean, answer
         assert answer["histogram"] == {str(r): radii.count(r) for r in sorted(set(radii))}, answer
+        everywhere = self.space.mean_radius()
+        said = answer["mean_radius_of_inputs"]
+        assert everywhere == (None if said is None else Fraction(said)), (answer, everywhere)
 
     def bias(self):
         rows, protected = self.draw_rows(), self.some(3) or [next(iter(self.players))]
@@ -440,6 +549,74 @@ class Asked:
         assert (answer["example"] is None) == (not differ) and (not differ or bits(answer["example"]) in differ), answer
         assert answer["rows"] == [number for number, row in enumerate(rows, 1) if row in differ], answer
 
+    def other_network(self):
+        """Against a network that is a little different, with a certificate."""
+        if not self.model or not (self.world.all_classes or self.is_step()):
+            return
+        model = json.loads((self.boolshap.folder / self.model).read_text())
+        if "step" in model["output"]:
+            gate = model["output"]["step"]
+            gate["need"] = str(max(0, int(gate["need"]) - int(self.rng.integers(0, 3))))
+        else:
+            one = model["output"]["argmax"][0]
+            one["bias"] = str(int(one["bias"]) + 2 * int(self.rng.integers(0, 3)))
+        (self.boolshap.folder / "other.json").write_text(json.dumps(model))
+        rows = self.draw_rows()
+        write_table(self.boolshap.folder / "rows.csv", self.world.features, rows)
+        folder = f"certificates/difference{self.cases}"
+        (self.boolshap.folder / "certificates").mkdir(exist_ok=True)
+        self.line = ["ask", "difference", self.source, "other.json", "rows.csv", *self.options, "--certificate", folder]
+        answer = self.boolshap.json(*self.line)
+        self.cases += 1
+        differ = [x for x in self.space.inputs if self.space.answers[x] != network_class(model, x)]
+        assert int(answer["inputs"]) == len(differ), (answer, differ)
+        assert answer["rows"] == [number for number, row in enumerate(rows, 1) if row in differ], answer
+        assert (self.boolshap.folder / folder / "difference.json").exists()
+
+    def attribution(self):
+        if len(self.players) > 6:
+            return
+        rows = self.draw_rows(2)
+        answer = self.ask("attribution", rows=rows)
+        for row, one in zip(rows, answer["rows"]):
+            found = {part["name"]: [Fraction(part[key]) for key in ("share", "shapley", "banzhaf")] for part in one["players"]}
+            expected = self.space.attribution(row)
+            assert found == expected, (row, one, expected)
+            for part in one["players"]:
+                share = expected[part["name"]][0]
+                assert (part["necessary"], part["relevant"]) == (share == 1, share > 0), (row, part)
+
+    def judge(self):
+        """What others could have said: random sets, sets that are nearly reasons, inputs near and far."""
+        rows, claims, expected = self.draw_rows(2), [], []
+        frozen = self.some(1)
+        fixed = [i for name in frozen for i in self.players[name]]
+        for number, row in enumerate(rows, 1):
+            for kind in ("reason", "contrast"):
+                found = self.space.reasons(row) if kind == "reason" else self.space.contrasts(row)
+                near = set(found[int(self.rng.integers(len(found)))]) if found else set()
+                for some in (set(self.some(4)), near, near | set(self.some(1)), near - set(self.some(2))):
+                    claims.append({"row": number, kind: [name for name in self.players if name in some]})
+                    expected.append((number, kind, self.space.verdict(row, kind == "contrast", some)))
+            inputs = [self.world.rows[i] for i in self.rng.integers(0, len(self.world.rows), 2)]
+            for x in [*inputs, *self.space.nearest(row, None, fixed, fixed)[1][:1]]:
+                claims.append({"row": number, "counterfactual": text(x)})
+                expected.append((number, "input", self.space.input_verdict(row, x, None, fixed, fixed, {})))
+        (self.boolshap.folder / "claims.json").write_text(json.dumps(claims))
+        options = [part for name in frozen for part in ("--freeze", name)]
+        answer = self.ask("judge", "--claims", "claims.json", *options, rows=rows)
+        verdicts = [(one["row"], verdict) for one in answer["rows"] for verdict in one["claims"]]
+        assert len(verdicts) == len(expected), (answer, expected)
+        for (number, said), (row, kind, right) in zip(verdicts, expected):
+            assert number == row
+            if kind == "input":
+                found = (said["valid"], Fraction(said["distance"]), said["minimal"], said["nearest"])
+                assert found == right, (said, right)
+            else:
+                valid, superfluous = right
+                assert (said["valid"], set(said["superfluous"])) == right, (said, right)
+                assert said["minimal"] == (valid and not superfluous), (said, right)
+
     def codes(self):
         """Exact scores against a group of rows, the players that speak against the favourable class, and a change."""
         if "--constraint" in self.options:
@@ -453,6 +630,10 @@ class Asked:
         top = int(self.rng.integers(1, 5))
         actionable = self.some(3)
         options = ["--codes", "codes.csv", "--against", "against.csv", "--top", top, "--to", favourable]
+        approved = [row for row in against if self.world.answers[row] == favourable]
+        if approved and self.rng.integers(2):
+            options.append("--approved")
+            against = approved
         options += [part for name in actionable for part in ("--actionable", name)]
         answer = self.ask("codes", *options, rows=rows)
         wins = lambda row: int(self.world.answers[row] == favourable)

@@ -4,7 +4,9 @@ use crate::game_options::INPUTS;
 use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
 use boolshap::data::WholeFile;
 use boolshap::workflow::ready_circuit;
-use boolshap::workflow::{AskRequest, Asker, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary};
+use boolshap::workflow::{
+    AskRequest, Asker, CertificateFile, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary,
+};
 use boolshap::{Error, Model, NamedCircuit};
 use clap::Args;
 use std::ffi::OsString;
@@ -86,6 +88,9 @@ pub(crate) struct Ask {
     /// robustness: also count the inputs of other classes within this distance
     #[arg(long, value_name = "R")]
     radius: Option<String>,
+    /// robustness: also the mean over all inputs, even where that takes long
+    #[arg(long)]
+    mean: bool,
     /// bias: the protected features or columns
     #[arg(long, value_name = "A,B")]
     protected: Vec<String>,
@@ -101,6 +106,9 @@ pub(crate) struct Ask {
     /// codes: the rows that scores compare with, say those of approved applicants
     #[arg(long, value_name = "FILE")]
     against: Option<OsString>,
+    /// codes: of these rows, only those that are decided favourably
+    #[arg(long)]
+    approved: bool,
     /// codes: at most this many codes a row (4)
     #[arg(long, value_name = "N")]
     top: Option<String>,
@@ -156,14 +164,22 @@ impl Ask {
                 ready.notes.iter().for_each(|text| note(text));
                 Ok(ready.circuit)
             };
+            let other =
+                second.filter(|_| self.certificate.is_some()).map(|path| network_of(path)).transpose()?.flatten();
             let (circuit, second) = (Arc::new(ready(&self.source)?), second.map(|path| ready(path)).transpose()?);
             let asker = Asker::prepare(circuit, second.as_ref(), &request, &watch.silent())?;
+            if let (Some(column), false) = (asker.split_column(), self.json) {
+                note(&format!(
+                    "the values of {column} change one by one, also to inputs that no row has; --players columns changes \
+                     a column as a whole"
+                ));
+            }
             let folder = self.certificate.clone().map(|folder| CertificateFolder::new(folder, &asker, model));
-            let mut folder = folder.transpose()?;
+            let mut folder = folder.transpose()?.map(|folder| folder.with_other(other));
             let mut sink = Sink::open(&asker, output, self.json)?;
             let mut row = |answer: &RowAnswer| {
-                folder.as_mut().map_or(Ok(()), |folder| folder.add_row(&asker, answer, watch))?;
-                sink.row(answer)
+                let made = folder.as_mut().map(|folder| folder.add_row(&asker, answer, watch)).transpose()?;
+                sink.row(answer, &made.unwrap_or_default())
             };
             let summary = match data {
                 Some(data) => asker.ask_table(asker.open(&input_path(data))?, &mut row, watch)?,
@@ -181,8 +197,7 @@ impl Ask {
     fn model(&self) -> anyhow::Result<Option<Model>> {
         match &self.model {
             Some(path) => Ok(Some(Model::load(path)?)),
-            None if NamedCircuit::recognises(&self.source).map_err(Error::file(&self.source))? => Ok(None),
-            None => Ok(Some(Model::load(&self.source)?)),
+            None => Ok(network_of(&self.source)?),
         }
     }
 
@@ -194,22 +209,29 @@ impl Ask {
         data: Option<&PathBuf>,
         output: Option<PathBuf>,
     ) -> anyhow::Result<()> {
-        let Some(data) = data else { return usage("this network is too large for all but questions about rows") };
+        if data.is_none() && request.question != Question::Bias {
+            return usage("this network is too large to be compiled: name a file of rows");
+        }
         let asker = NetworkAsker::prepare(model.clone(), request)?;
         let mut folder = self.certificate.clone().map(|folder| asker.certificates(folder)).transpose()?;
         let mut rows = Vec::new();
-        with_timeout("asking", self.timeout, |watch| {
+        let overall = with_timeout("asking", self.timeout, |watch| {
             let mut row = |answer: &serde_json::Value| {
                 rows.push(answer.clone());
                 Ok(())
             };
-            asker.ask_file(&input_path(data), folder.as_mut(), &mut row, watch)
+            if let Some(data) = data {
+                asker.ask_file(&input_path(data), folder.as_mut(), &mut row, watch)?;
+            }
+            asker.overall(folder.as_mut(), watch)
         })?;
         folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
         if output.is_none() && !self.json {
-            return Ok(rows.iter().try_for_each(|row| print(&row.to_string()))?);
+            rows.iter().try_for_each(|row| print(&row.to_string()))?;
+            return Ok(overall.iter().try_for_each(|(key, value)| print(&format!("{key}: {value}")))?);
         }
-        let answer = serde_json::json!({"question": request.question.name(), "rows": rows});
+        let mut answer = serde_json::json!({"question": request.question.name(), "rows": rows});
+        overall.into_iter().for_each(|(key, value)| answer[key] = value);
         if let Some(path) = &output {
             WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
         }
@@ -233,10 +255,12 @@ impl Ask {
             ("costs", self.costs.clone()),
             ("beyond", flag(self.beyond)),
             ("radius", text(&self.radius)),
+            ("mean", flag(self.mean)),
             ("distribution", self.distribution.clone()),
             ("claims", self.claims.clone()),
             ("codes", self.codes.clone()),
             ("against", self.against.clone()),
+            ("approved", flag(self.approved)),
             ("top", text(&self.top)),
         ];
         let lists = [
@@ -258,6 +282,14 @@ impl Ask {
         }
         request.check()?;
         Ok(request)
+    }
+}
+
+/// The model in a file, if it is one and not a circuit.
+fn network_of(path: &Path) -> Result<Option<Model>, Error> {
+    match NamedCircuit::recognises(path).map_err(Error::file(path))? {
+        true => Ok(None),
+        false => Ok(Some(Model::load(path)?)),
     }
 }
 
@@ -313,20 +345,21 @@ impl<'a> Sink<'a> {
         std::io::stdout().lock().write_all(text.as_bytes()).map_err(Error::file(place))
     }
 
-    fn row(&mut self, answer: &RowAnswer) -> Result<(), Error> {
+    fn row(&mut self, answer: &RowAnswer, certificates: &[CertificateFile]) -> Result<(), Error> {
         self.rows += 1;
         if self.asker.request().question == Question::Difference {
             return Ok(());
         }
         if self.json.is_some() || self.file.is_some() && !self.is_csv {
-            let text = self.asker.json_next(answer, self.rows == 1);
+            let text = self.asker.json_next(answer, certificates, self.rows == 1);
             self.put_out(&text)?;
             if !self.is_csv {
                 self.put_in_file(&text)?;
             }
         }
         if self.is_csv {
-            self.asker.csv_lines(answer).iter().try_for_each(|line| self.put_in_file(&format!("{line}\n")))?;
+            let lines = self.asker.csv_lines(answer, certificates);
+            lines.iter().try_for_each(|line| self.put_in_file(&format!("{line}\n")))?;
         }
         if self.json.is_none() && self.file.is_none() && self.rows <= SHOWN_ROWS {
             print(&self.asker.say(answer)).map_err(Error::file(std::path::Path::new("standard output")))?;
@@ -340,10 +373,7 @@ impl<'a> Sink<'a> {
             if self.rows > SHOWN_ROWS && self.asker.request().question != Question::Difference {
                 print(&format!("({} more rows: use -o or --json)", self.rows - SHOWN_ROWS))?;
             }
-            for (key, value) in &overall {
-                print(&format!("{key}: {value}"))?;
-            }
-            return Ok(());
+            return Ok(self.asker.say_overall(summary, &overall).iter().try_for_each(|line| print(line))?);
         }
         let text = self.asker.json_end(overall);
         if !self.is_csv {

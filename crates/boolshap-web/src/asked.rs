@@ -65,6 +65,10 @@ impl AskedQuestion {
                 return too_large(field, format!("more than {limit} in one request"));
             }
         }
+        // How rows are read is known before any are.
+        if let Some(text) = fields.remove("input") {
+            request.set_json("input", text, circuit)?;
+        }
         for (name, text) in &fields {
             if text.len() > SETTINGS_BYTES && name != "against" {
                 return too_large(name, format!("larger than {SETTINGS_BYTES} bytes"));
@@ -149,7 +153,8 @@ impl AskedQuestion {
     pub(crate) fn visits(&self, site: &Site) -> u128 {
         let is_simple = match self.request.question {
             Question::Reason | Question::Contrast => self.request.prefer.is_empty() && self.request.share.is_none(),
-            Question::Counterfactual | Question::Robustness | Question::Bias | Question::Properties => true,
+            Question::Robustness => !self.request.mean,
+            Question::Counterfactual | Question::Bias | Question::Properties => true,
             Question::Attribution | Question::Difference | Question::Judge | Question::Codes => false,
         };
         let (features, classes) = (site.circuit().features.len(), site.circuit().classes.len().max(2));
@@ -167,7 +172,7 @@ impl AskedQuestion {
             .map_err(|error| self.refusal(error))?;
         let (before, mut text, mut rows, mut refused) = (share.bytes(), asker.json_begin(), 0u64, None);
         let mut add = |answer: &RowAnswer| {
-            text.push_str(&asker.json_next(answer, rows == 0));
+            text.push_str(&asker.json_next(answer, &[], rows == 0));
             rows += 1;
             refused = match self.is_cut(answer) {
                 true => {

@@ -21,6 +21,7 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
     put("entities", json!({"$ref": "#/components/schemas/Entities"}));
     put("players", json!({"$ref": "#/components/schemas/AskPlayers"}));
     put("constraint", json!({"$ref": "#/components/schemas/AskConstraint"}));
+    put("input", json!({"enum": ["auto", "raw", "bits"], "description": "How entities are read, where both ways fit"}));
     let mut required = vec!["question"];
     let classes = &site.circuit().classes;
     if is_label {
@@ -58,6 +59,9 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
         Question::Counterfactual => {
             schema["anyOf"] = json!([{"properties": {"beyond": {"const": false}}}, {"required": ["limit"]}]);
         }
+        Question::Codes => {
+            schema["anyOf"] = json!([{"properties": {"approved": {"const": false}}}, {"required": ["against"]}]);
+        }
         _ => {}
     }
     schema
@@ -72,7 +76,7 @@ fn setting_schema(setting: &str, names: Vec<String>) -> Value {
     let whole = |least: u64| json!({"type": "integer", "minimum": least, "maximum": AskRequest::MOST});
     let shared = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     match setting {
-        "minimum" | "all" | "beyond" => json!({"type": "boolean"}),
+        "minimum" | "all" | "beyond" | "mean" | "approved" => json!({"type": "boolean"}),
         "limit" | "top" => whole(1),
         "radius" => whole(0),
         "share" => json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),

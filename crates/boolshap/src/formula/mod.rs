@@ -38,5 +38,7 @@ pub use error::{FormulaError, Phase, Place};
 #[cfg(feature = "sat")]
 pub use sat::Solver;
 #[cfg(feature = "sat")]
+pub(crate) use sat::slice_of;
+#[cfg(feature = "sat")]
 pub use simplify::simplify;
 pub use treewidth::tree_width_bound;

@@ -1,7 +1,7 @@
 //! The SAT solver CaDiCaL, with this library's literals and limits.
 //!
-//! The solver runs in slices of a few thousand conflicts; between slices the watch may stop it. Learned clauses are
-//! kept, so slicing loses little.
+//! The solver runs in slices of a few thousand conflicts, fewer of many clauses, where each takes longer; between slices the
+//! watch may stop it. Learned clauses are kept, so slicing loses little.
 //!
 //! A. Biere, T. Faller, K. Fazekas, M. Fleury, N. Froleyks, F. Pollitt, CaDiCaL 2.0, CAV 2024.
 
@@ -9,8 +9,16 @@ use cadical_sys::{CaDiCal, Status};
 
 use crate::lit::{Lit, Stopped, Var, Watch};
 
-/// The number of conflicts between two checks of the watch.
+/// The number of conflicts between two checks of the watch, at most and at least.
 const SLICE: i32 = 5_000;
+const LEAST_SLICE: i32 = 20;
+/// Conflicts times clauses that take a fraction of a second.
+const SLICE_WORK: usize = 100_000_000;
+
+/// How many conflicts a solver with so many clauses has between two checks of the watch.
+pub(crate) fn slice_of(clauses: usize, most: i32) -> i32 {
+    i32::try_from(SLICE_WORK / clauses.max(1)).unwrap_or(most).clamp(LEAST_SLICE, most)
+}
 
 /// An incremental solver: clauses stay, assumptions apply to one call.
 ///
@@ -27,6 +35,7 @@ const SLICE: i32 = 5_000;
 /// ```
 pub struct Solver {
     inner: CaDiCal,
+    clauses: usize,
 }
 
 impl Default for Solver {
@@ -42,13 +51,14 @@ impl Solver {
         // For thousands of small problems, preprocessing or lucky guesses would cost more than the search.
         inner.configure("plain");
         inner.set("lucky", 0);
-        Solver { inner }
+        Solver { inner, clauses: 0 }
     }
 
     /// Adds a clause.
     pub fn add(&mut self, lits: impl IntoIterator<Item = Lit>) {
         lits.into_iter().for_each(|lit| self.inner.add(lit.to_dimacs()));
         self.inner.add(0);
+        self.clauses += 1;
     }
 
     /// Whether the clauses can be satisfied together with the assumptions.
@@ -65,9 +75,10 @@ impl Solver {
         conflicts_left: &mut u64,
         watch: &Watch<'_>,
     ) -> Result<Option<bool>, Stopped> {
+        let most = slice_of(self.clauses, SLICE);
         while *conflicts_left > 0 {
             watch.check()?;
-            let slice = SLICE.min(i32::try_from(*conflicts_left).unwrap_or(SLICE));
+            let slice = most.min(i32::try_from(*conflicts_left).unwrap_or(most));
             let before = self.inner.get_statistic_value("conflicts");
             assumptions.iter().for_each(|lit| self.inner.assume(lit.to_dimacs()));
             self.inner.limit("conflicts", slice);

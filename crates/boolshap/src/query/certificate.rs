@@ -17,9 +17,9 @@
 //! file and seals it again has made another claim, and its evidence is checked as that of any other.
 
 use super::QueryError;
+use super::claims::Claim;
 use crate::lit::Digest;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 const FORMAT: &str = "boolshap certificate";
 const VERSION: u32 = 1;
@@ -57,171 +57,6 @@ pub struct Group {
     pub features: Vec<usize>,
 }
 
-/// What is claimed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Claim {
-    /// Minimal sets of players that suffice for the decision.
-    Reasons(SetsClaim),
-    /// Minimal sets of players whose change can change the decision.
-    Contrasts(SetsClaim),
-    /// Sets of players with which a share of all inputs keeps the decision.
-    Probable(ProbableClaim),
-    /// The nearest inputs with another decision.
-    Nearest(NearestClaim),
-    /// Whether a change of protected players alone changes this decision.
-    DecisionBias(BiasClaim),
-    /// Whether it changes any decision.
-    ClassifierBias(ClassifierBiasClaim),
-    /// How the decision depends on players.
-    Properties(PropertiesClaim),
-}
-
-/// Sets of players, each minimal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SetsClaim {
-    /// The input whose decision is explained.
-    pub entity: String,
-    /// Its decision.
-    pub label: usize,
-    /// The sets.
-    pub sets: Vec<Vec<String>>,
-    /// The sets have no other players than these.
-    pub among: Option<Vec<String>>,
-    /// What is said of other sets.
-    pub extent: Extent,
-}
-
-/// What a list of minimal sets leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Extent {
-    /// Nothing is said of others.
-    Some,
-    /// No other is smaller than any of these.
-    Smallest,
-    /// There are no others.
-    All,
-}
-
-/// Sets of players with which at least a share of the inputs that agree on them keeps the decision; or (`contrasts`) sets
-/// without which less than that share of the inputs that agree on all others keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProbableClaim {
-    /// The input whose decision is explained.
-    pub entity: String,
-    /// Its decision.
-    pub label: usize,
-    /// Whether the sets are those whose players must not all be left out.
-    pub contrasts: bool,
-    /// The least share, a fraction.
-    pub share: String,
-    /// The sets; no set within one of them has the share.
-    pub sets: Vec<Vec<String>>,
-    /// The exact share of each (of its complement, for contrasts), a fraction.
-    pub shares: Vec<String>,
-    /// The sets have no other players than these.
-    pub among: Option<Vec<String>>,
-    /// What is said of other sets.
-    pub extent: Extent,
-}
-
-/// Inputs with another decision, and that there are none nearer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NearestClaim {
-    /// The input to start from.
-    pub entity: String,
-    /// Its decision.
-    pub label: usize,
-    /// The decision that is wished for; if there is none, any other than the label.
-    pub to: Option<usize>,
-    /// What a change of a player costs, if not 1; fractions.
-    pub costs: BTreeMap<String, String>,
-    /// Changes that are not allowed.
-    pub moves: Moves,
-    /// The least cost, a fraction; none if there is no such input.
-    pub distance: Option<String>,
-    /// Inputs at that distance.
-    pub inputs: Vec<String>,
-    /// How many there are at that distance, if that is claimed.
-    pub count: Option<String>,
-    /// How many inputs within a distance are decided so, if that is claimed.
-    pub within: Option<Within>,
-}
-
-/// Changes that are not allowed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Moves {
-    /// Features that may not change from 0 to 1.
-    pub not_up: Vec<String>,
-    /// Features that may not change from 1 to 0.
-    pub not_down: Vec<String>,
-}
-
-/// The number of inputs with another decision within a distance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Within {
-    /// The distance.
-    pub distance: String,
-    /// How many there are.
-    pub others: String,
-}
-
-/// Whether a decision depends on protected players.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BiasClaim {
-    /// The input.
-    pub entity: String,
-    /// Its decision.
-    pub label: usize,
-    /// The players.
-    pub protected: Vec<String>,
-    /// Whether an input that differs in them only is decided otherwise.
-    pub biased: bool,
-}
-
-/// Whether any decision depends on protected players.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClassifierBiasClaim {
-    /// The players.
-    pub protected: Vec<String>,
-    /// Whether two inputs that differ in them only are decided differently.
-    pub biased: bool,
-    /// How many inputs are decided so, if that is claimed.
-    pub inputs: Option<String>,
-}
-
-/// How the decision depends on players.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PropertiesClaim {
-    /// One entry for each player that something is claimed of.
-    pub players: Vec<PlayerClaim>,
-}
-
-/// How the decision depends on a player.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlayerClaim {
-    /// The player.
-    pub name: String,
-    /// Whether its change alone changes any decision.
-    pub used: bool,
-    /// Of a player of one feature: whether the number of some decision rises when it goes from 0 to 1.
-    pub rises: Option<bool>,
-    /// Whether it falls for some input then.
-    pub falls: Option<bool>,
-    /// The share of inputs whose decision some change of it changes, a fraction, if that is claimed.
-    pub influence: Option<String>,
-}
-
 /// What shows a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -238,6 +73,9 @@ pub struct Evidence {
     /// The proof that none is nearer; without one the reader tries all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
+    /// The proof that no part of a change is enough; without one the reader tries all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
 /// A set of players that suffices.

@@ -4,9 +4,10 @@
 //! What a certificate says is not believed: the network is known by its digest, the players must share out its features, each
 //! input must be one of those that are looked at, and each claim follows from evidence that has been checked before.
 
-use super::certificate::{BiasClaim, Certificate, Claim, Extent, PairEvidence, SetsClaim};
+use super::certificate::{Certificate, PairEvidence};
 use super::certificate_clauses::{Decider, NetworkDecider, PairQuestion, Question, Subject};
 use super::certificate_sets::{PlayerSet, SetSearch};
+use super::claims::{BiasClaim, Claim, Extent, SetsClaim};
 use super::{QueryError, check_lrat};
 use crate::lit::{Digest, Watch};
 use crate::model::Model;
@@ -96,6 +97,12 @@ impl<'a> Checker<'a> {
             Claim::DecisionBias(claim) => self.decision_bias(claim),
             Claim::ClassifierBias(claim) => self.classifier_bias(claim),
             Claim::Properties(claim) => self.properties(claim),
+            Claim::Attribution(claim) => self.attribution(claim),
+            Claim::MeanRadius(claim) => self.mean_radius(claim),
+            Claim::Difference(claim) => self.network_difference(claim),
+            Claim::SetVerdict(claim) => self.set_verdict(claim),
+            Claim::InputVerdict(claim) => self.input_verdict(claim),
+            Claim::Letter(claim) => self.letter(claim),
         }
     }
 
@@ -122,13 +129,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An input that is looked at.
-    pub(super) fn input(&self, text: &str) -> Result<Vec<bool>, QueryError> {
+    /// A value for each feature.
+    pub(super) fn bits(&self, text: &str) -> Result<Vec<bool>, QueryError> {
         let inputs = self.subject.inputs();
         if text.len() != inputs || !text.bytes().all(|bit| bit == b'0' || bit == b'1') {
             return refuse(format!("'{text}' is not an input of {inputs} bits"));
         }
-        let input: Vec<bool> = text.bytes().map(|bit| bit == b'1').collect();
+        Ok(text.bytes().map(|bit| bit == b'1').collect())
+    }
+
+    /// An input that is looked at.
+    pub(super) fn input(&self, text: &str) -> Result<Vec<bool>, QueryError> {
+        let input = self.bits(text)?;
         match self.subject.is_valid(&input) {
             true => Ok(input),
             false => {
@@ -231,23 +243,29 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Minimal sets of players that suffice (`reasons`), or that can change the decision.
-    fn sets(&self, claim: &SetsClaim, reasons: bool) -> Result<(), QueryError> {
-        let entity = self.entity(&claim.entity, claim.label)?;
+    /// The evidence about sets: some that suffice, and the players that inputs which are decided otherwise change.
+    pub(super) fn shown(&self, entity: &[bool], label: usize) -> Result<[Vec<PlayerSet>; 2], QueryError> {
         let mut sufficient = Vec::new();
         for one in &self.certificate.evidence.sufficient {
             let players = self.set(&one.players)?;
-            self.suffices(&entity, claim.label, &players, one.proof.as_deref())?;
+            self.suffices(entity, label, &players, one.proof.as_deref())?;
             sufficient.push(players);
         }
         let mut changes = Vec::new();
         for text in &self.certificate.evidence.inputs {
             let input = self.input(text)?;
-            if self.subject.decide(&input) == claim.label {
-                return refuse(format!("{text} is decided {} as the entity is", claim.label));
+            if self.subject.decide(&input) == label {
+                return refuse(format!("{text} is decided {label} as the entity is"));
             }
-            changes.push(self.difference(&entity, &input));
+            changes.push(self.difference(entity, &input));
         }
+        Ok([sufficient, changes])
+    }
+
+    /// Minimal sets of players that suffice (`reasons`), or that can change the decision.
+    pub(super) fn sets(&self, claim: &SetsClaim, reasons: bool) -> Result<(), QueryError> {
+        let entity = self.entity(&claim.entity, claim.label)?;
+        let [sufficient, changes] = self.shown(&entity, claim.label)?;
         // What makes a set one of its kind, and what every set of its kind has to meet.
         let (makes, meets) = if reasons { (&sufficient, &changes) } else { (&changes, &sufficient) };
         let among = self.among(&claim.among)?;

@@ -114,7 +114,7 @@ pub(super) struct Question<'a> {
     /// The decision, and whether it is asked for or excluded.
     pub(super) label: usize,
     pub(super) is: bool,
-    /// Groups of values that differ from these cost something, and at most so much may be spent.
+    /// What differences cost, and how much may be spent.
     pub(super) budget: Option<Budget>,
 }
 
@@ -212,6 +212,32 @@ impl PairQuestion<'_> {
             if self.apart != Apart::Rising {
                 apart.push(-clauses.either(-one, other));
             }
+        }
+        clauses.add(&apart);
+        Ok(clauses.list)
+    }
+}
+
+/// "There is an input that another network decides otherwise."
+pub(super) struct DifferQuestion<'a> {
+    pub(super) subject: Subject<'a>,
+    pub(super) other: &'a dyn Decider,
+}
+
+impl DifferQuestion<'_> {
+    /// The clauses; variable i + 1 is feature i.
+    pub(super) fn clauses(&self, watch: &Watch<'_>) -> Result<Vec<Vec<i32>>, QueryError> {
+        let subject = self.subject;
+        let mut clauses = Clauses::new(subject.inputs(), MOST_CLAUSES, watch);
+        let features: Vec<i32> = (1..=subject.inputs() as i32).collect();
+        subject.valid(&mut clauses, &features);
+        // Each network decides for one label, so the two differ if they do in one label above 0.
+        let labels: Vec<usize> = (1..subject.decider.labels()).collect();
+        let one = subject.decider.literals(&mut clauses, &features, &labels)?;
+        let other = self.other.literals(&mut clauses, &features, &labels)?;
+        let mut apart = Vec::new();
+        for (one, other) in one.into_iter().zip(other) {
+            apart.extend([-clauses.either(-one, other), -clauses.either(one, -other)]);
         }
         clauses.add(&apart);
         Ok(clauses.list)

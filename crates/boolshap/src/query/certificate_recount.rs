@@ -1,14 +1,12 @@
-//! The part of the checker that counts: inputs within a distance, shares of completions, inputs that a protected player decides.
+//! The part of the checker that counts: shares of completions, inputs that a protected player decides, how players matter.
 //!
-//! All of it by trying inputs one after another: all values of at most 20 features, or as many inputs within a distance.
+//! All of it by trying inputs one after another: all values of at most 20 features.
 
 use super::QueryError;
-use super::certificate::{ClassifierBiasClaim, Extent, NearestClaim, PlayerClaim, ProbableClaim, PropertiesClaim};
-use super::certificate_check::{Checker, refuse, text_of};
-use super::certificate_clauses::{Apart, Budget, PairQuestion, Question};
+use super::certificate_check::{Checker, refuse};
+use super::certificate_clauses::{Apart, PairQuestion};
 use super::certificate_sets::PlayerSet;
-use super::check_lrat;
-use dashu::integer::UBig;
+use super::claims::{ClassifierBiasClaim, Extent, PlayerClaim, ProbableClaim, PropertiesClaim};
 use dashu::rational::RBig;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -31,207 +29,14 @@ fn number(text: &str) -> Result<u64, QueryError> {
     text.parse().or_else(|_| refuse(format!("'{text}' is not a number that can be counted to")))
 }
 
-fn counted(what: &str, found: u64, claimed: &str) -> Result<(), QueryError> {
+pub(super) fn counted(what: &str, found: u64, claimed: &str) -> Result<(), QueryError> {
     match number(claimed)? == found {
         true => Ok(()),
         false => refuse(format!("{what}: {found} are counted, not {claimed}")),
     }
 }
 
-/// What may be changed at which cost: the part of a claim of the nearest inputs that is not about the network.
-struct Journey {
-    entity: Vec<bool>,
-    /// Values that may not change.
-    given: Vec<Option<bool>>,
-    /// What a change of each player costs, in whole parts of 1.
-    costs: Vec<u128>,
-    parts: u128,
-}
-
-impl Journey {
-    /// A cost in parts, if it is a whole number of them.
-    fn parts(&self, text: &str) -> Result<u128, QueryError> {
-        whole(&(fraction(text)? * RBig::from(self.parts)))
-    }
-}
-
-fn whole(value: &RBig) -> Result<u128, QueryError> {
-    match (value.denominator() == &UBig::ONE, u128::try_from(value.numerator().clone())) {
-        (true, Ok(whole)) if whole < 1 << 100 => Ok(whole),
-        _ => refuse(format!("the cost {value} is not a sum of costs, or too large")),
-    }
-}
-
 impl Checker<'_> {
-    /// The nearest inputs that are decided as wished.
-    pub(super) fn nearest(&self, claim: &NearestClaim) -> Result<(), QueryError> {
-        let journey = self.journey(claim)?;
-        let (label, is) = claim.to.map_or((claim.label, false), |label| (label, true));
-        let wished = |input: &[bool]| (self.subject.decide(input) == label) == is;
-        let distance = claim.distance.as_ref().map(|text| journey.parts(text)).transpose()?;
-        for text in &claim.inputs {
-            let input = self.input(text)?;
-            if !wished(&input) {
-                return refuse(format!("{text} is not decided as it is said to be"));
-            }
-            if (0..input.len()).any(|place| journey.given[place].is_some_and(|value| value != input[place])) {
-                return refuse(format!("{text} makes a change that is not allowed"));
-            }
-            let cost = self.difference(&journey.entity, &input).members().map(|player| journey.costs[player]).sum();
-            if distance != Some(cost) {
-                return refuse(format!("{text} is not at the distance that is claimed"));
-            }
-        }
-        if claim.inputs.iter().collect::<HashSet<_>>().len() < claim.inputs.len() {
-            return refuse("an input is listed twice");
-        }
-        if distance.is_some() == claim.inputs.is_empty() {
-            return refuse("it has a distance without an input, or an input without a distance");
-        }
-        match &self.certificate.evidence.proof {
-            Some(proof) => {
-                let clauses = self.nearer_question(claim)?.clauses(&self.watch)?;
-                check_lrat(&clauses, proof.as_bytes(), &self.watch)?;
-            }
-            None => self.nearest_by_trying(claim)?,
-        }
-        if let Some(count) = &claim.count {
-            let most = distance.unwrap_or(0);
-            let found = self.count_within(&journey, most, |input, cost| Some(cost) == distance && wished(input))?;
-            counted("inputs at the distance", found, count)?;
-        }
-        if let Some(within) = &claim.within {
-            let found = self.count_within(&journey, journey.parts(&within.distance)?, |input, _| wished(input))?;
-            counted("inputs within the distance", found, &within.others)?;
-        }
-        Ok(())
-    }
-
-    fn journey(&self, claim: &NearestClaim) -> Result<Journey, QueryError> {
-        let entity = self.entity(&claim.entity, claim.label)?;
-        let mut given = vec![None; entity.len()];
-        for (names, from) in [(&claim.moves.not_up, false), (&claim.moves.not_down, true)] {
-            for name in names {
-                match self.features.get(name.as_str()) {
-                    Some(&feature) if entity[feature] == from => given[feature] = Some(from),
-                    Some(_) => {}
-                    None => return refuse(format!("there is no feature '{name}'")),
-                }
-            }
-        }
-        let mut costs = vec![RBig::ONE; self.members.len()];
-        for (name, cost) in &claim.costs {
-            let player = self.set(std::slice::from_ref(name))?.members().next().expect("one player");
-            costs[player] = fraction(cost)?;
-        }
-        let mut parts = RBig::ONE;
-        for cost in &costs {
-            parts *= RBig::from((cost * &parts).denominator().clone());
-        }
-        let costs = costs.iter().map(|cost| whole(&(cost * &parts))).collect::<Result<_, _>>()?;
-        Ok(Journey { entity, given, costs, parts: whole(&parts)? })
-    }
-
-    /// "An input is decided as wished and costs less than the distance": what the proof of a claim refutes.
-    pub(super) fn nearer_question(&self, claim: &NearestClaim) -> Result<Question<'_>, QueryError> {
-        let journey = self.journey(claim)?;
-        let distance = claim.distance.as_ref().map(|text| journey.parts(text)).transpose()?;
-        let (label, is) = claim.to.map_or((claim.label, false), |label| (label, true));
-        let costs = self.members.iter().cloned().zip(journey.costs).collect();
-        let budget = match distance {
-            Some(0) => return refuse("there is nothing to prove at distance 0"),
-            Some(distance) => Some(Budget { entity: journey.entity, costs, most: distance - 1 }),
-            None => None,
-        };
-        Ok(Question { subject: self.subject, given: journey.given, label, is, budget })
-    }
-
-    /// The same refuted by trying all such inputs.
-    pub(super) fn nearest_by_trying(&self, claim: &NearestClaim) -> Result<(), QueryError> {
-        let journey = self.journey(claim)?;
-        let (label, is) = claim.to.map_or((claim.label, false), |label| (label, true));
-        let visit = |input: &[bool]| match (self.subject.decide(input) == label) == is {
-            true => refuse(format!("{} is decided so and is nearer", text_of(input))),
-            false => Ok(()),
-        };
-        match claim.distance.as_ref().map(|text| journey.parts(text)).transpose()? {
-            None => self.try_all(&journey.given, visit),
-            Some(0) => Ok(()),
-            Some(distance) => self.within(&journey, distance - 1, |input, _| visit(input)),
-        }
-    }
-
-    /// Whether the inputs within a distance are few enough to be counted.
-    pub(super) fn can_count(&self, claim: &NearestClaim, distance: &str) -> Result<(), QueryError> {
-        let journey = self.journey(claim)?;
-        self.within(&journey, journey.parts(distance)?, |_, _| Ok(()))
-    }
-
-    fn count_within(
-        &self,
-        journey: &Journey,
-        most: u128,
-        counts: impl Fn(&[bool], u128) -> bool,
-    ) -> Result<u64, QueryError> {
-        let mut count = 0;
-        self.within(journey, most, |input, cost| {
-            count += u64::from(counts(input, cost));
-            Ok(())
-        })?;
-        Ok(count)
-    }
-
-    /// Goes through all valid inputs that are reached at this cost at most.
-    fn within(
-        &self,
-        journey: &Journey,
-        most: u128,
-        mut visit: impl FnMut(&[bool], u128) -> Result<(), QueryError>,
-    ) -> Result<(), QueryError> {
-        // Changes that are to be tried further: the input, the first player that may change next, what it has cost.
-        let mut open = vec![(journey.entity.clone(), 0, 0)];
-        let mut visited = 0u32;
-        while let Some((input, from, cost)) = open.pop() {
-            visited += 1;
-            if visited.is_multiple_of(1024) {
-                self.watch.check()?;
-            }
-            if self.subject.is_valid(&input) {
-                visit(&input, cost)?;
-            }
-            for player in (from..self.members.len()).filter(|&player| cost + journey.costs[player] <= most) {
-                if visited as usize + open.len() > 1 << self.most_free {
-                    return Err(QueryError::Untried { inputs: "the inputs within the distance".into() });
-                }
-                for changed in self.changes(journey, &input, player)? {
-                    open.push((changed, player + 1, cost + journey.costs[player]));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The input with every other value of a player that may be taken; a column has one value.
-    fn changes(&self, journey: &Journey, input: &[bool], player: usize) -> Result<Vec<Vec<bool>>, QueryError> {
-        let members = &self.members[player];
-        let allowed = |changed: &Vec<bool>| {
-            members.iter().all(|&feature| journey.given[feature].is_none_or(|value| value == changed[feature]))
-        };
-        let with = |values: &dyn Fn(usize) -> bool| {
-            let mut changed = input.to_vec();
-            members.iter().enumerate().for_each(|(place, &feature)| changed[feature] = values(place));
-            changed
-        };
-        let all: Vec<Vec<bool>> = match self.subject.one_hot.contains(members) {
-            true => (0..members.len()).map(|one| with(&|place| place == one)).collect(),
-            false if members.len() > self.most_free => {
-                return Err(QueryError::Untried { inputs: format!("the values of {} features", members.len()) });
-            }
-            false => (0..1u32 << members.len()).map(|number| with(&|place| number >> place & 1 == 1)).collect(),
-        };
-        Ok(all.into_iter().filter(|changed| changed[..] != *input && allowed(changed)).collect())
-    }
-
     /// Sets with which a share of the inputs keeps the decision.
     pub(super) fn probable(&self, claim: &ProbableClaim) -> Result<(), QueryError> {
         let entity = self.entity(&claim.entity, claim.label)?;
@@ -289,7 +94,7 @@ impl Checker<'_> {
     }
 
     /// For every set of players: of the valid inputs that agree on it, how many keep the decision, and how many there are.
-    fn shares(&self, entity: &[bool], label: usize) -> Result<Vec<(u64, u64)>, QueryError> {
+    pub(super) fn shares(&self, entity: &[bool], label: usize) -> Result<Vec<(u64, u64)>, QueryError> {
         if self.members.len() > self.most_free {
             return Err(QueryError::Untried { inputs: format!("all sets of {} players", self.members.len()) });
         }

@@ -1,6 +1,10 @@
 //! What a certificate claims, in words: one sentence that can be read without the file.
 
-use super::certificate::{Certificate, Claim, Extent, NearestClaim, PlayerClaim, SetsClaim};
+use super::certificate::Certificate;
+use super::claims::{
+    AttributionClaim, Claim, DifferenceClaim, Extent, InputVerdictClaim, LetterClaim, NearestClaim, PlayerClaim,
+    SetVerdictClaim, SetsClaim,
+};
 use crate::model::Model;
 
 /// The claim of a certificate as a sentence.
@@ -37,6 +41,15 @@ pub(super) fn claim_in_words(certificate: &Certificate, model: &Model) -> String
             format!("a change of {} alone {does} decision{count}", braces(&claim.protected))
         }
         Claim::Properties(claim) => claim.players.iter().map(player_in_words).collect::<Vec<_>>().join("; "),
+        Claim::Attribution(claim) => attribution_in_words(claim),
+        Claim::MeanRadius(claim) => match &claim.mean {
+            Some(mean) => format!("on the mean over all inputs, {mean} players must change for another decision"),
+            None => "all inputs have one decision".into(),
+        },
+        Claim::Difference(claim) => difference_in_words(claim),
+        Claim::SetVerdict(claim) => set_verdict_in_words(claim),
+        Claim::InputVerdict(claim) => input_verdict_in_words(claim),
+        Claim::Letter(claim) => letter_in_words(claim),
     };
     let decision = match certificate.class {
         Some(class) if (class, model.network.classes()) != (1, 2) => {
@@ -105,6 +118,60 @@ fn nearest_in_words(claim: &NearestClaim) -> String {
         said.push_str(&format!("; {} within distance {}", within.others, within.distance));
     }
     said
+}
+
+fn attribution_in_words(claim: &AttributionClaim) -> String {
+    let parts = claim.players.iter().filter(|part| part.share != "0");
+    let parts: Vec<String> = parts
+        .map(|part| format!("'{}' in {} (Shapley {}, Banzhaf {})", part.name, part.share, part.shapley, part.banzhaf))
+        .collect();
+    let (count, of) = (claim.reasons.sets.len(), format!("{} of {}", claim.reasons.label, claim.reasons.entity));
+    format!("of the {count} sufficient reasons of the decision {of}, players are in these shares: {}", list(&parts))
+}
+
+fn difference_in_words(claim: &DifferenceClaim) -> String {
+    let digest = crate::model::Model::from_json(&claim.other.to_string()).map(|other| other.digest().to_string());
+    let other = format!("the network {}", digest.unwrap_or_default());
+    let count = claim.inputs.as_ref().map_or("some".to_string(), |count| count.clone());
+    match claim.differ {
+        false => format!("{other} decides every input alike"),
+        true => format!("{other} decides {count} inputs otherwise, such as {}", list(&claim.examples)),
+    }
+}
+
+fn set_verdict_in_words(claim: &SetVerdictClaim) -> String {
+    let does = if claim.contrastive { "can change" } else { "suffices for" };
+    let (set, of) = (braces(&claim.set), format!("the decision {} of {}", claim.label, claim.entity));
+    match (claim.valid, claim.superfluous.is_empty()) {
+        (false, _) => format!("it is not true that {set} {does} {of}"),
+        (true, true) => format!("{set} {does} {of}, and no part of it"),
+        (true, false) => format!("{set} {does} {of}, but each of {} can be left out", braces(&claim.superfluous)),
+    }
+}
+
+fn input_verdict_in_words(claim: &InputVerdictClaim) -> String {
+    let wish = claim.to.map_or("another decision".to_string(), |label| format!("the decision {label}"));
+    let what = match (claim.valid, claim.nearest, claim.minimal) {
+        (false, ..) => "is not an allowed change to",
+        (true, true, true) => "is a nearest and minimal change to",
+        (true, true, false) => "is a nearest change to",
+        (true, false, true) => "is a minimal change, but not a nearest, to",
+        (true, false, false) => "is a change, but neither nearest nor minimal, to",
+    };
+    let (distance, from) = (&claim.distance, format!("{}, decided {}", claim.entity, claim.label));
+    format!("{} at distance {distance} {what} {wish} from {from}", claim.input)
+}
+
+fn letter_in_words(claim: &LetterClaim) -> String {
+    let change = nearest_in_words(&claim.change);
+    let Some(reasons) = &claim.reasons else { return change };
+    let scores: Vec<String> = reasons.scores.iter().map(|one| format!("'{}' {}", one.player, one.score)).collect();
+    let group = match &reasons.against {
+        Some(rows) => format!("a group of {} rows", rows.iter().map(|row| u128::from(row.rows)).sum::<u128>()),
+        None => "all inputs".into(),
+    };
+    let what = format!("what speaks most against the decision {}", claim.favourable);
+    format!("compared with {group}, {what} is {}; {change}", list(&scores))
 }
 
 fn player_in_words(claim: &PlayerClaim) -> String {

@@ -8,10 +8,11 @@
 //! Models", AAAI 2019; Liffiton et al., "Fast, flexible MUS enumeration", 2016). If a claim is false, the loop finds out.
 
 use super::QueryError;
-use super::certificate::{Certificate, Claim, Evidence, Extent, PairEvidence, SetsClaim, Sufficient};
+use super::certificate::{Certificate, Evidence, PairEvidence, Sufficient};
 use super::certificate_check::{Checker, text_of};
 use super::certificate_clauses::{Apart, Decider, NetworkDecider, PairQuestion, Question};
 use super::certificate_sets::{PlayerSet, SetSearch};
+use super::claims::{Claim, Extent, SetsClaim};
 #[cfg(feature = "sat")]
 use super::refute::{Found, solve};
 use crate::circuit::Circuit;
@@ -102,48 +103,18 @@ fn fill(
     let draft = certificate.clone();
     let mut checker = Checker::new(&draft, decider, features, watch)?;
     checker.most_free = prove_beyond.unwrap_or(checker.most_free);
-    let prover = Prover { checker, proves: prove_beyond.is_some() };
-    let evidence = &mut certificate.evidence;
-    match &draft.claim {
-        Claim::Reasons(claim) => (evidence.sufficient, evidence.inputs) = prover.reasons(claim)?,
-        Claim::Contrasts(claim) => (evidence.sufficient, evidence.inputs) = prover.contrasts(claim)?,
-        Claim::Probable(_) => {}
-        Claim::Nearest(claim) => evidence.proof = prover.nearest(claim)?,
-        Claim::DecisionBias(claim) => {
-            let entity = prover.checker.entity(&claim.entity, claim.label)?;
-            let others = prover.complement(&prover.checker.set(&claim.protected)?);
-            match prover.other(&entity, claim.label, &others)? {
-                Some(input) => evidence.inputs = vec![text_of(&input)],
-                None => evidence.proof = prover.sufficient(&entity, claim.label, &others)?.proof,
-            }
-        }
-        Claim::ClassifierBias(claim) => {
-            let mut differ = vec![false; decider.inputs()];
-            for player in prover.checker.set(&claim.protected)?.members() {
-                prover.checker.members[player].iter().for_each(|&feature| differ[feature] = true);
-            }
-            let (subject, given) = (prover.checker.subject, vec![None; differ.len()]);
-            evidence.pairs = vec![prover.pair(&PairQuestion { subject, given, differ, apart: Apart::Somehow })?];
-        }
-        Claim::Properties(claim) => {
-            for one in &claim.players {
-                for (question, _) in prover.checker.player_questions(one)? {
-                    evidence.pairs.push(prover.pair(&question)?);
-                }
-            }
-        }
-    }
+    certificate.evidence = Prover { checker, proves: prove_beyond.is_some() }.evidence(&draft.claim)?;
     // What is handed out has passed the checker, which also finds a claim that is not true.
     let checker = Checker::new(certificate, decider, features, watch)?;
     checker.check_claim()?;
     Ok(notes)
 }
 
-fn untrue(problem: impl Into<String>) -> QueryError {
+pub(super) fn untrue(problem: impl Into<String>) -> QueryError {
     QueryError::Certificate { problem: problem.into() }
 }
 
-/// Takes counts out of a claim that nobody could repeat.
+/// Takes counts out of a claim that no reader could repeat.
 fn drop_counts(
     certificate: &mut Certificate,
     decider: &dyn Decider,
@@ -171,6 +142,19 @@ fn drop_counts(
             claim.count = claim.count.take().filter(|_| count);
             claim.within = claim.within.take().filter(|_| within);
         }
+        Claim::Letter(letter) => {
+            let claimed = letter.reasons.clone();
+            if let Some(Err(QueryError::Untried { inputs })) =
+                claimed.map(|reasons| checker.letter_scores(letter, &reasons))
+            {
+                letter.reasons = None;
+                notes.push(format!("scores are not certified: {inputs} are more than can be tried"));
+            }
+        }
+        Claim::Difference(claim) if large && claim.inputs.is_some() => {
+            claim.inputs = None;
+            notes.push("on how many inputs they differ is not certified: there are too many to be tried".into());
+        }
         Claim::ClassifierBias(claim) if large && claim.inputs.is_some() => {
             claim.inputs = None;
             notes.push("how many inputs are biased is not certified: there are too many to be tried".into());
@@ -184,15 +168,61 @@ fn drop_counts(
     Ok(notes)
 }
 
-struct Prover<'a> {
-    checker: Checker<'a>,
-    proves: bool,
+/// Finds evidence, and proofs where that is possible.
+pub(super) struct Prover<'a> {
+    pub(super) checker: Checker<'a>,
+    pub(super) proves: bool,
 }
 
-type Shown = (Vec<Sufficient>, Vec<String>);
+/// Sets that suffice, and inputs that are decided otherwise.
+pub(super) type Shown = (Vec<Sufficient>, Vec<String>);
 
 impl Prover<'_> {
-    fn complement(&self, set: &PlayerSet) -> PlayerSet {
+    /// What shows a claim.
+    fn evidence(&self, claim: &Claim) -> Result<Evidence, QueryError> {
+        let shown = |(sufficient, inputs): Shown| Evidence { sufficient, inputs, ..Evidence::default() };
+        let pairs = |pairs: Vec<PairEvidence>| Evidence { pairs, ..Evidence::default() };
+        let proof = |proof: Option<String>| Evidence { proof, ..Evidence::default() };
+        match claim {
+            Claim::Reasons(claim) => self.reasons(claim).map(shown),
+            Claim::Contrasts(claim) => self.contrasts(claim).map(shown),
+            Claim::Attribution(claim) => self.reasons(&claim.reasons).map(shown),
+            Claim::SetVerdict(claim) => self.set_verdict(claim).map(shown),
+            Claim::InputVerdict(claim) => self.input_verdict(claim),
+            Claim::Nearest(claim) => self.nearest(claim).map(proof),
+            Claim::Letter(claim) => self.nearest(&claim.change).map(proof),
+            Claim::Difference(claim) => self.difference(claim).map(pairs),
+            Claim::DecisionBias(claim) => {
+                let entity = self.checker.entity(&claim.entity, claim.label)?;
+                let others = self.complement(&self.checker.set(&claim.protected)?);
+                match self.other(&entity, claim.label, &others)? {
+                    Some(input) => Ok(shown((Vec::new(), vec![text_of(&input)]))),
+                    None => self.sufficient(&entity, claim.label, &others).map(|found| proof(found.proof)),
+                }
+            }
+            Claim::ClassifierBias(claim) => {
+                let mut differ = vec![false; self.checker.subject.inputs()];
+                for player in self.checker.set(&claim.protected)?.members() {
+                    self.checker.members[player].iter().for_each(|&feature| differ[feature] = true);
+                }
+                let (subject, given) = (self.checker.subject, vec![None; differ.len()]);
+                Ok(pairs(vec![self.pair(&PairQuestion { subject, given, differ, apart: Apart::Somehow })?]))
+            }
+            Claim::Properties(claim) => {
+                let mut found = Vec::new();
+                for one in &claim.players {
+                    for (question, _) in self.checker.player_questions(one)? {
+                        found.push(self.pair(&question)?);
+                    }
+                }
+                Ok(pairs(found))
+            }
+            // The reader counts.
+            Claim::Probable(_) | Claim::MeanRadius(_) => Ok(Evidence::default()),
+        }
+    }
+
+    pub(super) fn complement(&self, set: &PlayerSet) -> PlayerSet {
         let players = self.checker.members.len();
         PlayerSet::new(players, (0..players).filter(|&player| !set.has(player)))
     }
@@ -202,7 +232,12 @@ impl Prover<'_> {
     }
 
     /// An input that agrees with the entity on these players and is decided otherwise.
-    fn other(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
+    pub(super) fn other(
+        &self,
+        entity: &[bool],
+        label: usize,
+        players: &PlayerSet,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
         let given = self.checker.given(entity, players);
         if self.checker.can_try(&given) {
             let mut found = None;
@@ -223,7 +258,7 @@ impl Prover<'_> {
 
     /// The values of the first variables in a model of these clauses.
     #[cfg(feature = "sat")]
-    fn model(&self, clauses: &[Vec<i32>], variables: usize) -> Result<Option<Vec<bool>>, QueryError> {
+    pub(super) fn model(&self, clauses: &[Vec<i32>], variables: usize) -> Result<Option<Vec<bool>>, QueryError> {
         match solve(clauses, variables, false, MOST_CONFLICTS, &self.checker.watch)? {
             Found::Values(values) => Ok(Some(values)),
             Found::Contradiction(_) => Ok(None),
@@ -231,13 +266,13 @@ impl Prover<'_> {
     }
 
     #[cfg(not(feature = "sat"))]
-    fn model(&self, _: &[Vec<i32>], _: usize) -> Result<Option<Vec<bool>>, QueryError> {
+    pub(super) fn model(&self, _: &[Vec<i32>], _: usize) -> Result<Option<Vec<bool>>, QueryError> {
         Err(QueryError::NoSolver)
     }
 
     /// A proof that these clauses have no model.
     #[cfg(feature = "sat")]
-    fn proof(&self, clauses: &[Vec<i32>]) -> Result<String, QueryError> {
+    pub(super) fn proof(&self, clauses: &[Vec<i32>]) -> Result<String, QueryError> {
         match solve(clauses, 0, true, MOST_CONFLICTS, &self.checker.watch)? {
             Found::Contradiction(Some(proof)) => Ok(proof),
             _ => Err(untrue("the claim is not true")),
@@ -245,12 +280,17 @@ impl Prover<'_> {
     }
 
     #[cfg(not(feature = "sat"))]
-    fn proof(&self, _: &[Vec<i32>]) -> Result<String, QueryError> {
+    pub(super) fn proof(&self, _: &[Vec<i32>]) -> Result<String, QueryError> {
         Err(QueryError::NoSolver)
     }
 
     /// A set that suffices, with a proof where there is too much to try.
-    fn sufficient(&self, entity: &[bool], label: usize, players: &PlayerSet) -> Result<Sufficient, QueryError> {
+    pub(super) fn sufficient(
+        &self,
+        entity: &[bool],
+        label: usize,
+        players: &PlayerSet,
+    ) -> Result<Sufficient, QueryError> {
         let given = self.checker.given(entity, players);
         let proof = match (self.checker.can_try(&given), self.proves) {
             (true, _) => None,
@@ -263,7 +303,7 @@ impl Prover<'_> {
         Ok(Sufficient { players: self.names(players), proof })
     }
 
-    fn needs_network(&self, inputs: &str) -> QueryError {
+    pub(super) fn needs_network(&self, inputs: &str) -> QueryError {
         let reason = format!(
             "{inputs} are more than can be tried, and a proof can be made of the network only, not of a circuit"
         );
@@ -383,17 +423,6 @@ impl Prover<'_> {
             }
         }
         Ok(set)
-    }
-
-    /// The proof that none is nearer, if it cannot be tried.
-    fn nearest(&self, claim: &super::certificate::NearestClaim) -> Result<Option<String>, QueryError> {
-        match self.checker.nearest_by_trying(claim) {
-            Err(QueryError::Untried { inputs }) if !self.proves => Err(self.needs_network(&inputs)),
-            Err(QueryError::Untried { .. }) => {
-                self.proof(&self.checker.nearer_question(claim)?.clauses(&self.checker.watch)?).map(Some)
-            }
-            other => other.map(|()| None),
-        }
     }
 
     /// Two inputs as the question has them, or that there are none.

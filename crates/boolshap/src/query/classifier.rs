@@ -77,17 +77,6 @@ impl Classifier {
         self.labels.len().max(2)
     }
 
-    /// The table of all inputs, for what needs one.
-    pub(super) fn tables(&self, what: &'static str) -> Result<&ClassTables, QueryError> {
-        match &self.engine {
-            Engine::Tables(tables) => Ok(tables),
-            Engine::Diagrams(_) => {
-                let bits = Codes::bits_of(&self.space);
-                Err(QueryError::TooManyToList { what, bits, limit: Self::TABLE_BITS })
-            }
-        }
-    }
-
     /// How many inputs a table of all inputs has, if there is one.
     pub fn table_inputs(&self) -> Option<usize> {
         match &self.engine {

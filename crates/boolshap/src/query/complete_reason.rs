@@ -69,16 +69,19 @@ struct Walk<'a> {
     watch: &'a Watch<'a>,
 }
 
-impl MinimalSets {
-    /// The minimal sets of an entity; `region` holds the inputs of other classes. Excluded players are in no set.
-    pub(super) fn new(
-        region: &Region,
-        entity: &[bool],
-        family: Family,
-        exclude: &[usize],
-        effort: Effort,
-        watch: &Watch<'_>,
-    ) -> Result<Self, QueryError> {
+/// The contrastive sets of an entity, as a diagram over the players.
+pub(super) struct ContrastiveSets {
+    /// The players in the order of the diagram.
+    pub(super) players: Vec<usize>,
+    /// Place of the player, the child where it is as in the entity, the child where it is free; 0 and 1 are the leaves, and
+    /// children come first.
+    pub(super) nodes: Vec<[u32; 3]>,
+    pub(super) root: u32,
+}
+
+impl ContrastiveSets {
+    /// The sets of an entity; `region` holds the inputs of other classes.
+    pub(super) fn new(region: &Region, entity: &[bool], effort: Effort, watch: &Watch<'_>) -> Result<Self, QueryError> {
         let diagram = &*region.diagram;
         let levels = diagram.order.len();
         let blocks: Vec<u32> = (0..=levels).filter(|&level| diagram.begins(level)).map(|level| level as u32).collect();
@@ -92,12 +95,56 @@ impl MinimalSets {
         let (known, unique) = (HashMap::new(), HashMap::new());
         let mut walk = Walk { region, entity, blocks, known, nodes: leaves, unique, remembered: 0, effort, watch };
         let root = walk.from(0, vec![region.root])?;
+        Ok(ContrastiveSets { players, nodes: walk.nodes, root })
+    }
+
+    /// The minimal sets of a family. Excluded players are in no set.
+    pub(super) fn minimal(
+        &self,
+        family: Family,
+        exclude: &[usize],
+        effort: Effort,
+        watch: &Watch<'_>,
+    ) -> Result<MinimalSets, QueryError> {
         let mut sets =
             Sets { nodes: vec![[u32::MAX; 3]; 2], unique: HashMap::new(), known: HashMap::new(), effort, watch };
         let mut made = HashMap::new();
-        let excluded: Vec<bool> = players.iter().map(|player| exclude.contains(player)).collect();
-        let root = sets.minimal(&walk.nodes, root, family, &excluded, &mut made)?;
-        Ok(MinimalSets { players, nodes: sets.nodes, root })
+        let excluded: Vec<bool> = self.players.iter().map(|player| exclude.contains(player)).collect();
+        let root = sets.minimal(&self.nodes, self.root, family, &excluded, &mut made)?;
+        Ok(MinimalSets { players: self.players.clone(), nodes: sets.nodes, root })
+    }
+}
+
+impl MinimalSets {
+    /// The minimal sets of an entity; `region` holds the inputs of other classes. Excluded players are in no set.
+    pub(super) fn new(
+        region: &Region,
+        entity: &[bool],
+        family: Family,
+        exclude: &[usize],
+        effort: Effort,
+        watch: &Watch<'_>,
+    ) -> Result<Self, QueryError> {
+        ContrastiveSets::new(region, entity, effort, watch)?.minimal(family, exclude, effort, watch)
+    }
+
+    /// How many there are, and for each place how many have its player.
+    pub(super) fn counts(&self) -> (UBig, Vec<UBig>) {
+        let mut below = vec![UBig::ZERO, UBig::ONE];
+        for &[_, without, with] in &self.nodes[2..] {
+            below.push(&below[without as usize] + &below[with as usize]);
+        }
+        let mut above = vec![UBig::ZERO; self.nodes.len()];
+        above[self.root as usize] = UBig::ONE;
+        let mut having = vec![UBig::ZERO; self.players.len()];
+        for at in (2..self.nodes.len()).rev() {
+            let [place, without, with] = self.nodes[at];
+            let ways = std::mem::take(&mut above[at]);
+            having[place as usize] += &ways * &below[with as usize];
+            above[without as usize] += &ways;
+            above[with as usize] += ways;
+        }
+        (std::mem::take(&mut below[self.root as usize]), having)
     }
 
     /// For each node, how many sets there are of each size.

@@ -136,8 +136,9 @@ impl<'a> Ways<'a> {
 
     /// The cost from a node, coming from a level whose block has changed or not.
     fn after(&self, node: u32, level: u32, has_changed: bool) -> u64 {
-        let inside = has_changed && self.region.diagram.together(level, self.region.diagram.nodes[node as usize][0]);
-        match inside && !self.gone.is_empty() {
+        let has_blocks = !self.gone.is_empty();
+        let together = |node: u32| self.region.diagram.together(level, self.region.diagram.nodes[node as usize][0]);
+        match has_blocks && has_changed && together(node) {
             true => self.gone[node as usize],
             false => self.stay[node as usize],
         }

@@ -8,11 +8,12 @@
 
 use super::QueryError;
 use super::space::Space;
-use super::verify::in_order;
-use crate::circuit::{Circuit, Node};
+use super::verify::{as_met, in_order, order_among};
+use crate::circuit::{Circuit, Node, NodeId};
 use crate::diagram::{Exported, Function, Functions};
 use crate::lit::{Var, Watch};
 use dashu::integer::UBig;
+use dashu::rational::RBig;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -100,6 +101,44 @@ impl Diagrams {
             one = one.or(region.first());
         }
         Ok((count, one))
+    }
+
+    /// The mean over all inputs of how many players must change before the class does; nothing if there is one class.
+    pub(super) fn mean_radius(&self, watch: &Watch<'_>) -> Result<Option<RBig>, QueryError> {
+        let mut sum = UBig::ZERO;
+        for [is, not] in &self.classes {
+            if is.first().is_none() {
+                continue;
+            }
+            if not.first().is_none() {
+                return Ok(None);
+            }
+            let mut players: Vec<(usize, Vec<Var>)> = Vec::new();
+            for (&feature, &player) in is.diagram.order.iter().zip(&is.diagram.player) {
+                match players.last_mut().filter(|(last, _)| *last == player) {
+                    Some((_, vars)) => vars.push(Var::new(feature)),
+                    None => players.push((player, vec![Var::new(feature)])),
+                }
+            }
+            let mut functions = Functions::new(is.vars(), MAX_NODES);
+            let (own, mut reached) = (is.import(&mut functions, watch)?, not.import(&mut functions, watch)?);
+            let mark = functions.kept();
+            loop {
+                let out = functions.not(reached, watch)?;
+                let left = functions.and(own, out, watch)?;
+                if left == Functions::constant(false) {
+                    break;
+                }
+                sum += is.exported(&functions, left).count();
+                let mut grown = reached;
+                for (_, vars) in &players {
+                    let changed = functions.exists(reached, vars, watch)?;
+                    grown = functions.or(grown, changed, watch)?;
+                }
+                reached = functions.release(mark, grown);
+            }
+        }
+        Ok(Some(RBig::from_parts(sum.into(), self.inputs())))
     }
 
     /// Whether some input of the first region, with a feature made 1, is in the second; the feature is 0 in it before.
@@ -217,12 +256,21 @@ impl Diagram {
 
 /// A circuit as a diagram, if it is one.
 fn of_circuit(circuit: &Circuit, space: &Space) -> Option<Region> {
-    let order: Vec<usize> = in_order(circuit).iter().map(|var| var.index()).collect();
+    let reachable = circuit.reachable();
+    // Compilers store level by level, and then the order is plain; else it is found from which is asked after which.
+    of_ordered(circuit, &reachable, &as_met(circuit, &reachable), space)
+        .or_else(|| of_ordered(circuit, &reachable, &order_among(circuit, &reachable), space))
+}
+
+/// A circuit as a diagram of this order, if it is one.
+fn of_ordered(circuit: &Circuit, reachable: &[NodeId], order: &[Var], space: &Space) -> Option<Region> {
+    let order: Vec<usize> = order.iter().map(|var| var.index()).collect();
     let mut level_of = vec![0u32; order.len()];
     order.iter().enumerate().for_each(|(level, &feature)| level_of[feature] = level as u32);
     let mut nodes = vec![[order.len() as u32, 0, 0], [order.len() as u32, 1, 1]];
     let mut number = vec![0u32; circuit.stored_nodes()];
-    for id in circuit.reachable() {
+    nodes.reserve(reachable.len());
+    for &id in reachable {
         let (var, lo, hi) = match circuit.node(id) {
             Node::Constant(value) => {
                 number[id.index()] = u32::from(value);

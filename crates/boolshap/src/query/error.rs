@@ -188,6 +188,9 @@ pub enum QueryError {
     /// Costs too large, or of too many digits, to be added up exactly.
     #[error("the costs are too large or have too many digits to be added up exactly")]
     LargeCosts,
+    /// A share whose numbers are too long to be multiplied exactly.
+    #[error("the share has too many digits: as a fraction, its numbers must be below 2^64")]
+    LongShare,
     /// Two classifiers that cannot be compared.
     #[error("{0}")]
     NotComparable(String),

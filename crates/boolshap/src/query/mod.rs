@@ -13,10 +13,15 @@ mod bias;
 mod certificate;
 mod certificate_check;
 mod certificate_clauses;
+mod certificate_games;
+mod certificate_nearest;
 mod certificate_recount;
 mod certificate_sets;
+mod certificate_verdicts;
 mod certificate_words;
 mod certify;
+mod certify_verdicts;
+mod claims;
 mod class_tables;
 mod classifier;
 mod clauses;
@@ -33,6 +38,7 @@ mod lrat;
 mod miter;
 #[cfg(feature = "sat")]
 mod network_solver;
+mod probable;
 mod properties;
 mod reason;
 #[cfg(feature = "sat")]
@@ -56,12 +62,14 @@ mod tests;
 pub use acceptance::{GroupAcceptance, acceptance};
 pub use attribution::{Attribution, attribution};
 pub use bias::Bias;
-pub use certificate::{
-    BiasClaim, Certificate, Claim, ClassifierBiasClaim, Evidence, Extent, Group, Moves, NearestClaim, PairEvidence,
-    PlayerClaim, ProbableClaim, PropertiesClaim, SetsClaim, Sufficient, Within,
-};
+pub use certificate::{Certificate, Evidence, Group, PairEvidence, Sufficient};
 pub use certificate_check::{Checked, check_certificate};
 pub use certify::{Witness, certify};
+pub use claims::{
+    AttributionClaim, BiasClaim, Claim, ClassifierBiasClaim, DifferenceClaim, Extent, GroupRow, InputVerdictClaim,
+    LetterClaim, MeanRadiusClaim, Moves, NearestClaim, PartClaim, PlayerClaim, ProbableClaim, PropertiesClaim,
+    ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
+};
 pub use classifier::{Classifier, Entity};
 pub use counterfactual::{Counterfactual, Counterfactuals, Wish, counterfactuals};
 pub use difference::{Differences, differences};

@@ -10,8 +10,10 @@
 //! differ" for k = 1, 2, ...; the first k with an answer is the radius, and if time runs out, what was refuted is a bound.
 
 use super::QueryError;
+use super::certificate_clauses::{Apart, NetworkDecider, PairQuestion, Subject};
 use super::certificate_sets::{PlayerSet, SetSearch};
 use super::clauses::Clauses;
+use super::refute::{Found, solve};
 use crate::formula::Solver;
 use crate::lit::{Lit, Watch};
 use crate::model::Network;
@@ -206,8 +208,8 @@ impl<'a> NetworkSolver<'a> {
     /// A nearest input that is decided otherwise, with the number of players in which it differs; none if there is none.
     /// If it is not decided, the error says how many players can change without another decision.
     pub fn nearest(&mut self, entity: &[bool]) -> Result<Option<(usize, Vec<bool>)>, QueryError> {
-        let nobody = self.set([]);
-        if self.other(entity, &nobody)?.is_none() {
+        let none = self.set([]);
+        if self.other(entity, &none)?.is_none() {
             return Ok(None);
         }
         let own = self.decided(self.decide(entity))?;
@@ -235,6 +237,28 @@ impl<'a> NetworkSolver<'a> {
         let others = (0..self.terms.players.len()).filter(|player| !protected.contains(player)).collect::<Vec<_>>();
         let others = self.set(others);
         self.other(entity, &others)
+    }
+
+    /// Two inputs that differ in these players only and are decided differently; none if there are none. The network is
+    /// given to a solver twice.
+    pub fn biased_pair(&self, protected: &[usize]) -> Result<Option<[Vec<bool>; 2]>, QueryError> {
+        let inputs = self.network.inputs();
+        let decider = NetworkDecider { network: self.network, class: self.class };
+        let subject = Subject { decider: &decider, one_hot: &self.terms.one_hot, constraint: &self.terms.constraint };
+        let mut differ = vec![false; inputs];
+        for &feature in protected.iter().flat_map(|&player| &self.terms.players[player]) {
+            differ[feature] = true;
+        }
+        let question = PairQuestion { subject, given: vec![None; inputs], differ, apart: Apart::Somehow };
+        let clauses = question.clauses(&self.watch)?;
+        match solve(&clauses, 2 * inputs, false, self.conflicts, &self.watch)? {
+            Found::Contradiction(_) => Ok(None),
+            Found::Values(values) => {
+                let first = values[..inputs].to_vec();
+                let second = (0..inputs).map(|at| if question.differ[at] { values[inputs + at] } else { first[at] });
+                Ok(Some([first.clone(), second.collect()]))
+            }
+        }
     }
 }
 
@@ -279,6 +303,14 @@ mod tests {
                 let protected: Vec<usize> = (0..n).filter(|_| chance.below(2) == 0).collect();
                 let biased = others.iter().any(|other| other & !mask(&protected) == 0);
                 prop_assert_eq!(solver.biased(&input(entity), &protected).unwrap().is_some(), biased);
+                let free = mask(&protected);
+                let any = (0..1 << n).any(|x| (0..1 << n).any(|y| (x ^ y) & !free == 0 && labels[x] != labels[y]));
+                let pair = solver.biased_pair(&protected).unwrap();
+                prop_assert_eq!(pair.is_some(), any);
+                if let Some([one, other]) = pair {
+                    prop_assert!(solver.decide(&one) != solver.decide(&other));
+                    prop_assert!((0..n).all(|at| one[at] == other[at] || protected.contains(&at)));
+                }
             }
         }
     }

@@ -13,7 +13,8 @@
 //! class. That is not monotone: minimal then means that no proper subset suffices, and contrastive that the complement
 //! does not. Cost: n 2^n additions.
 //!
-//! *Beyond the table.* One reason takes a search of the diagram for each player; all of them are in `complete_reason`.
+//! *Beyond the table.* One reason takes a search of the diagram for each player; all of them are in `complete_reason`, those
+//! with a share in `probable`.
 //!
 //! Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020; Ignatiev, Narodytska, Asher and Marques-Silva, "From
 //! contrastive to abductive explanations and back again", AI*IA 2020.
@@ -22,7 +23,8 @@ use super::class_tables::ClassTables;
 use super::classifier::Engine;
 use super::complete_reason::{Effort, Family, MinimalSets};
 use super::diagram_search::AgreeSearch;
-use super::diagrams::Region;
+use super::diagrams::{Diagrams, Region};
+use super::probable::{Probable, Wanted, probable};
 use super::set_family::{SetFamily, ones};
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
@@ -120,8 +122,14 @@ fn reasons(
     watch: &Watch<'_>,
 ) -> Result<Reasons, QueryError> {
     let tables = match (&classifier.engine, &wanted.share) {
+        (Engine::Tables(tables), Some(share)) if tables.codes.bits > SHARE_BITS => {
+            let diagrams = Diagrams::new(&classifier.labels, classifier.space(), watch)?;
+            return shares_on_diagram(&diagrams, classifier, entity, family, share, wanted, watch);
+        }
         (Engine::Tables(tables), _) => tables,
-        (Engine::Diagrams(_), Some(_)) => classifier.tables("a share")?,
+        (Engine::Diagrams(diagrams), Some(share)) => {
+            return shares_on_diagram(diagrams, classifier, entity, family, share, wanted, watch);
+        }
         (Engine::Diagrams(diagrams), None) => {
             return on_diagram(&diagrams.classes[entity.class][1], classifier, entity, family, wanted, watch);
         }
@@ -166,6 +174,46 @@ fn on_diagram(
     Ok(Reasons { count: if sets.is_none() { Some(UBig::ZERO) } else { count }, sets: sets.into_iter().collect() })
 }
 
+/// Reasons with a share from the diagrams of the entity's class and of all others. How many there are is known only if all are
+/// looked for.
+fn shares_on_diagram(
+    diagrams: &Diagrams,
+    classifier: &Classifier,
+    entity: &Entity,
+    family: Family,
+    share: &RBig,
+    wanted: &ReasonsWanted,
+    watch: &Watch<'_>,
+) -> Result<Reasons, QueryError> {
+    let space = classifier.space();
+    let players = space.players().len();
+    let number = |big: UBig| u64::try_from(big).map_err(|_| QueryError::LongShare);
+    let share = (number(share.numerator().unsigned_abs())?, number(share.denominator().clone())?);
+    let is_excluded: Vec<bool> = (0..players).map(|player| wanted.exclude.contains(&player)).collect();
+    let most = match wanted.which {
+        Which::One => 1,
+        Which::Smallest(most) => most.min(MOST_LISTED),
+        Which::All => usize::MAX,
+    };
+    let values = |player: usize| match (space.players().is_one_hot(player), space.members(player).len()) {
+        (true, values) => values as u64,
+        (false, bits) => 1u64.checked_shl(bits as u32).unwrap_or(u64::MAX),
+    };
+    let values: Vec<u64> = (0..players).map(values).collect();
+    let [same, others] = &diagrams.classes[entity.class];
+    let sought = Wanted { family, share, is_excluded: &is_excluded, most };
+    let Probable { mut sets, is_complete } = probable([same, others], entity, &sought, &values, watch)?;
+    let ranks = wanted.ranks(players);
+    sets.sort_by_cached_key(|set| {
+        let mut key: Vec<usize> = set.iter().map(|&player| ranks[player]).collect();
+        key.sort_unstable();
+        (set.len(), key)
+    });
+    let count = is_complete.then(|| sets.len().into());
+    sets.truncate(most.min(MOST_LISTED));
+    Ok(Reasons { sets, count })
+}
+
 /// Drops players from the least preferred on, as long as a search says that the rest is in the family.
 fn dropping(
     region: &Region,
@@ -204,21 +252,17 @@ pub(super) fn contrastive_sets(tables: &ClassTables, entity: &Entity) -> SetFami
 
 /// The sets such that at least a share of the inputs that agree with the entity in them have its class.
 fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>) -> Result<SetFamily, QueryError> {
-    let bits = tables.codes.bits;
-    if bits > SHARE_BITS {
-        return Err(QueryError::TooManyToList { what: "a share", bits, limit: SHARE_BITS });
-    }
     let same = sums_below(tables.changed_counts(&tables.of_class(entity.class, entity.code)), watch)?;
     let other = sums_below(tables.changed_counts(&tables.not_of_class(entity.class, entity.code)), watch)?;
-    let number = |big: UBig| u128::try_from(big).unwrap_or(u128::MAX);
-    let (part, whole) = (number(share.numerator().unsigned_abs()), number(share.denominator().clone()));
+    let number = |big: UBig| u64::try_from(big).map(u128::from).map_err(|_| QueryError::LongShare);
+    let (part, whole) = (number(share.numerator().unsigned_abs())?, number(share.denominator().clone())?);
     let things = tables.codes.runs.len() as u32;
     let mut sets = SetFamily::empty(things);
     let all = (1u64 << things) - 1;
     for free in 0..=all {
         let (same, other) = (u128::from(same[free as usize]), u128::from(other[free as usize]));
-        // Counts have 26 bits; a share of more than 100 is met by all or by none alike.
-        if same.saturating_mul(whole) >= part.saturating_mul(same + other) {
+        // Counts have 26 bits, and the numbers of a share 64.
+        if same * whole >= part * (same + other) {
             sets.insert(all & !free);
         }
     }

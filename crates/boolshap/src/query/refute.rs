@@ -6,11 +6,12 @@
 use super::QueryError;
 use super::miter::write_formula;
 use crate::data::SpareFolder;
+use crate::formula::slice_of;
 use crate::lit::Watch;
 use cadical_sys::{CaDiCal, Status};
 use std::collections::HashSet;
 
-/// Conflicts between two looks at the watch.
+/// Conflicts between two looks at the watch, at most.
 const SLICE: i32 = 500;
 
 /// What the solver found.
@@ -54,9 +55,10 @@ pub(super) fn solve(
         }
     }
     let mut spent = 0;
+    let slice = slice_of(clauses.len(), SLICE);
     loop {
         watch.check()?;
-        solver.limit("conflicts", SLICE);
+        solver.limit("conflicts", slice);
         match solver.solve() {
             Status::SATISFIABLE => {
                 let value = |variable: usize| solver.val(variable as i32 + 1) > 0;
@@ -64,7 +66,7 @@ pub(super) fn solve(
             }
             Status::UNSATISFIABLE => break,
             Status::UNKNOWN => {
-                spent += SLICE as u64;
+                spent += slice as u64;
                 if spent > conflicts {
                     return Err(QueryError::TooManyConflicts { conflicts });
                 }

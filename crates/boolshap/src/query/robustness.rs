@@ -4,7 +4,8 @@
 //!
 //! *All inputs at once.* The inputs of other classes grow by one player at a time: a player's run takes every value, which
 //! is a few word operations. What a class has not met after d steps has a radius above d, so the sum of all radii is the
-//! sum over d of what is not met yet. Cost: players times the largest radius passes over the table.
+//! sum over d of what is not met yet. Cost: players times the largest radius passes over the table. Beyond the table the
+//! same is done with diagrams, where a player is quantified away; how large these grow is not known before.
 
 use super::class_tables::ClassTables;
 use super::classifier::Engine;
@@ -58,7 +59,10 @@ pub fn robustness(
 
 /// The mean radius over all inputs that can occur; nothing if the class is the same everywhere.
 pub fn mean_over_inputs(classifier: &Classifier, watch: &Watch<'_>) -> Result<Option<RBig>, QueryError> {
-    let tables = classifier.tables("the mean over all inputs")?;
+    let tables = match &classifier.engine {
+        Engine::Tables(tables) => tables,
+        Engine::Diagrams(diagrams) => return diagrams.mean_radius(watch),
+    };
     let mut sum = UBig::ZERO;
     for class in tables.classes.iter().filter(|class| class.iter().any(|&word| word != 0)) {
         let mut reached: Vec<u64> = tables.valid.iter().zip(class).map(|(valid, class)| valid & !class).collect();

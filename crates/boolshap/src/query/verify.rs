@@ -237,18 +237,30 @@ pub fn decide_gates(_: &Circuit, _: &[NodeId], _: &SolverLimits, _: &Watch<'_>) 
 /// The variables in an order that every path asks them in, if there is one; else about as a walk from the root meets them.
 /// Those that the circuit does not mention come last.
 pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
-    let met = as_met(circuit);
+    order_among(circuit, &circuit.reachable())
+}
+
+/// The same, given the nodes that the root reaches.
+pub(super) fn order_among(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
+    let met = as_met(circuit, reachable);
     let mut place = vec![0; met.len()];
     met.iter().enumerate().for_each(|(index, var)| place[var.index()] = index);
     // What is asked right after what; then, again and again, the first met of those that nothing is left before.
     let mut after: HashSet<(usize, usize)> = HashSet::new();
-    for id in circuit.reachable() {
-        if let Node::Decision { var, lo, hi } = circuit.node(id) {
-            after.extend([lo, hi].iter().filter_map(|&child| match circuit.node(child) {
-                Node::Decision { var: next, .. } => Some((place[var.index()], place[next.index()])),
-                Node::Literal(lit) => Some((place[var.index()], place[lit.var().index()])),
-                _ => None,
-            }));
+    let mut last = vec![usize::MAX; met.len()];
+    for &id in reachable {
+        let Node::Decision { var, lo, hi } = circuit.node(id) else { continue };
+        for child in [lo, hi] {
+            let next = match circuit.node(child) {
+                Node::Decision { var, .. } => place[var.index()],
+                Node::Literal(lit) => place[lit.var().index()],
+                _ => continue,
+            };
+            // Most are the same as the one before.
+            let first = place[var.index()];
+            if std::mem::replace(&mut last[first], next) != next {
+                after.insert((first, next));
+            }
         }
     }
     let (mut before, mut behind) = (vec![0; met.len()], vec![Vec::new(); met.len()]);
@@ -271,7 +283,7 @@ pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
 }
 
 /// Decisions from the root downwards, then literals, then the rest.
-fn as_met(circuit: &Circuit) -> Vec<Var> {
+pub(super) fn as_met(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
     let mut placed = vec![false; circuit.variables()];
     let mut order = Vec::with_capacity(circuit.variables());
     let mut place = |var: Var| {
@@ -279,13 +291,12 @@ fn as_met(circuit: &Circuit) -> Vec<Var> {
             order.push(var);
         }
     };
-    let reachable = circuit.reachable();
-    for id in reachable.iter().rev() {
-        if let Node::Decision { var, .. } = circuit.node(*id) {
+    for &id in reachable.iter().rev() {
+        if let Node::Decision { var, .. } = circuit.node(id) {
             place(var);
         }
     }
-    for id in reachable {
+    for &id in reachable {
         if let Node::Literal(lit) = circuit.node(id) {
             place(lit.var());
         }

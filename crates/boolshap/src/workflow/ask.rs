@@ -8,7 +8,7 @@ use super::ask_answers::{Found, RowAnswer, Summary};
 use super::ask_parts::Parts;
 use super::player_names::ordered_players;
 use super::value_words::ValueWords;
-use super::{AskRequest, ClassChoice, ConstraintFrom, DistributionFrom, Error, Question};
+use super::{AskRequest, ClassChoice, DistributionFrom, Error, Question};
 use crate::circuit::{Circuit, NamedCircuit};
 use crate::data::{Bits, Entities, PackedRows, RowIndex};
 use crate::lit::Watch;
@@ -59,12 +59,7 @@ impl Asker {
     ) -> Result<Self, Error> {
         request.check()?;
         let players = request.scores(DistributionFrom::Uniform).players(&circuit)?;
-        let constraint = match &request.constraint {
-            None => None,
-            Some(ConstraintFrom::File(path)) => Some(super::read_source::read_formula(path)?),
-            Some(ConstraintFrom::Formula(formula)) => Some(formula.clone()),
-        };
-        let space = Space::new(players, constraint)?;
+        let space = Space::new(players, request.formula()?)?;
         let words = ValueWords::new(&circuit, &space);
         let labels = labels_of(&circuit, request.class.as_ref())?;
         let mut parts = Parts { ordered: ordered_players(&circuit, &space), ..Parts::default() };

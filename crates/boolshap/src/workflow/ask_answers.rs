@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The largest whole number that every reader of JSON keeps exact.
 const EXACT_IN_JSON: u64 = 1 << 53;
-/// The most inputs of which the mean radius is computed.
+/// The most inputs of which the mean radius is computed without being asked for.
 const MEAN_INPUTS: usize = 1 << 22;
 
 /// The answer for one row.
@@ -199,8 +199,7 @@ impl Asker {
                 put("mean_radius", fraction(summary.mean_radius()));
                 let bars = summary.radii.iter().map(|(radius, rows)| (radius.to_string(), Value::from(*rows)));
                 put("histogram", Value::Object(bars.collect()));
-                if self.classifier.table_inputs().is_some_and(|inputs| inputs <= MEAN_INPUTS) {
-                    let mean = mean_over_inputs(&self.classifier, watch)?;
+                if let Some(mean) = self.mean_radius_of_inputs(watch)? {
                     put("mean_radius_of_inputs", mean.map_or(Value::Null, |mean| mean.to_string().into()));
                 }
             }
@@ -228,6 +227,15 @@ impl Asker {
             _ => {}
         }
         Ok(all)
+    }
+
+    /// The mean radius of all inputs, where it was asked for or takes a moment.
+    pub(super) fn mean_radius_of_inputs(&self, watch: &Watch<'_>) -> Result<Option<Option<RBig>>, Error> {
+        let is_quick = self.classifier.table_inputs().is_some_and(|inputs| inputs <= MEAN_INPUTS);
+        match is_quick || self.request.mean {
+            true => Ok(Some(mean_over_inputs(&self.classifier, watch)?)),
+            false => Ok(None),
+        }
     }
 
     fn properties_json(&self, watch: &Watch<'_>) -> Result<Value, Error> {

@@ -7,12 +7,14 @@
 use super::ask::class_names;
 use super::ask_answers::bit_text;
 use super::records::Record;
+use super::resolve::read_rows;
 use super::{AskRequest, Asker, ClassChoice, DistributionFrom, Error, Explainer, Question, RecordsFrom, RowsFrom};
 use crate::data::Bits;
 use crate::lit::{Digest, Watch};
-use crate::query::{self, Counterfactual, Entity, Wish};
+use crate::query::{self, Counterfactual, Entity, GroupRow, Wish};
 use dashu::rational::RBig;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// How many codes a letter has at most by default.
 const TOP: usize = 4;
@@ -26,6 +28,10 @@ pub(super) struct CodeBook {
     /// Whether the explained label is that of the favourable class, or of the other of two.
     is_direct: bool,
     top: usize,
+    /// The rows that scores compare with.
+    group: Option<Bits>,
+    /// The digests of model, circuit and background, once they are asked for.
+    digests: std::sync::OnceLock<[String; 3]>,
 }
 
 /// What a letter says.
@@ -48,9 +54,11 @@ impl Asker {
             (None, _) => return Err(Error::setting("to", "must be given: which of the classes is favourable")),
         };
         let several = !self.circuit.classes.is_empty();
-        let distribution = match &self.request.against {
-            Some(rows) => DistributionFrom::Background(rows.clone()),
-            None => DistributionFrom::Uniform,
+        let group = self.group_of_rows(favourable)?;
+        let distribution = match (&group, &self.request.against) {
+            (Some(rows), _) if self.request.approved => DistributionFrom::Background(RowsFrom::Bits(rows.clone())),
+            (_, Some(rows)) => DistributionFrom::Background(rows.clone()),
+            (_, None) => DistributionFrom::Uniform,
         };
         let mut request = self.request.scores(distribution);
         request.exact = true;
@@ -64,8 +72,53 @@ impl Asker {
         let entries = read_codes(&codes, self)?;
         let top = self.request.top.unwrap_or(TOP);
         self.parts.wish = Wish { class: Some(favourable), limit: Some(1), ..self.parts.wish.clone() };
-        self.parts.codes = Some(CodeBook { entries, explainer, favourable, is_direct, top });
+        self.parts.codes =
+            Some(CodeBook { entries, explainer, favourable, is_direct, top, group, digests: Default::default() });
         Ok(())
+    }
+
+    /// The rows that scores compare with: all that were given, or those of them that are decided favourably.
+    fn group_of_rows(&self, favourable: usize) -> Result<Option<Bits>, Error> {
+        let (rows, place) = match &self.request.against {
+            None => return Ok(None),
+            Some(RowsFrom::Bits(bits)) => (bits.clone(), "against".to_string()),
+            Some(RowsFrom::File(path)) => {
+                (read_rows(path, &self.circuit, self.request.input)?, path.display().to_string())
+            }
+        };
+        if !self.request.approved {
+            return Ok(Some(rows));
+        }
+        let mut approved = Bits::new(rows.features());
+        for row in 0..rows.rows() {
+            let bits = rows.row(row);
+            let entity = self.classifier.entity(&bits, &format!("row {}", row + 1));
+            if entity.map_err(|error| Error::from(error).at(&place))?.class == favourable {
+                approved.push(&bits);
+            }
+        }
+        match approved.rows() {
+            0 => Err(Error::input("no row is decided favourably, so that there is nothing to compare with").at(&place)),
+            _ => Ok(Some(approved)),
+        }
+    }
+
+    /// The favourable class of letters.
+    pub(super) fn favourable(&self) -> Option<usize> {
+        self.parts.codes.as_ref().map(|book| book.favourable)
+    }
+
+    /// How many reasons a letter has at most.
+    pub(super) fn letter_top(&self) -> usize {
+        self.parts.codes.as_ref().map_or(TOP, |book| book.top)
+    }
+
+    /// The rows that letters compare with, each input once.
+    pub(super) fn letter_group(&self) -> Option<Vec<GroupRow>> {
+        let group = self.parts.codes.as_ref()?.group.as_ref()?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        (0..group.rows()).for_each(|row| *counts.entry(bit_text(&group.row(row))).or_default() += 1);
+        Some(counts.into_iter().map(|(input, rows)| GroupRow { input, rows }).collect())
     }
 
     /// The letter for an entity.
@@ -104,24 +157,40 @@ impl Asker {
         })
     }
 
-    /// The digests of what letters were made from.
+    /// The digests of what letters were made from: the circuit, the model it was compiled from, the codes, and the group as
+    /// it was read and as it was given.
     pub(super) fn digests(&self) -> Result<Value, Error> {
         let mut digests = Map::new();
-        digests.insert("circuit".into(), self.circuit.content_digest().to_string().into());
-        if let Some(model) = self.circuit.facts.verified.proof().map(|proof| proof.source) {
-            digests.insert("model".into(), model.to_string().into());
-        }
-        let AskRequest { codes, against, .. } = &self.request;
-        if let Some(codes) = codes {
-            digests.insert("codes".into(), codes.digest()?.to_string().into());
-        }
-        let against = match against {
-            None => None,
-            Some(RowsFrom::File(path)) => Some(Digest::of(&std::fs::read(path).map_err(Error::file(path))?)),
-            Some(RowsFrom::Bits(bits)) => Some(digest_of_bits(bits)),
+        let mut put = |key: &str, digest: Option<Digest>| {
+            digest.map(|digest| digests.insert(key.into(), digest.to_string().into()));
         };
-        against.map(|digest| digests.insert("against".into(), digest.to_string().into()));
+        put("circuit", Some(self.circuit.content_digest()));
+        put("model", self.circuit.facts.network());
+        let AskRequest { codes, against, .. } = &self.request;
+        put("codes", codes.as_ref().map(|codes| codes.digest()).transpose()?);
+        put(
+            "against",
+            match against {
+                None => None,
+                Some(RowsFrom::File(path)) => Some(Digest::of(&std::fs::read(path).map_err(Error::file(path))?)),
+                Some(RowsFrom::Bits(bits)) => Some(digest_of_bits(bits)),
+            },
+        );
+        put("background", self.background_digest());
         Ok(Value::Object(digests))
+    }
+
+    /// The digest of the rows that scores compare with, as bits.
+    fn background_digest(&self) -> Option<Digest> {
+        self.parts.codes.as_ref()?.group.as_ref().map(digest_of_bits)
+    }
+
+    /// The digests that every line of a table of letters repeats: of the model, the circuit and the background.
+    pub(super) fn letter_digests(&self) -> [String; 3] {
+        let text = |digest: Option<Digest>| digest.map_or(String::new(), |digest| digest.to_string());
+        let find =
+            || [self.circuit.facts.network(), Some(self.circuit.content_digest()), self.background_digest()].map(text);
+        self.parts.codes.as_ref().map_or_else(find, |book| book.digests.get_or_init(find).clone())
     }
 }
 

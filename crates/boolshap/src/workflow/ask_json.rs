@@ -2,8 +2,8 @@
 //! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
 
 use super::{
-    AskRequest, Asker, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom, Question, RecordsFrom,
-    RowAnswer, RowsFrom, Summary,
+    AskRequest, Asker, CertificateFile, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom, Question,
+    RecordsFrom, RowAnswer, RowsFrom, Summary,
 };
 use crate::circuit::NamedCircuit;
 use crate::data::{DataError, Reading, bits_of_json, short_text};
@@ -18,9 +18,9 @@ impl AskRequest {
     /// The largest number that a setting takes in JSON.
     pub const MOST: u64 = 1_000_000_000_000_000;
 
-    /// The settings that have a form in JSON. Rows are given as they are, so that none has to be chosen or told how to read.
+    /// The settings that have a form in JSON. Rows are given as they are, so that none has to be chosen.
     pub fn json_settings() -> impl Iterator<Item = &'static str> {
-        Self::SETTINGS.into_iter().filter(|setting| !matches!(*setting, "row" | "input"))
+        Self::SETTINGS.into_iter().filter(|setting| *setting != "row")
     }
 
     /// Sets one of [`AskRequest::json_settings`] from the text of a JSON value. No file is read: players are an object from
@@ -60,8 +60,12 @@ impl AskRequest {
                 true => self.claims = Some(ClaimsFrom::Given(value)),
                 false => return Err(wrong("a list of claims")),
             },
-            "against" => self.against = Some(against(text, circuit)?),
-            "minimum" | "all" | "beyond" => match value.is_boolean() {
+            "against" => self.against = Some(against(text, circuit, self.input)?),
+            "input" => {
+                let name = value.as_str().ok_or_else(|| wrong("auto, raw or bits"))?;
+                self.set_text(known, name)?;
+            }
+            "minimum" | "all" | "beyond" | "mean" | "approved" => match value.is_boolean() {
                 true => self.set_text(known, text.trim())?,
                 false => return Err(wrong("true or false")),
             },
@@ -170,8 +174,13 @@ fn codes(value: &Value) -> Option<RecordsFrom> {
     value.as_array()?.iter().map(entry).collect::<Option<_>>().map(RecordsFrom::Given)
 }
 
-fn against(text: &str, circuit: &NamedCircuit) -> Result<RowsFrom, Error> {
-    let rows = bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), Reading::Auto, usize::MAX);
+/// Rows to compare with. How they are read is decided for themselves; where both ways fit, as was said of all rows.
+fn against(text: &str, circuit: &NamedCircuit, reading: Reading) -> Result<RowsFrom, Error> {
+    let read = |reading| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), reading, usize::MAX);
+    let rows = match read(Reading::Auto) {
+        Err(_) if reading != Reading::Auto => read(reading),
+        found => found,
+    };
     rows.map(RowsFrom::Bits).map_err(|error| match error {
         DataError::Field { field, problem } => match field.strip_prefix("entities").unwrap_or(&field) {
             "" => Error::setting("against", problem),
@@ -224,12 +233,18 @@ impl Asker {
         format!("{{\"question\":{},\"rows\":[", json!(self.request.question.name()))
     }
 
-    /// The next row of it. Of two classifiers rows are only numbered, at the end.
-    pub fn json_next(&self, answer: &RowAnswer, is_first: bool) -> String {
-        match self.request.question {
-            Question::Difference => String::new(),
-            _ => format!("{}{}", if is_first { "" } else { "," }, self.json(answer)),
+    /// The next row of it, with the certificates that were written of it. Of two classifiers rows are only numbered, at the
+    /// end.
+    pub fn json_next(&self, answer: &RowAnswer, certificates: &[CertificateFile], is_first: bool) -> String {
+        if self.request.question == Question::Difference {
+            return String::new();
         }
+        let mut object = self.json(answer);
+        if !certificates.is_empty() {
+            let file = |file: &CertificateFile| json!({"file": file.name, "sha256": file.digest.to_string()});
+            object["certificates"] = certificates.iter().map(file).collect();
+        }
+        format!("{}{object}", if is_first { "" } else { "," })
     }
 
     /// The end of it: what is said of all rows together.
@@ -246,7 +261,7 @@ impl Asker {
         let mut text = self.json_begin();
         let mut is_first = true;
         let mut add = |answer: &RowAnswer| {
-            text.push_str(&self.json_next(answer, std::mem::take(&mut is_first)));
+            text.push_str(&self.json_next(answer, &[], std::mem::take(&mut is_first)));
             Ok(())
         };
         let summary = rows.map_or(Ok(Summary::default()), |rows| self.ask_rows(rows, &mut add, watch))?;

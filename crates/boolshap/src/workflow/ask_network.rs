@@ -1,16 +1,17 @@
-//! Questions to a network that is too large to be compiled: one sufficient reason, the minimum one, the radius and the bias
-//! of rows, by SAT on the network's own clauses. What the solver does not decide within its limit is said to be undecided.
+//! Questions to a network that is too large to be compiled: one sufficient reason, the minimum one, the radius, and bias of rows
+//! and of the network, by SAT on the network's own clauses. What the solver does not decide within its limit is undecided.
 
+use super::ask_answers::bit_text;
 use super::certificates::{CertificateFolder, constraint_of};
 use super::player_names::named_players;
-use super::{AskRequest, ConstraintFrom, DistributionFrom, Error, ErrorKind, Question};
+use super::{AskRequest, DistributionFrom, Error, ErrorKind, Question};
 use crate::circuit::{CircuitBuilder, NamedCircuit};
 use crate::data::Entities;
 use crate::lit::Watch;
 use crate::model::Model;
-use crate::query::{BiasClaim, Claim, Extent, Moves, NearestClaim, SetsClaim};
+use crate::query::{BiasClaim, Claim, ClassifierBiasClaim, Extent, Moves, NearestClaim, SetsClaim};
 use crate::query::{NetworkSolver, QueryError, Space, Terms};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -43,24 +44,19 @@ impl NetworkAsker {
         request.check()?;
         let known = match request.question {
             Question::Reason => !request.all && request.limit.is_none_or(|limit| limit == 1) && request.share.is_none(),
-            Question::Robustness => request.radius.is_none(),
-            Question::Bias => true,
+            Question::Robustness => request.radius.is_none() && !request.mean,
+            Question::Bias => request.distribution.is_none(),
             _ => false,
         };
         if !known || request.prefer.iter().any(|name| name == "score") {
             return Err(Error::input(format!(
                 "the network has {} inputs: beyond {MOST_COMPILED} it is not compiled, and asked by SAT for one reason, the \
-                 minimum reason, the radius or the bias of rows only",
+                 minimum reason, the radius and bias only",
                 model.network.inputs()
             )));
         }
         let names = named(&model)?;
-        let constraint = match &request.constraint {
-            None => None,
-            Some(ConstraintFrom::File(path)) => Some(super::read_source::read_formula(path)?),
-            Some(ConstraintFrom::Formula(formula)) => Some(formula.clone()),
-        };
-        let space = Space::new(request.scores(DistributionFrom::Uniform).players(&names)?, constraint)?;
+        let space = Space::new(request.scores(DistributionFrom::Uniform).players(&names)?, request.formula()?)?;
         let players = |setting, given: &[String]| named_players(setting, given, &names, &space);
         let excluded = players("exclude", &request.exclude)?;
         let mut ranked = players("prefer", &request.prefer)?;
@@ -81,6 +77,45 @@ impl NetworkAsker {
         CertificateFolder::of_model(folder, self.model.clone(), self.class, self.space.clone())
     }
 
+    fn solver<'a>(&'a self, watch: &Watch<'a>) -> Result<NetworkSolver<'a>, QueryError> {
+        let players = (0..self.space.players().len()).map(|player| self.space.members(player).to_vec()).collect();
+        let one_hot = (0..self.space.players().len()).filter(|&player| self.space.players().is_one_hot(player));
+        let one_hot = one_hot.map(|player| self.space.members(player).to_vec()).collect();
+        let terms = Terms { players, one_hot, constraint: constraint_of(&self.space) };
+        NetworkSolver::new(&self.model.network, self.class, terms, CONFLICTS, watch)
+    }
+
+    /// What is said of the network as a whole, beside the rows.
+    pub fn overall(
+        &self,
+        certificates: Option<&mut CertificateFolder>,
+        watch: &Watch<'_>,
+    ) -> Result<Map<String, Value>, Error> {
+        let mut all = Map::new();
+        if self.request.question != Question::Bias {
+            return Ok(all);
+        }
+        let pair = self.solver(watch).and_then(|solver| solver.biased_pair(&self.protected)).map_err(Error::from);
+        match pair {
+            Ok(pair) => {
+                let (protected, biased) = (self.names(&self.protected), pair.is_some());
+                all.insert("classifier_biased".into(), biased.into());
+                all.insert("witness".into(), json!(pair.map(|pair| pair.map(|input| bit_text(&input)))));
+                if let Some(folder) = certificates {
+                    let claim = ClassifierBiasClaim { protected, biased, inputs: None };
+                    folder.add("bias", Claim::ClassifierBias(claim), watch)?;
+                }
+            }
+            Err(error) if is_undecided(&error) => {
+                all.insert("classifier_biased".into(), Value::Null);
+                all.insert("witness".into(), Value::Null);
+                all.insert("undecided".into(), error.to_string().into());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(all)
+    }
+
     /// Answers the wanted rows of a file as JSON objects, in their order.
     pub fn ask_file(
         &self,
@@ -91,11 +126,7 @@ impl NetworkAsker {
     ) -> Result<(), Error> {
         let mut entities =
             Entities::open(path, &self.model.features, self.model.binariser.as_ref(), self.request.input)?;
-        let players = (0..self.space.players().len()).map(|player| self.space.members(player).to_vec()).collect();
-        let one_hot = (0..self.space.players().len()).filter(|&player| self.space.players().is_one_hot(player));
-        let one_hot = one_hot.map(|player| self.space.members(player).to_vec()).collect();
-        let terms = Terms { players, one_hot, constraint: constraint_of(&self.space) };
-        let mut solver = NetworkSolver::new(&self.model.network, self.class, terms, CONFLICTS, watch)?;
+        let mut solver = self.solver(watch)?;
         let (mut seen, last) = (0, self.request.rows.iter().max().copied());
         while let Some(batch) = entities.next_batch()? {
             for at in 0..batch.bits.rows() {
@@ -133,7 +164,7 @@ impl NetworkAsker {
         };
         match found.map_err(Error::from) {
             Ok(claim) => Ok((answer, Some(claim))),
-            Err(error) if error.kind() == ErrorKind::Limit && error.stopped().is_none() => {
+            Err(error) if is_undecided(&error) => {
                 answer["undecided"] = error.to_string().into();
                 Ok((answer, None))
             }
@@ -212,13 +243,14 @@ impl NetworkAsker {
     }
 }
 
+/// Whether an error says that a limit was reached, and not that a person stopped the work.
+fn is_undecided(error: &Error) -> bool {
+    error.kind() == ErrorKind::Limit && error.stopped().is_none()
+}
+
 /// The model's names on a circuit that is not looked at.
 fn named(model: &Model) -> Result<NamedCircuit, Error> {
     let mut builder = CircuitBuilder::new(model.features.len())?;
     let root = builder.constant(false)?;
     Ok(NamedCircuit::unchecked(builder.finish(root)?, model.features.clone())?.with_model(model))
-}
-
-fn bit_text(bits: &[bool]) -> String {
-    bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }

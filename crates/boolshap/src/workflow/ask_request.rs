@@ -4,9 +4,11 @@
 //! here ([`AskRequest::set`]), settings that do not belong to the question are refused here ([`AskRequest::check`]), and
 //! what is asked is described here in words.
 
+use super::read_source::read_formula;
 use super::request::file_name;
 use super::{ClaimsFrom, ClassChoice, ConstraintFrom, DistributionFrom, Error, PlayersFrom, RecordsFrom, RowsFrom};
 use crate::data::Reading;
+use crate::formula::Cnf;
 use crate::model::parse_decimal;
 use dashu::rational::RBig;
 use std::ffi::OsStr;
@@ -107,12 +109,22 @@ impl Question {
         match self {
             Question::Reason | Question::Contrast => &["minimum", "all", "limit", "prefer", "exclude", "share"],
             Question::Counterfactual => &["to", "freeze", "only_up", "only_down", "range", "costs", "limit", "beyond"],
-            Question::Robustness => &["radius"],
+            Question::Robustness => &["radius", "mean"],
             Question::Bias => &["protected", "distribution"],
             Question::Judge => &["claims", "to", "freeze", "only_up", "only_down", "range", "costs"],
-            Question::Codes => {
-                &["codes", "against", "top", "actionable", "only_up", "only_down", "range", "costs", "to", "limit"]
-            }
+            Question::Codes => &[
+                "codes",
+                "against",
+                "approved",
+                "top",
+                "actionable",
+                "only_up",
+                "only_down",
+                "range",
+                "costs",
+                "to",
+                "limit",
+            ],
             Question::Attribution | Question::Properties | Question::Difference => &[],
         }
     }
@@ -182,6 +194,8 @@ pub struct AskRequest {
     pub beyond: bool,
     /// Within which distance inputs of other classes are counted.
     pub radius: Option<usize>,
+    /// Whether the mean radius over all inputs is wanted, even where that takes long.
+    pub mean: bool,
     /// Protected players.
     pub protected: Vec<String>,
     /// Under which distribution groups of protected values are compared: uniform or product.
@@ -190,8 +204,10 @@ pub struct AskRequest {
     pub claims: Option<ClaimsFrom>,
     /// A table with columns `player`, `code` and `text`.
     pub codes: Option<RecordsFrom>,
-    /// The group that scores compare with: rows, of which those with the wished class count.
+    /// The group of rows that scores compare with.
     pub against: Option<RowsFrom>,
+    /// Whether only the rows of that group count that are decided favourably.
+    pub approved: bool,
     /// The most reason codes of a row.
     pub top: Option<usize>,
     /// Players that a person can act upon.
@@ -202,7 +218,7 @@ pub struct AskRequest {
 
 impl AskRequest {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 26] = [
+    pub const SETTINGS: [&'static str; 28] = [
         "players",
         "constraint",
         "class",
@@ -222,11 +238,13 @@ impl AskRequest {
         "costs",
         "beyond",
         "radius",
+        "mean",
         "protected",
         "distribution",
         "claims",
         "codes",
         "against",
+        "approved",
         "top",
         "actionable",
     ];
@@ -270,6 +288,8 @@ impl AskRequest {
             "minimum" => self.minimum = truth(setting, text)?,
             "all" => self.all = truth(setting, text)?,
             "beyond" => self.beyond = truth(setting, text)?,
+            "mean" => self.mean = truth(setting, text)?,
+            "approved" => self.approved = truth(setting, text)?,
             "limit" => self.limit = Some(count(setting, text)?),
             "top" => self.top = Some(count(setting, text)?),
             "radius" => self.radius = Some(whole(setting, text)?),
@@ -315,6 +335,9 @@ impl AskRequest {
             {
                 Some(("distribution", "of groups is uniform or product, not one of rows"))
             }
+            Question::Codes if self.approved && self.against.is_none() => {
+                Some(("approved", "is about the rows to compare with, and there are none"))
+            }
             Question::Counterfactual if self.beyond && self.limit.is_none() => {
                 Some(("beyond", "needs a limit: how many counterfactuals"))
             }
@@ -350,6 +373,15 @@ impl AskRequest {
             text = format!("{text}; only inputs that satisfy {name}");
         }
         text
+    }
+
+    /// The formula that inputs must satisfy, read if it is in a file.
+    pub(super) fn formula(&self) -> Result<Option<Cnf>, Error> {
+        match &self.constraint {
+            None => Ok(None),
+            Some(ConstraintFrom::File(path)) => read_formula(path).map(Some),
+            Some(ConstraintFrom::Formula(formula)) => Ok(Some(formula.clone())),
+        }
     }
 
     /// The request for scores over the same players, under the same constraint.

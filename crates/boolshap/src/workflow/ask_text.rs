@@ -1,8 +1,8 @@
-//! Answers as lines: of a CSV file, and for people.
+//! Answers as lines of a CSV file.
 
 use super::ask_answers::{bit_text, number};
 use super::ask_claims::Verdict;
-use super::{Asker, Found, Letter, RowAnswer};
+use super::{Asker, CertificateFile, Found, Letter, RowAnswer};
 use crate::data::quote_csv;
 use crate::query::{Counterfactual, Counterfactuals, Entity, SetClaim};
 use serde_json::Value;
@@ -19,13 +19,13 @@ impl Asker {
             Bias => "row,prediction,biased,other",
             Difference => "row,prediction,other",
             Judge => "row,prediction,claim,valid,minimal,nearest,repaired",
-            Codes => "row,prediction,rank,player,code,text,value,score,change",
+            Codes => "row,prediction,rank,player,code,text,value,score,change,model,circuit,background,certificate",
             Properties => "row,prediction",
         }
     }
 
-    /// The lines of an answer in a CSV file, without line ends.
-    pub fn csv_lines(&self, answer: &RowAnswer) -> Vec<String> {
+    /// The lines of an answer in a CSV file, without line ends; letters name the certificates that were written of them.
+    pub fn csv_lines(&self, answer: &RowAnswer, certificates: &[CertificateFile]) -> Vec<String> {
         let (row, class, entity) = (answer.row, answer.entity.class, &answer.entity);
         let line = |cells: &[String]| {
             let cells: Vec<_> = cells.iter().map(|cell| quote_csv(cell)).collect();
@@ -66,7 +66,11 @@ impl Asker {
             }
             Found::OtherClass(other) => vec![line(&[other.to_string()])],
             Found::Verdicts(verdicts) => verdicts.iter().map(|verdict| line(&self.verdict_cells(verdict))).collect(),
-            Found::Codes(letter) => self.letter_cells(entity, letter).iter().map(|cells| line(cells)).collect(),
+            Found::Codes(letter) => {
+                let digests: Vec<String> = certificates.iter().map(|file| file.digest.to_string()).collect();
+                let end = [&self.letter_digests()[..], &[digests.join(";")]].concat();
+                self.letter_cells(entity, letter).iter().map(|cells| line(&[&cells[..], &end].concat())).collect()
+            }
             Found::Nothing => vec![line(&[])],
         }
     }
@@ -117,48 +121,9 @@ impl Asker {
         }
     }
 
-    fn name_list(&self, players: &[usize]) -> String {
+    pub(super) fn name_list(&self, players: &[usize]) -> String {
         let names = self.space().players().names();
         players.iter().map(|&player| names[player].as_str()).collect::<Vec<_>>().join(";")
-    }
-
-    /// An answer in words.
-    pub fn say(&self, answer: &RowAnswer) -> String {
-        let entity = &answer.entity;
-        let start = format!("row {}, class {}:", answer.row, entity.class);
-        let list = |lines: Vec<String>| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
-        match &answer.found {
-            Found::Reasons(found) => {
-                let one = |set: &Vec<usize>| match set.is_empty() {
-                    true => "nothing is needed: the decision is always the same".into(),
-                    false => self.reason_words(entity, set),
-                };
-                let count = found.count.as_ref().map_or("an unknown number of".into(), ToString::to_string);
-                format!("{start} {count} reasons{}", list(found.sets.iter().map(one).collect()))
-            }
-            Found::Counterfactuals(found) => match &found.distance {
-                None => format!("{start} no input within reach is of that class"),
-                Some(distance) => {
-                    let lines = found.listed.iter().map(|one| self.change_words(entity, one)).collect();
-                    format!("{start} distance {}, {} at that distance{}", number(distance), found.count, list(lines))
-                }
-            },
-            Found::Robustness(found) => match found.radius {
-                None => format!("{start} no change changes the decision"),
-                Some(radius) => format!("{start} radius {radius}"),
-            },
-            Found::Bias(None) => format!("{start} not biased"),
-            Found::Bias(Some(other)) => {
-                let changed = self.space().changed(&entity.bits, other);
-                let words: Vec<String> =
-                    changed.iter().map(|&player| self.words.say_change(player, &entity.bits, other)).collect();
-                format!("{start} biased: another class with {}", words.join("; "))
-            }
-            Found::Codes(letter) if letter.reasons.is_empty() && letter.change.is_none() => {
-                format!("{start} favourable")
-            }
-            _ => format!("{start}{}", list(self.csv_lines(answer))),
-        }
     }
 }
 

@@ -5,18 +5,25 @@
 //! reader could check has no certificate, and a note says why. An answer that is not true of the network is an error.
 
 use super::ask::labels_of;
-use super::{Asker, Error, Found, Question, RowAnswer};
+use super::ask_answers::bit_text;
+use super::ask_claims::Verdict;
+use super::{Asker, Error, Found, Letter, Question, RowAnswer};
 use crate::circuit::{Circuit, NamedCircuit};
 use crate::data::WholeFile;
 use crate::lit::{Digest, Watch};
 use crate::model::Model;
-use crate::query::{self, Space, Which, Wish};
+use crate::query::{self, QueryError, ReasonsWanted, Space, Which, Wish, Witness, certify};
 use crate::query::{
-    BiasClaim, Certificate, Claim, ClassifierBiasClaim, Extent, Group, Moves, NearestClaim, PlayerClaim, ProbableClaim,
-    PropertiesClaim, QueryError, SetsClaim, Within, Witness, certify,
+    AttributionClaim, BiasClaim, Certificate, Claim, ClassifierBiasClaim, DifferenceClaim, Extent, Group,
+    InputVerdictClaim, LetterClaim, MeanRadiusClaim, Moves, NearestClaim, PartClaim, PlayerClaim, ProbableClaim,
+    PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
 };
+use dashu::rational::RBig;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The most reasons that the certificate of an attribution lists.
+const MOST_REASONS: usize = 10_000;
 
 /// A folder that certificates are written to.
 pub struct CertificateFolder {
@@ -25,10 +32,23 @@ pub struct CertificateFolder {
     class: Option<usize>,
     features: Vec<String>,
     model: Option<Model>,
+    /// The second network of the question `difference`.
+    other: Option<Model>,
     circuits: Vec<Arc<Circuit>>,
     space: Space,
     written: u64,
     notes: Vec<String>,
+    /// Inputs of rows on which two networks differ.
+    differing: Vec<String>,
+}
+
+/// A certificate that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateFile {
+    /// The name of the file in its folder.
+    pub name: String,
+    /// The digest of its content.
+    pub digest: Digest,
 }
 
 impl CertificateFolder {
@@ -75,11 +95,19 @@ impl CertificateFolder {
             class,
             features,
             model,
+            other: None,
             circuits,
             space,
             written: 0,
             notes: Vec::new(),
+            differing: Vec::new(),
         })
+    }
+
+    /// The same with the second network of the question `difference`, where it is known.
+    pub fn with_other(mut self, other: Option<Model>) -> Self {
+        self.other = other;
+        self
     }
 
     /// How many certificates were written.
@@ -92,42 +120,90 @@ impl CertificateFolder {
         &self.notes
     }
 
-    /// The certificate of a row's answer.
-    pub fn add_row(&mut self, asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>) -> Result<(), Error> {
+    /// The certificates of a row's answer.
+    pub fn add_row(
+        &mut self,
+        asker: &Asker,
+        answer: &RowAnswer,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<CertificateFile>, Error> {
         let name = format!("{}-{}", asker.request().question.name(), answer.row);
-        match claim_of_row(asker, answer, watch)? {
-            Some(claim) => self.add(&name, claim, watch),
-            None => Ok(()),
+        let mut files = Vec::new();
+        match &answer.found {
+            Found::OtherClass(other) if *other != answer.entity.class => {
+                self.differing.push(bit_text(&answer.entity.bits));
+            }
+            Found::Verdicts(verdicts) => {
+                for (place, verdict) in verdicts.iter().enumerate() {
+                    let name = format!("{name}-{}", place + 1);
+                    let (claim, repaired) = verdict_claims(asker, answer, verdict);
+                    files.extend(self.add(&name, claim, watch)?);
+                    if let Some(repaired) = repaired {
+                        files.extend(self.add(&format!("{name}-repaired"), repaired, watch)?);
+                    }
+                }
+            }
+            _ => match claim_of_row(asker, answer, watch) {
+                Ok(Some(claim)) => files.extend(self.add(&name, claim, watch)?),
+                Ok(None) => {}
+                Err(Error::Query(error @ QueryError::NoCertificate { .. })) => {
+                    self.notes.push(format!("{name}: {error}"))
+                }
+                Err(error) => return Err(error),
+            },
         }
+        Ok(files)
     }
 
     /// The certificate of what is said of the classifier as a whole.
     pub fn add_overall(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<(), Error> {
-        let question = asker.request().question;
-        match question {
+        let claim = match asker.request().question {
             Question::Bias => match &asker.parts.bias {
                 Some(bias) => {
                     let protected = names_of(&self.space, &asker.parts.protected);
                     let (biased, inputs) =
                         (bias.witness(asker.classifier(), watch)?.is_some(), Some(bias.inputs().to_string()));
-                    self.add("bias", Claim::ClassifierBias(ClassifierBiasClaim { protected, biased, inputs }), watch)
+                    Claim::ClassifierBias(ClassifierBiasClaim { protected, biased, inputs })
                 }
-                None => Ok(()),
+                None => return Ok(()),
             },
-            Question::Properties => {
-                let claim = properties_claim(asker, watch)?;
-                self.add("properties", Claim::Properties(claim), watch)
-            }
-            Question::Attribution | Question::Difference | Question::Judge => {
-                self.notes.push(format!("the answers to {} have no certificates", question.name()));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+            Question::Properties => Claim::Properties(properties_claim(asker, watch)?),
+            Question::Robustness => match asker.mean_radius_of_inputs(watch)? {
+                Some(mean) => Claim::MeanRadius(MeanRadiusClaim { mean: mean.map(|mean| mean.to_string()) }),
+                None => return Ok(()),
+            },
+            Question::Difference => match self.difference_claim(asker, watch)? {
+                Some(claim) => claim,
+                None => {
+                    self.notes.push("the second network is not known as a model, and a certificate is about it".into());
+                    return Ok(());
+                }
+            },
+            _ => return Ok(()),
+        };
+        self.add(asker.request().question.name(), claim, watch).map(drop)
     }
 
-    /// Writes the certificate of a claim.
-    pub(super) fn add(&mut self, name: &str, claim: Claim, watch: &Watch<'_>) -> Result<(), Error> {
+    fn difference_claim(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<Option<Claim>, Error> {
+        let Some(other) = &self.other else { return Ok(None) };
+        let content = serde_json::from_str(&other.to_json()).map_err(Error::input)?;
+        let circuits = asker.parts.other.as_deref().unwrap_or_default();
+        let found = query::differences(asker.classifier(), circuits, watch)?;
+        let mut examples: Vec<String> = found.example.iter().map(|input| bit_text(input)).collect();
+        examples.extend(std::mem::take(&mut self.differing));
+        examples.sort();
+        examples.dedup();
+        let (differ, inputs) = (found.example.is_some(), Some(found.inputs.to_string()));
+        Ok(Some(Claim::Difference(DifferenceClaim { other: content, differ, inputs, examples })))
+    }
+
+    /// Writes the certificate of a claim, if there is one.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        claim: Claim,
+        watch: &Watch<'_>,
+    ) -> Result<Option<CertificateFile>, Error> {
         let mut certificate = Certificate::new(self.network, self.class, claim);
         self.describe_space(&mut certificate);
         let witness = match &self.model {
@@ -142,13 +218,14 @@ impl CertificateFolder {
             }
             Err(error) => {
                 self.notes.push(format!("{name}: {error}"));
-                return Ok(());
+                return Ok(None);
             }
         }
-        let path = self.folder.join(format!("{name}.json"));
-        WholeFile::write(&path, certificate.to_json().as_bytes()).map_err(Error::file(&path))?;
+        let name = format!("{name}.json");
+        let (path, content) = (self.folder.join(&name), certificate.to_json());
+        WholeFile::write(&path, content.as_bytes()).map_err(Error::file(&path))?;
         self.written += 1;
-        Ok(())
+        Ok(Some(CertificateFile { name, digest: Digest::of(content.as_bytes()) }))
     }
 
     fn describe_space(&self, certificate: &mut Certificate) {
@@ -182,10 +259,6 @@ fn decided_class(circuit: &NamedCircuit, asker: &Asker) -> Result<Option<usize>,
             Ok(Some(choice.number(names.len(), &names)?))
         }
     }
-}
-
-fn bit_text(bits: &[bool]) -> String {
-    bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }
 
 fn names_of(space: &Space, players: &[usize]) -> Vec<String> {
@@ -244,17 +317,81 @@ fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>) -> Result<
             let protected = names_of(asker.space(), &asker.parts.protected);
             Claim::DecisionBias(BiasClaim { entity, label, protected, biased: other.is_some() })
         }
-        Found::Codes(letter) => match &letter.change {
-            Some(change) => {
-                let mut claim = nearest_claim(asker, answer, &asker.wish(&answer.entity));
-                claim.distance = Some(change.distance.to_string());
-                claim.inputs = vec![bit_text(&change.input)];
-                Claim::Nearest(claim)
-            }
+        Found::Codes(letter) => match asker.favourable().filter(|&favourable| favourable != label) {
+            Some(favourable) => Claim::Letter(letter_claim(asker, answer, letter, favourable)),
             None => return Ok(None),
         },
-        Found::Attribution(_) | Found::OtherClass(_) | Found::Verdicts(_) | Found::Nothing => return Ok(None),
+        Found::Attribution(parts) => {
+            let wanted = ReasonsWanted { which: Which::Smallest(MOST_REASONS), ..ReasonsWanted::default() };
+            let found = query::sufficient(asker.classifier(), &answer.entity, &wanted, watch)?;
+            if !found.is_complete() {
+                let reason = format!("there are more than {MOST_REASONS} reasons to list");
+                return Err(QueryError::NoCertificate { reason }.into());
+            }
+            let sets = found.sets.iter().map(|set| names_of(asker.space(), set)).collect();
+            let reasons = SetsClaim { entity, label, sets, among: None, extent: Extent::All };
+            let names = asker.space().players().names();
+            let part = |(name, part): (&String, &query::Attribution)| {
+                let [share, shapley, banzhaf] = [&part.share(), &part.shapley, &part.banzhaf].map(|n| n.to_string());
+                PartClaim { name: name.clone(), share, shapley, banzhaf }
+            };
+            Claim::Attribution(AttributionClaim { reasons, players: names.iter().zip(parts).map(part).collect() })
+        }
+        Found::OtherClass(_) | Found::Verdicts(_) | Found::Nothing => return Ok(None),
     }))
+}
+
+/// What a letter claims: what speaks against the favourable class, and the change that helps.
+fn letter_claim(asker: &Asker, answer: &RowAnswer, letter: &Letter, favourable: usize) -> LetterClaim {
+    let mut change = nearest_claim(asker, answer, &asker.wish(&answer.entity));
+    change.distance = letter.change.as_ref().map(|change| change.distance.to_string());
+    change.inputs = letter.change.iter().map(|change| bit_text(&change.input)).collect();
+    let names = asker.space().players().names();
+    let score =
+        |(player, score): &(usize, RBig)| ScoreClaim { player: names[*player].clone(), score: score.to_string() };
+    let scores = letter.reasons.iter().map(score).collect();
+    let reasons = ScoresClaim { against: asker.letter_group(), top: asker.letter_top(), scores };
+    LetterClaim { favourable, reasons: Some(reasons), change }
+}
+
+/// What is claimed of another's answer, and of what it was repaired to.
+fn verdict_claims(asker: &Asker, answer: &RowAnswer, verdict: &Verdict) -> (Claim, Option<Claim>) {
+    let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
+    match verdict {
+        Verdict::Set(kind, set, found) => {
+            let contrastive = *kind == query::SetClaim::Contrastive;
+            let [set, superfluous] = [set, &found.superfluous].map(|players| names_of(asker.space(), players));
+            let repaired = found.repaired.as_ref().map(|set| {
+                let sets = vec![names_of(asker.space(), set)];
+                let claim = SetsClaim { entity: entity.clone(), label, sets, among: None, extent: Extent::Some };
+                if contrastive { Claim::Contrasts(claim) } else { Claim::Reasons(claim) }
+            });
+            let valid = found.is_valid;
+            (Claim::SetVerdict(SetVerdictClaim { entity, label, contrastive, set, valid, superfluous }), repaired)
+        }
+        Verdict::Input(input, found) => {
+            let mut nearest = nearest_claim(asker, answer, &asker.wish(&answer.entity));
+            let NearestClaim { to, costs, moves, .. } = nearest.clone();
+            let (input, distance) = (bit_text(input), found.distance.to_string());
+            let (valid, minimal) = (found.is_valid, found.is_minimal);
+            let nearest_is = found.is_nearest;
+            let claim = InputVerdictClaim {
+                entity,
+                label,
+                to,
+                costs,
+                moves,
+                input,
+                distance,
+                valid,
+                minimal,
+                nearest: nearest_is,
+            };
+            nearest.distance = found.repaired.as_ref().map(|one| one.distance.to_string());
+            nearest.inputs = found.repaired.iter().map(|one| bit_text(&one.input)).collect();
+            (Claim::InputVerdict(claim), Some(Claim::Nearest(nearest)))
+        }
+    }
 }
 
 /// A claim of the nearest inputs without its answer.

@@ -300,6 +300,7 @@ fn of_query(error: &QueryError) -> ErrorKind {
         | QueryError::NoInputs
         | QueryError::WrongClasses { .. }
         | QueryError::LargeCosts
+        | QueryError::LongShare
         | QueryError::NotComparable(_) => ErrorKind::Input,
         _ => ErrorKind::Limit,
     }
