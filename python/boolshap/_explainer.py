@@ -1,6 +1,6 @@
 """Explainers: a circuit, who plays, and what absent players are.
 
-The scores explain the decision, 0 or 1, not a probability or a margin.
+The scores explain the decision, 0 or 1, or the number that it is made by: `model_output` says which.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from . import _native
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit
 from ._tables import Rows, read_rows
-from ._types import Bits, Floats, PathLike, Reading
+from ._types import Bits, Floats, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
 #: What fills in absent players.
@@ -55,8 +55,11 @@ class Explainer:
     """Gives exact scores for rows.
 
     `circuit` is a `Circuit`, or anything that `boolshap.compile` takes; a network that would take long to compile is
-    refused here, and has to be compiled first. The scores explain its decision, 0 or 1; for
-    a circuit of several classes, "it is this class".
+    refused here, and has to be compiled first.
+
+    `model_output` says what is explained: `"label"`, the decision, 0 or 1 (for a circuit of several classes, "it is this
+    class"); or `"score"`, the number before the last step or argmax, a score for each class. By default what a circuit holds,
+    and of a model its label.
 
     `distribution` says what fills in absent players:
 
@@ -77,7 +80,8 @@ class Explainer:
     `groups` is a dict that gives every player the name of its group, for the index `"owen"`.
 
     `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
-    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape.
+    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape; of
+    scores also `"A-B"`, the score of one class less that of another.
     `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
     to decide from the column names.
 
@@ -102,13 +106,14 @@ class Explainer:
         players: str | Mapping[str, str] = "features",
         groups: Mapping[str, str] | None = None,
         class_: int | str | None = None,
+        model_output: ModelOutput | None = None,
         threads: int | None = None,
         input: Reading = "auto",
     ) -> None:
         if not isinstance(circuit, Circuit):
             from ._sources import compile_in_passing
 
-            circuit = compile_in_passing(circuit)
+            circuit = compile_in_passing(circuit, model_output or "label", background)
         if input not in ("auto", "raw", "bits"):
             raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features
@@ -120,15 +125,31 @@ class Explainer:
             players=_players(players),
             groups=None if groups is None else _groups(groups),
         )
-        self._prepare(circuit, game, class_, _thread_count(threads), input)
+        self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
 
-    def _prepare(self, circuit: Circuit, game: _Game, class_: object, threads: int | None, input: Reading) -> None:
+    def _prepare(
+        self,
+        circuit: Circuit,
+        game: _Game,
+        class_: object,
+        threads: int | None,
+        input: Reading,
+        model_output: ModelOutput | None = None,
+    ) -> None:
         self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
         for caution in circuit.cautions:
             warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
-            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, game.groups, class_
+            circuit,
+            game.distribution,
+            probabilities,
+            game.rows,
+            game.constraint,
+            game.players,
+            game.groups,
+            class_,
+            model_output,
         )
         for note in self._native.notes[len(circuit.cautions) :]:
             warnings.warn(note, stacklevel=3)
@@ -147,6 +168,11 @@ class Explainer:
     def players(self) -> list[str]:
         """The names of the players, in the order of their scores."""
         return self._native.players
+
+    @property
+    def model_output(self) -> ModelOutput:
+        """What is explained: the label, or the score that it is decided by."""
+        return cast(ModelOutput, self._native.model_output)
 
     @property
     def output_names(self) -> list[str] | None:
@@ -242,7 +268,7 @@ class Explainer:
             names=self.players if alone else self.names(index),
             values=[[Fraction(*score) for score in row] for row in values],
             base_values=[Fraction(*value) for value in base_values],
-            predictions=predictions,
+            predictions=[Fraction(*one) if self.model_output == "score" else one[0] for one in predictions],
         )
 
     @property
@@ -257,7 +283,8 @@ class Explainer:
         return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
     def error_bound(self, index: Index = "shapley") -> float:
-        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9.
+        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9, where
+        `model_output` is `"score"` at most 1e-9 of the size of the score.
 
         >>> import boolshap
         >>> Explainer(boolshap.compile([([[1, 1, -1]], [0])])).error_bound() < 1e-13

@@ -164,5 +164,5 @@ class ExactExplanation:
     names: list[str] | list[tuple[str, ...]]
     values: list[list[Fraction]]
     base_values: list[Fraction]
-    #: the answers that the scores explain, 0 or 1
-    predictions: list[int]
+    #: the answers that the scores explain, 0 or 1, or the class; of a model's scores these
+    predictions: list[int | Fraction]

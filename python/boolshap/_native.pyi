@@ -4,7 +4,7 @@ Arrays of bits are C-contiguous uint8 of shape (rows, features) with values 0 an
 without the GIL and stops at Ctrl-C. Errors are those of `boolshap.errors`."""
 
 from collections.abc import Callable
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,13 @@ def load(path: PathLike) -> Model | Circuit: ...
 def write_whole(path: PathLike, content: bytes) -> None: ...
 def centres(numbers: Floats, median: bool) -> Floats: ...
 def compile(
-    source: Model | PathLike | tuple[Bits | list[Tree], list[str], list[str]], options: Options
+    source: Model
+    | PathLike
+    | tuple[Bits | list[Tree], list[str], list[str]]
+    | tuple[Floats, list[str], list[str], str]
+    | tuple[Floats, Floats, list[str], list[str], str]
+    | tuple[list[Tree], Floats, tuple[float, int], list[str], list[str], str],
+    options: Options,
 ) -> Circuit: ...
 def verify_table(circuit: Circuit, values: Bits) -> Circuit: ...
 @final
@@ -76,6 +82,7 @@ class Circuit:
     def to_bytes(self) -> bytes: ...
     features: Final[list[str]]
     classes: Final[list[str]]
+    model_output: Final[str]
     nodes: Final[int]
     edges: Final[int]
     models: Final[int | list[int]]
@@ -85,7 +92,7 @@ class Circuit:
     verified: Final[dict[str, str | None]]
     cautions: Final[list[str]]
     def verify(self, model: Model, *, timeout: float | None = None) -> Circuit: ...
-    def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[np.uint32]: ...
+    def predict(self, X: object, *, input: Reading = "auto") -> npt.NDArray[Any]: ...
     def binarise(self, X: object, *, input: Reading = "auto") -> Bits: ...
     def _reads_raw(self, columns: list[str], input: str, look: Callable[[int], bool]) -> bool: ...
     def _only_bits(self) -> list[str | None]: ...
@@ -105,6 +112,7 @@ class Explainer:
         players: str | dict[str, str],
         groups: dict[str, str] | None,
         class_: object,
+        model_output: str | None,
     ) -> Explainer: ...
     distribution: Final[str]
     players: Final[list[str]]
@@ -113,6 +121,7 @@ class Explainer:
     scope: Final[str | None]
     notes: Final[list[str]]
     def sets(self, index: str) -> list[list[int]]: ...
+    model_output: Final[str]
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...
     def explain(
@@ -120,7 +129,7 @@ class Explainer:
     ) -> tuple[Floats, Floats, npt.NDArray[np.uint32]]: ...
     def explain_exact(
         self, bits: Bits, index: str, class_: object
-    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[int]]: ...
+    ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[tuple[int, int]]]: ...
 
 @final
 class Asker:

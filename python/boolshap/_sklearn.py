@@ -110,6 +110,12 @@ def trees_of(classifier: Classifier) -> list[Tree]:
 
 
 def _tree(tree: Any, classifier: Classifier, number: int) -> Tree:
+    features, left, right = bit_tests(tree, classifier.name, classifier.features, number)
+    return features, left, right, votes(np.asarray(tree.value, dtype=np.float64)[:, 0, :])
+
+
+def bit_tests(tree: Any, name: str, names: list[str] | None, number: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """For each node of a tree the feature that it asks, -1 at a leaf, and the nodes where it is 0 and 1."""
     left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
     split = left >= 0
     features = np.where(split, np.asarray(tree.feature, dtype=np.int64), -1)
@@ -117,17 +123,21 @@ def _tree(tree: Any, classifier: Classifier, number: int) -> Tree:
     outside = split & ~((thresholds >= 0) & (thresholds < 1))
     if outside.any():
         node = int(np.argmax(outside))
-        column = classifier.features[features[node]] if classifier.features else f"x{features[node] + 1}"
+        column = names[features[node]] if names else f"x{features[node] + 1}"
         raise InputError(
-            f"{classifier.name}: tree {number} splits {column} at {thresholds[node]:g}, which does not tell 0 from 1; "
+            f"{name}: tree {number} splits {column} at {thresholds[node]:g}, which does not tell 0 from 1; "
             "fit it on binary features"
         )
-    weights = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
+    return features, left, right
+
+
+def votes(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The shares of the classes at each node."""
     totals = weights.sum(axis=1, keepdims=True)
     if not np.allclose(totals, 1, rtol=0, atol=1e-6):
         # Before scikit-learn 1.3 the leaves held counts, which predict_proba divided by their sum.
         weights = weights / np.where(totals == 0, 1, totals)
-    return features, left, right, np.ascontiguousarray(weights)
+    return np.ascontiguousarray(weights)
 
 
 def used_features(trees: list[Tree]) -> list[int]:

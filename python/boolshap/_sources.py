@@ -6,6 +6,7 @@ the library compile that. Sources that cannot be taken exactly are refused, neve
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _keras, _layers, _native, _sklearn, _torch
+from . import _keras, _layers, _native, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, truth_table
 from ._native import Circuit, Model
-from ._types import Bits
+from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
 _FOREIGN = (".cnf", ".dimacs", ".sdd", ".nnf", ".ddnnf")
@@ -42,6 +43,7 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
+    model_output: str = "label"
 
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
@@ -84,6 +86,7 @@ def compile(
     verify: bool = False,
     progress: Progress = None,
     inputs: str | None = None,
+    model_output: ModelOutput = "label",
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
 
@@ -111,6 +114,10 @@ def compile(
     progress : a callable that gets how many inputs of a function are done, of how many; True and False show a bar on
         standard error or none. By default there is one on a terminal.
     inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
+    model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
+        only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
+        estimators, regressors included, the score is `decision_function`, else `predict_proba`, else `predict`; of a function
+        of at most 24 features the number or numbers that it returns.
 
     >>> import boolshap
     >>> compile([([[1, 1, -1]], [0])]).predict([[1, 1, 0], [0, 0, 1]]).tolist()
@@ -123,13 +130,21 @@ def compile(
     if inputs not in (None, "signs", "bits"):
         raise InputError(f"inputs is {inputs!r}, neither 'signs' nor 'bits'")
     return _circuit(
-        source, Options(names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs)
+        source,
+        Options(
+            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, model_output=model_output
+        ),
     )
 
 
-def compile_in_passing(source: object) -> Circuit:
-    """The same with no options, where nobody asked to compile: a network that would take long is refused."""
-    return _circuit(source, Options(None, None, None, "auto", None, None, False, None, None, in_passing=True))
+def compile_in_passing(source: object, model_output: str, background: object = None) -> Circuit:
+    """The same with no options, where nobody asked to compile: a network that would take long is refused. A function has as many
+    features as the background has columns."""
+    features: list[str] | int | None = None
+    if inspect.isroutine(source) and background is not None:
+        columns = getattr(background, "columns", None)
+        features = [str(name) for name in columns] if columns is not None else int(np.shape(background)[-1])
+    return _circuit(source, Options(features, None, None, "auto", None, None, False, None, None, True, model_output))
 
 
 def _circuit(source: object, options: Options) -> Circuit:
@@ -138,6 +153,8 @@ def _circuit(source: object, options: Options) -> Circuit:
         return _of_path(Path(source), options)
     if isinstance(source, Circuit):
         options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs")
+        if options.model_output == "score" and source.model_output != "score":
+            raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source
     if isinstance(source, Model):
         return _of_model(source, options)
@@ -151,6 +168,9 @@ def _circuit(source: object, options: Options) -> Circuit:
         while hasattr(source, "best_estimator_"):
             source = source.best_estimator_
         own = getattr(source, "model_", None)
+        if options.model_output == "score" and not isinstance(own, Model):
+            options.refuse(type(source).__name__, "inputs")
+            return _scores.of_estimator(source, options)
         # A BnnClassifier: its network is at hand.
         return _of_model(own, options) if isinstance(own, Model) else _of_classifier(_sklearn.describe(source), options)
     if _keras.is_keras(source):
@@ -219,6 +239,8 @@ def _of_model(model: Model, options: Options) -> Circuit:
 
 def _of_function(predict: Callable[..., Any], options: Options) -> Circuit:
     options.refuse("a function", "inputs")
+    if options.model_output == "score":
+        return _scores.of_function(lambda bits: predict(bits.astype(np.int64)), options)
     if options.features is None:
         raise InputError("a function does not say how many features it has: give features=, their names or number")
     count = options.features if isinstance(options.features, int) else len(options.features)

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 #: A path of a file.
 PathLike: TypeAlias = "str | os.PathLike[str]"
+#: What of a model is explained.
+ModelOutput = Literal["label", "score"]
 #: How rows are to be read.
 Reading = Literal["auto", "raw", "bits"]
 #: C-contiguous, of shape (rows, features), with the values 0 and 1

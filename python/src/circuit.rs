@@ -81,6 +81,12 @@ impl Circuit {
         self.0.classes.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// What it holds: `label`, circuits of decisions, or `score`, the numbers before them.
+    #[getter]
+    fn model_output(&self) -> &'static str {
+        if self.0.values.is_some() { "score" } else { "label" }
+    }
+
     /// The number of nodes of all classes: each literal and constant once, a decision node as one.
     #[getter]
     fn nodes(&self) -> usize {
@@ -161,15 +167,20 @@ impl Circuit {
         serde_json::to_string(&self.0.all_facts()).expect("texts and numbers are always JSON")
     }
 
-    /// The answer for every row: 0 or 1, or the index of the class. Rows are what `Explainer` takes.
+    /// The answer for every row: 0 or 1, or the index of the class; a number where the file holds one that decides nothing. Rows
+    /// are what `Explainer` takes.
     #[pyo3(signature = (X, *, input = "auto"))]
     #[expect(non_snake_case, reason = "scikit-learn's name for rows")]
-    fn predict<'py>(slf: &Bound<'py, Self>, X: Bound<'py, PyAny>, input: &str) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn predict<'py>(slf: &Bound<'py, Self>, X: Bound<'py, PyAny>, input: &str) -> PyResult<Bound<'py, PyAny>> {
         let bits = read(slf.py(), "read_rows", (X, slf, input))?.getattr("bits")?;
         let circuit = slf.get();
         let rows = rows_of(&bits.extract()?, &circuit.0.features)?;
-        let classes = work(slf.py(), None, |watch| Predictor::of_circuit(&circuit.0)?.classes(&rows, watch))?;
-        Ok(PyArray1::from_vec(slf.py(), classes))
+        let predictor = Predictor::of_circuit(&circuit.0).map_err(Failure::from)?;
+        if let Some(numbers) = work(slf.py(), None, |watch| predictor.numbers(&rows, watch))? {
+            return Ok(PyArray1::from_vec(slf.py(), numbers).into_any());
+        }
+        let classes = work(slf.py(), None, |watch| predictor.classes(&rows, watch))?;
+        Ok(PyArray1::from_vec(slf.py(), classes).into_any())
     }
 
     /// The rows as bits, a column for each feature.

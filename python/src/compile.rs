@@ -4,8 +4,9 @@ use crate::circuit::Circuit;
 use crate::errors::Failure;
 use crate::model::Model;
 use crate::work::work;
+use boolshap::circuit::Rule;
 use boolshap::model::{Forest, TreeNode};
-use boolshap::workflow::{self, ClassChoice, Source, compile_watched};
+use boolshap::workflow::{self, ClassChoice, NumberForm, NumberSource, Source, compile_watched};
 use boolshap::{CompileRequest, Error};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 pub(crate) struct Options<'py> {
     features: Option<Features>,
     class_: Option<Bound<'py, PyAny>>,
+    model_output: String,
     via: String,
     max_nodes: Option<usize>,
     timeout: Option<f64>,
@@ -41,6 +43,12 @@ pub(crate) enum Given<'py> {
     Model(Bound<'py, Model>),
     Table(PyReadonlyArray1<'py, u8>, Vec<String>, Vec<String>),
     Trees(Vec<Tree<'py>>, Vec<String>, Vec<String>),
+    /// Numbers of all inputs; features, outputs and rule.
+    Numbers(PyReadonlyArray2<'py, f64>, Vec<String>, Vec<String>, String),
+    /// Weights and constants of a linear model; features, outputs and rule.
+    Linear(PyReadonlyArray2<'py, f64>, PyReadonlyArray1<'py, f64>, Vec<String>, Vec<String>, String),
+    /// Trees, constants, factor and divisor; features, outputs and rule.
+    Sum(Vec<Tree<'py>>, PyReadonlyArray1<'py, f64>, (f64, u32), Vec<String>, Vec<String>, String),
     File(PathBuf),
 }
 
@@ -48,6 +56,7 @@ impl Options<'_> {
     fn compile(&self, py: Python<'_>, source: Source<'_>) -> PyResult<Circuit> {
         let mut request = CompileRequest {
             via: self.via.parse().map_err(Failure::from)?,
+            model_output: self.model_output.parse().map_err(Failure::from)?,
             class: self.class_.as_ref().map(class_choice),
             // An array has room for all classes.
             each_of_several: true,
@@ -87,6 +96,25 @@ pub(crate) fn compile(py: Python<'_>, source: Given<'_>, options: Options<'_>) -
             let values = values.as_array().to_vec();
             options.compile(py, Source::Table { values: &values, features: &features, classes: &classes })
         }
+        Given::Numbers(values, features, outputs, rule) => {
+            let values: Vec<f64> = values.as_array().iter().copied().collect();
+            let form = NumberForm::Table(&values);
+            options.compile(py, numbers(&features, &outputs, form, &rule)?)
+        }
+        Given::Linear(weights, constants, features, outputs, rule) => {
+            let weights: Vec<f64> = weights.as_array().iter().copied().collect();
+            let constants = constants.as_array().to_vec();
+            let form = NumberForm::Linear { weights: &weights, constants: &constants };
+            options.compile(py, numbers(&features, &outputs, form, &rule)?)
+        }
+        Given::Sum(trees, constants, (factor, divisor), features, outputs, rule) => {
+            let at = |number: usize| move |error: Error| error.at(format!("tree {}", number + 1));
+            let nodes = trees.iter().enumerate().map(|(number, tree)| nodes_of(tree).map_err(at(number)));
+            let trees = nodes.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?;
+            let constants = constants.as_array().to_vec();
+            let form = NumberForm::Trees { trees: &trees, constants: &constants, factor, divisor };
+            options.compile(py, numbers(&features, &outputs, form, &rule)?)
+        }
         Given::Trees(trees, features, classes) => {
             let at = |number: usize| move |error: Error| error.at(format!("tree {}", number + 1));
             let nodes = trees.iter().enumerate().map(|(number, tree)| nodes_of(tree).map_err(at(number)));
@@ -104,6 +132,21 @@ pub(crate) fn verify_table(py: Python<'_>, circuit: &Circuit, values: PyReadonly
     let mut named = circuit.0.as_ref().clone();
     work(py, None, |_| workflow::verify_table(&mut named, &values))?;
     Ok(Circuit(Arc::new(named)))
+}
+
+/// Numbers as a source.
+fn numbers<'a>(
+    features: &'a [String],
+    outputs: &'a [String],
+    form: NumberForm<'a>,
+    rule: &str,
+) -> PyResult<Source<'a>> {
+    let rule = match rule {
+        "largest" => Rule::Largest,
+        "sign" => Rule::Sign,
+        _ => Rule::Number,
+    };
+    Ok(Source::Numbers(NumberSource { features, outputs, form, rule }))
 }
 
 fn nodes_of((feature, lo, hi, weights): &Tree<'_>) -> Result<Vec<TreeNode>, Error> {

@@ -32,12 +32,13 @@ enum Players {
 type Arrays<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArray1<u32>>);
 /// A numerator and a denominator.
 type Fraction<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<u32>);
+/// Scores, base values, and what they add up to: labels or classes as fractions too.
+type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction<'py>>);
 
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_, model_output))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -49,6 +50,7 @@ impl Explainer {
         players: Players,
         groups: Option<HashMap<String, String>>,
         class_: Option<Bound<'_, PyAny>>,
+        model_output: Option<&str>,
     ) -> PyResult<Self> {
         let named = &circuit.0;
         let rows = rows.map(|rows| rows_of(&rows, &named.features)).transpose()?;
@@ -62,6 +64,7 @@ impl Explainer {
                 players: players_of(players)?,
                 groups: groups.map(GroupsFrom::Named),
                 class,
+                model_output: model_output.map(str::parse).transpose()?,
                 ..Request::default()
             };
             Ok(Explainer(workflow::Explainer::prepare(named.clone(), &request, watch)?))
@@ -107,6 +110,12 @@ impl Explainer {
     /// The players of each number of an index, by their positions.
     fn sets(&self, index: &str) -> PyResult<Vec<Vec<usize>>> {
         Ok(index_of(index)?.sets(self.0.players().len()).collect())
+    }
+
+    /// What is explained: `label` or `score`.
+    #[getter]
+    fn model_output(&self) -> &'static str {
+        if self.0.is_of_scores() { "score" } else { "label" }
     }
 
     /// The expected label before anything is known of a row: one for each class that is explained.
@@ -161,13 +170,15 @@ impl Explainer {
         let fraction = |value: &RBig| -> PyResult<Fraction<'py>> {
             Ok((integer(py, value.numerator())?, integer(py, value.denominator())?))
         };
-        let (mut values, mut base_values) = (Vec::new(), Vec::new());
+        let (mut values, mut base_values, mut predictions) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..scores.len() {
             let numbers = scores.fractions(row).expect("fractions were asked for");
             base_values.push(fraction(&numbers[0])?);
             values.push(numbers[1..].iter().map(fraction).collect::<PyResult<_>>()?);
+            let label = RBig::from(scores.prediction(row));
+            predictions.push(fraction(scores.value_fractions(row).map_or(&label, |values| &values[0]))?);
         }
-        Ok((values, base_values, (0..scores.len()).map(|row| scores.prediction(row)).collect()))
+        Ok((values, base_values, predictions))
     }
 }
 

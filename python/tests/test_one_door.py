@@ -50,7 +50,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ask(folder):
     """Asks a server of the circuit and its rows."""
-    line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0"]
+    yield from server_of(folder, "c.bsc")
+
+
+def server_of(folder: Any, file: str) -> Any:
+    line = [str(BINARY), "serve", file, "rows.csv", "--listen", "127.0.0.1:0"]
     server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
@@ -183,6 +187,88 @@ def test_the_bound_of_errors_is_the_same(folder, ask, index):
     assert ask(index=index, **{"class": 1})[1]["error_bound"] == bound
     assert ask(index=index, exact=True, **{"class": 1})[1]["error_bound"] == 0
     assert boolshap.Explainer(boolshap.load(folder / "c.bsc"), class_=1).error_bound(index) == bound
+
+
+@pytest.fixture(scope="module")
+def score_file(folder):
+    done = command(folder, "compile", "m.json", "-o", "v.bsc", "--model-output", "score", "--verify")
+    assert done.returncode == 0, done.stderr
+    circuit = boolshap.compile(folder / "m.json", model_output="score", verify=True)
+    assert circuit.to_bytes() == (folder / "v.bsc").read_bytes() and circuit.model_output == "score"
+    return folder / "v.bsc"
+
+
+@pytest.fixture(scope="module")
+def ask_scores(folder, score_file):
+    yield from server_of(folder, "v.bsc")
+
+
+def score(row: list[int], class_: int) -> int:
+    """The score of a class, by the definition."""
+    one = MODEL["output"]["argmax"][class_]  # type: ignore[index]
+    weights = map(int, one["weights"].split())
+    return sum(weight * (2 * bit - 1) for weight, bit in zip(weights, row)) + int(one["bias"])
+
+
+@pytest.mark.parametrize("class_", [0, "dear", "predicted", "0-dear"])
+@pytest.mark.parametrize("index", ["shapley", "banzhaf"])
+@pytest.mark.parametrize("players", ["features", "columns"])
+@pytest.mark.parametrize("distribution", ["uniform", "product", "background"])
+def test_scores_of_scores_are_the_same(folder, ask_scores, distribution, players, index, class_):
+    of_rows = distribution == "background"
+    given = f"{distribution}:rows.csv" if of_rows else distribution
+    for source in ("v.bsc", "m.json"):
+        done = command(
+            folder, "explain", source, "rows.csv", "-o", "s.csv", "--exact", "--model-output", "score",
+            "--distribution", given, "--players", players, "--index", index, "--class", class_,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        with open(folder / "s.csv") as file:
+            header, *lines = csv.reader(file)
+        told = [[Fraction(cell) for name, cell in zip(header, row) if name != "class"] for row in lines]
+        best = [max(range(3), key=lambda k: (score(row, k), -k)) for row in ROWS]
+        of = {0: lambda row: score(row, 0), "dear": lambda row: score(row, 2)}
+        of["predicted"] = lambda row: score(row, best[ROWS.index(row)])
+        of["0-dear"] = lambda row: score(row, 0) - score(row, 2)
+        assert [row[0] for row in told] == [of[class_](row) for row in ROWS]
+        assert ("class" in header) == (class_ == "predicted")
+        if index == "shapley":
+            assert all(row[0] == sum(row[1:]) for row in told)
+    status, answer = ask_scores(
+        distribution=distribution, players=players, index=index, exact=True, model_output="score", **{"class": class_}
+    )
+    assert status == 200
+    for row, one in zip(told, answer["explanations"], strict=True):
+        base = one.get("base_value", answer["base_value"])
+        assert [Fraction(one["prediction"]), Fraction(base), *map(Fraction, one["scores"])] == row
+    background = ROWS if of_rows else None
+    settings = {"distribution": distribution, "players": players, "class_": class_, "model_output": "score"}
+    for source in (boolshap.load(folder / "v.bsc"), folder / "m.json"):
+        explainer = boolshap.Explainer(source, background, **settings)
+        exact = explainer.exact(ROWS, index=index)
+        assert [[*row] for row in zip(exact.predictions, exact.base_values)] == [row[:2] for row in told]
+        assert exact.values == [row[2:] for row in told]
+        floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
+        assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+
+
+def test_a_file_of_scores_says_what_it_is_everywhere(folder, score_file, ask_scores):
+    info = json.loads(command(folder, "info", "v.bsc", "--json").stdout)
+    assert (info["model_output"], info["scores"], info["rule"]) == ("score", 3, "largest")
+    verified = json.loads(command(folder, "verify", "m.json", "v.bsc", "--json").stdout)
+    assert verified["equal"] and verified["method"] == "gates"
+    predicted = command(folder, "predict", "v.bsc", "rows.csv", "-o", "p.csv")
+    assert predicted.returncode == 0
+    best = [max(range(3), key=lambda k: (score(row, k), -k)) for row in ROWS]
+    assert list(map(int, (folder / "p.csv").read_text().split()[1:])) == best
+    assert boolshap.load(score_file).predict(ROWS).tolist() == best
+    done = command(folder, "explain", "v.bsc", "rows.csv", "--model-output", "label")
+    assert done.returncode == 2 and "the file holds scores" in done.stderr
+    assert ask_scores(model_output="label")[0] == 400
+    done = command(folder, "explain", "c.bsc", "rows.csv", "--model-output", "score")
+    assert done.returncode == 2 and "the circuit holds labels only" in done.stderr
+    with pytest.raises(BoolshapError, match="the circuit holds labels only"):
+        boolshap.Explainer(boolshap.load(folder / "c.bsc"), model_output="score")
 
 
 REFUSED = [

@@ -10,6 +10,7 @@ mod mode_times;
 mod question_times;
 mod shap_times;
 mod stream_times;
+mod value_times;
 
 pub use embedded::{embedded_model, embedded_rows, embedded_table};
 pub use experiment::{Experiment, in_units};
@@ -37,6 +38,11 @@ pub enum Bench {
     Background,
     /// What answers to questions cost: reasons, counterfactuals, radii.
     Questions,
+    /// What the scores of a model's scores cost, on a network of one hidden layer.
+    Values {
+        /// A file of scores to measure on instead of a random network's.
+        circuit: Option<PathBuf>,
+    },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
         /// How many rows to explain.
@@ -62,6 +68,10 @@ impl Bench {
             }
             Bench::Background => {
                 let times = background_times::BackgroundTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Values { circuit } => {
+                let times = value_times::ValueTimes::measure(circuit.as_deref(), watch)?;
                 (times.json(), times.table())
             }
             Bench::Questions => {

@@ -3,10 +3,10 @@
 use crate::game_options::INPUTS;
 use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
 use boolshap::data::WholeFile;
-use boolshap::workflow::ready_circuit;
 use boolshap::workflow::{
     AskRequest, Asker, CertificateFile, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary,
 };
+use boolshap::workflow::{ModelOutput, ready_circuit};
 use boolshap::{Error, Model, NamedCircuit};
 use clap::Args;
 use std::ffi::OsString;
@@ -160,7 +160,7 @@ impl Ask {
         }
         with_timeout("asking", self.timeout, |watch| {
             let ready = |path: &Path| -> Result<NamedCircuit, Error> {
-                let ready = ready_circuit(path, &watch.silent())?;
+                let ready = ready_circuit(path, ModelOutput::Label, &watch.silent())?;
                 ready.notes.iter().for_each(|text| note(text));
                 Ok(ready.circuit)
             };

@@ -7,7 +7,7 @@ use boolshap_bench::{Bench as Measurement, Experiment, embedded_model, embedded_
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Measure: paper, compile, shap, modes, background, questions or stream
+/// Measure: paper, compile, shap, modes, background, values, questions or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
@@ -21,7 +21,7 @@ pub(crate) struct Bench {
     /// The most inputs of a network (compile; 28 by default, at most 30)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(8..=30))]
     inputs: Option<u64>,
-    /// Measure on this circuit instead of the embedded network's (shap)
+    /// Measure on this circuit instead of the embedded network's (shap), or on this file of scores (values)
     #[arg(long, value_name = "CIRCUIT")]
     circuit: Option<PathBuf>,
     /// Print one JSON object
@@ -41,6 +41,8 @@ enum Name {
     Modes,
     /// A whole data set as background, for every one of its rows, by counting and by sweeps
     Background,
+    /// What the scores of a model's scores cost: every feature and every class of a 784-100-10 network
+    Values,
     /// What answers to questions cost: reasons, counterfactuals, radii
     Questions,
     /// Explaining a table of raw rows against reading it and writing the scores
@@ -53,7 +55,7 @@ impl Bench {
             ("--figure", self.figure.is_some(), Name::Paper),
             ("--rows", self.rows.is_some(), Name::Stream),
             ("--inputs", self.inputs.is_some(), Name::Compile),
-            ("--circuit", self.circuit.is_some(), Name::Shap),
+            ("--circuit", self.circuit.is_some() && self.name != Name::Values, Name::Shap),
         ] {
             if given && name != self.name {
                 let name = name.to_possible_value().map_or(String::new(), |value| value.get_name().into());
@@ -66,6 +68,7 @@ impl Bench {
             Name::Shap => Measurement::Shap { circuit: self.circuit.clone() },
             Name::Modes => Measurement::Modes,
             Name::Background => Measurement::Background,
+            Name::Values => Measurement::Values { circuit: self.circuit.clone() },
             Name::Questions => Measurement::Questions,
             Name::Stream => Measurement::Stream { rows: self.rows.unwrap_or(1_000_000) },
         };

@@ -7,7 +7,8 @@ use crate::terminal::{
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::workflow::{
-    CompileRequest, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long, source_files,
+    CompileRequest, ModelOutput, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long,
+    source_files,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -33,6 +34,10 @@ pub(crate) struct Compile {
     /// sums; apply combines diagrams of the gates one by one
     #[arg(long, value_parser = Via::NAMES, default_value = "auto")]
     via: String,
+    /// What of a network: its label, or the score, the number before the last step or argmax; of all classes unless one is
+    /// chosen, and without a circuit if there is one hidden layer
+    #[arg(long, value_parser = ModelOutput::NAMES, default_value = "label")]
+    model_output: String,
     /// Compile "the answer is class K" (a number or a name), or with `all` each class; needed with more than two
     #[arg(long, value_name = "K|all")]
     class: Option<String>,
@@ -82,6 +87,7 @@ impl Compile {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let request = CompileRequest {
             via: self.via.parse()?,
+            model_output: self.model_output.parse()?,
             class: self.class.as_deref().map(str::parse).transpose()?,
             each_of_several: false,
             in_passing: false,
@@ -114,6 +120,16 @@ impl Compile {
             print_json(&summary)?;
         } else {
             compiled.stages.lines().iter().try_for_each(|line| print(line))?;
+            if let Some(values) = &compiled.circuit.values {
+                let (scores, parts) = (values.sums().len(), thousands(values.parts().len() as u64));
+                let scores = if scores == 1 {
+                    "a score, the weighted sum".into()
+                } else {
+                    format!("{scores} scores, weighted sums")
+                };
+                print(&format!("{scores} of {parts} parts in {:.2} s", compiled.seconds))?;
+                return Ok(());
+            }
             let (nodes, edges, _) = compiled.circuit.graph_size();
             let (nodes, edges) = (thousands(nodes as u64), thousands(edges as u64));
             let (route, seconds) = (compiled.route, compiled.seconds);

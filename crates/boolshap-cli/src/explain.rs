@@ -39,8 +39,8 @@ pub(crate) struct Explain {
     #[arg(long)]
     exact: bool,
     /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name; where
-    /// digits could be both, index:K or name:K
-    #[arg(long, value_name = "each|predicted|K|NAME")]
+    /// digits could be both, index:K or name:K; of scores also A-B, the score of class A less that of class B
+    #[arg(long, value_name = "each|predicted|K|NAME|A-B")]
     class: Option<String>,
     /// Copy these columns of the input to the output, in front
     #[arg(long, value_name = "COLUMN,...")]
@@ -61,7 +61,7 @@ impl Explain {
         let request = self.game.request(&more)?;
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
-        let circuit = ready(&self.circuit)?;
+        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
         let explainer = with_progress("preparing", |watch| Explainer::prepare(circuit, &request, watch))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;

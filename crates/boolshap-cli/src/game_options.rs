@@ -1,5 +1,6 @@
 //! The options that say what a score means, as a request.
 
+use boolshap::workflow::ModelOutput;
 use boolshap::{Error, Request};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -21,6 +22,10 @@ pub(crate) struct GameOptions {
     /// come and go together
     #[arg(long, value_name = "features|columns|FILE.csv", default_value = "features")]
     players: OsString,
+    /// What of a model: its label, or the score, the number before the last step or argmax, which prediction then is (by
+    /// default what a file holds, and of a model its label)
+    #[arg(long, value_parser = ModelOutput::NAMES)]
+    model_output: Option<String>,
     /// Which value of the game: the SHAP score (shapley), the mean contribution over all coalitions (banzhaf), the Shapley
     /// interaction index of every pair of players (interaction), Owen values of players in groups (owen:FILE with columns
     /// player,group), or the interactions of all sets of up to K players, from 1 to 3, which add up: Shapley-Taylor
@@ -44,6 +49,7 @@ impl GameOptions {
             ("smoothing", Some(self.smoothing.as_ref())),
             ("constraint", self.constraint.as_deref()),
             ("players", Some(&self.players)),
+            ("model_output", self.model_output.as_ref().map(OsStr::new)),
             ("index", Some(self.index.as_ref())),
             ("input", Some(self.input.as_ref())),
         ];

@@ -50,7 +50,13 @@ impl Predict {
         let rows = with_progress("predicting", |watch| {
             let mut rows = 0;
             for bits in entities {
-                let classes = predictor.classes(&bits?, watch)?;
+                let bits = bits?;
+                if let Some(numbers) = predictor.numbers(&bits, watch)? {
+                    numbers.iter().try_for_each(|number| writeln!(file, "{number}")).with_context(place)?;
+                    rows += numbers.len();
+                    continue;
+                }
+                let classes = predictor.classes(&bits, watch)?;
                 let write = |class: &u32| match &quoted {
                     None => writeln!(file, "{class}"),
                     Some(names) => writeln!(file, "{class},{}", names[*class as usize]),

@@ -80,7 +80,7 @@ impl Report {
         let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref()];
         let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
         let output = output_path(&self.output, &[own, request.files()].concat())?;
-        let circuit = ready(&self.circuit)?;
+        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
@@ -91,7 +91,10 @@ impl Report {
             Scope::Label => None,
             Scope::Class(class) => Some(class),
             Scope::Predicted if self.class.is_none() => Some(0),
-            Scope::Each | Scope::Predicted => return usage("a report is about one class: choose one with --class"),
+            Scope::Each if self.class.is_none() => Some(0),
+            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
+                return usage("a report is about one class: choose one with --class");
+            }
         };
         let subject = Subject::new(explainer.circuit(), class)?;
         if self.data.is_file() {

@@ -62,7 +62,7 @@ impl Serve {
         }
         let server = Server::bind(self.address()?, self.access()?)?;
         let place = || self.circuit.display().to_string();
-        let circuit = ready(&self.circuit)?;
+        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
         let rows = self.read_rows(&circuit, &request)?;
         let limits = ServerLimits {
             rows: self.max_entities,

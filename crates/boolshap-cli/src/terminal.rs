@@ -5,7 +5,7 @@ use boolshap::NamedCircuit;
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
 use boolshap::lit::{ColumnRemedy, Remedy};
-use boolshap::workflow::{Error, ErrorKind, Outlook, Wait, ready_circuit};
+use boolshap::workflow::{Error, ErrorKind, ModelOutput, Outlook, Wait, ready_circuit};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -212,8 +212,8 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
 }
 
 /// The circuit of a file, or of a model that is compiled in passing, with notes about it.
-pub(crate) fn ready(path: &Path) -> anyhow::Result<Arc<NamedCircuit>> {
-    let ready = with_progress("reading", |watch| ready_circuit(path, watch))?;
+pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+    let ready = with_progress("reading", |watch| ready_circuit(path, output, watch))?;
     ready.notes.iter().for_each(|text| note(text));
     Ok(Arc::new(ready.circuit))
 }

@@ -29,8 +29,11 @@ pub(crate) fn terminal_waterfall(waterfall: &Waterfall) -> String {
         let bar = " ".repeat(first) + &mark.repeat((last - first).max(1));
         lines.push(line(name, format!("{:+.4}", step.score), bar));
     }
-    let decision = f64::from(u8::from(waterfall.prediction));
-    let label = format!("decision: {}", waterfall.label);
+    let decision = waterfall.end();
+    let label = match waterfall.score {
+        Some(_) => "score".to_string(),
+        None => format!("decision: {}", waterfall.label),
+    };
     lines.push(line(&cut(&label), format!("{decision:.4}"), point(decision)));
     let idle = waterfall.steps.len() - steps.len();
     if idle > 0 {
@@ -56,8 +59,14 @@ mod tests {
     fn bars_lead_from_the_base_value_to_the_decision() {
         let step = |name: &str, score| WaterfallStep { name: name.into(), detail: "1".into(), score };
         let steps = vec![step("small", -0.25), step("idle", 0.0), step("large", 0.75)];
-        let waterfall =
-            Waterfall { title: String::new(), base_value: 0.5, prediction: true, label: "yes".into(), steps };
+        let waterfall = Waterfall {
+            title: String::new(),
+            base_value: 0.5,
+            prediction: true,
+            score: None,
+            label: "yes".into(),
+            steps,
+        };
         let text = terminal_waterfall(&waterfall);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].trim_start().starts_with("large 1") && lines[2].contains("-0.2500"));

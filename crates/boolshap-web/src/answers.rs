@@ -27,12 +27,18 @@ pub(crate) struct Answer {
     scores: Scores,
     scope: Scope,
     explained: Vec<ExplainedClass>,
+    /// Whether the class of a row is told beside its scores.
+    decides: bool,
     flips: Option<Vec<Vec<usize>>>,
 }
 
 #[derive(Serialize)]
 struct Explained<'a> {
-    prediction: u32,
+    /// The label or class; of scores what is explained, with each class a list.
+    prediction: Value,
+    /// Of the scores of several classes: the class that they decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<u32>,
     /// Of several classes: what base value and scores add up to.
     #[serde(skip_serializing_if = "Option::is_none")]
     explained_value: Option<Value>,
@@ -56,8 +62,11 @@ impl Answer {
         let flips = question.flips.then(flips).transpose()?;
         let players = ask.index.columns(explainer.players().names());
         let (error_bound, cautions) = (explainer.error_bound(ask)?, explainer.notes());
-        let explained = ask.scope.explained(site.circuit().classes.len());
-        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, flips })
+        let (classes, is_score) = (site.circuit().classes.len(), scores.has_values());
+        let decides = is_score && explainer.decides();
+        let explained = if is_score { Vec::new() } else { ask.scope.explained(classes) };
+        let decides = decides && matches!(ask.scope, Scope::Each | Scope::Predicted);
+        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, decides, flips })
     }
 
     /// About how many bytes it takes in memory.
@@ -91,6 +100,16 @@ impl Answer {
         }
     }
 
+    /// What is explained of a row: the label or class, or the score; with each class, a list of scores.
+    fn prediction(&self, row: usize) -> Value {
+        let values: Vec<Value> = match (self.scores.value_floats(row), self.scores.value_fractions(row)) {
+            (Some(values), _) => values.iter().map(|&value| value.into()).collect(),
+            (_, Some(values)) => values.iter().map(|value| value.to_string().into()).collect(),
+            _ => return self.scores.prediction(row).into(),
+        };
+        if self.scope == Scope::Each { values.into() } else { values[0].clone() }
+    }
+
     /// The beginning of the JSON object, up to the first explanation.
     fn head(&self, base_value: Option<Value>) -> String {
         let mut head = json!({"players": self.players, "base_value": base_value, "error_bound": self.error_bound});
@@ -117,8 +136,9 @@ impl Answer {
                     let (base_value, scores) = self.numbers(row);
                     let base_value = Some(base_value).filter(|_| self.scope == Scope::Predicted);
                     let flips = self.flips.as_ref().map(|flips| &flips[row]);
-                    let (prediction, explained_value) = (self.scores.prediction(row), self.explained_value(row));
-                    let one = Explained { prediction, explained_value, base_value, scores, flips };
+                    let (prediction, explained_value) = (self.prediction(row), self.explained_value(row));
+                    let class = self.decides.then(|| self.scores.prediction(row));
+                    let one = Explained { prediction, class, explained_value, base_value, scores, flips };
                     serde_json::to_writer(&mut text, &one).expect("a text takes everything");
                     row += 1;
                     if row == rows {
@@ -158,9 +178,27 @@ impl Answer {
         })
     }
 
+    /// What base value and scores of a class add up to, of scores.
+    fn value_array(&self, rows: std::ops::Range<usize>, class: usize) -> ArrayRef {
+        match self.scores.value_floats(0) {
+            Some(_) => {
+                let float = |row| Some(self.scores.value_floats(row)?[class]);
+                Arc::new(Float64Array::from_iter(rows.map(float)))
+            }
+            None => {
+                let text = |row| Some(self.scores.value_fractions(row)?[class].to_string());
+                Arc::new(StringArray::from_iter(rows.map(text)))
+            }
+        }
+    }
+
     fn batch(&self, rows: std::ops::Range<usize>) -> Result<RecordBatch, ArrowError> {
         let predictions: UInt32Array = rows.clone().map(|row| Some(self.scores.prediction(row))).collect();
-        let mut columns: Vec<(String, ArrayRef, bool)> = vec![("prediction".into(), Arc::new(predictions), false)];
+        let mut columns: Vec<(String, ArrayRef, bool)> = match (self.scores.has_values(), self.decides) {
+            (false, _) => vec![("prediction".into(), Arc::new(predictions), false)],
+            (true, true) => vec![("class".into(), Arc::new(predictions), false)],
+            (true, false) => Vec::new(),
+        };
         for place in 0..self.scores.width() {
             let (class, place_in_class) = (place / (self.players.len() + 1), place % (self.players.len() + 1));
             let name = if place_in_class == 0 { "base_value" } else { &self.players[place_in_class - 1] };
@@ -170,6 +208,9 @@ impl Answer {
                 let value = |row| Some(u32::from(explained.value(self.scores.prediction(row))));
                 let values: UInt32Array = rows.clone().map(value).collect();
                 columns.push((in_class("explained_value"), Arc::new(values), false));
+            }
+            if place_in_class == 0 && self.scores.has_values() {
+                columns.push((in_class("prediction"), self.value_array(rows.clone(), class), false));
             }
             let name = in_class(name);
             let array: ArrayRef = match self.scores.floats(0) {

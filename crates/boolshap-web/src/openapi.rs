@@ -71,6 +71,7 @@ fn known(site: &Site) -> Map<String, Value> {
         ("entities", entity_forms(site).into()),
         ("distributions", distributions.into()),
         ("players", players.into()),
+        ("model_outputs", json!([if site.circuit().values.is_some() { "score" } else { "label" }])),
         ("class", class(site, &["each", "predicted"]).into()),
         ("questions", openapi_ask::questions(site)),
         ("ask_distributions", openapi_ask::distributions(site)),

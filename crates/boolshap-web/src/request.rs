@@ -24,8 +24,8 @@ pub(crate) struct ExplainQuestion {
 /// About how many bytes a fraction takes.
 pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
-pub(crate) const SETTINGS: [&str; 8] =
-    ["distribution", "players", "class", "index", "groups", "exact", "flips", "input"];
+pub(crate) const SETTINGS: [&str; 9] =
+    ["distribution", "players", "model_output", "class", "index", "groups", "exact", "flips", "input"];
 
 impl ExplainQuestion {
     /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
@@ -99,7 +99,7 @@ impl ExplainQuestion {
         let menu = site.report.menu();
         let game = menu.choose(setting("distribution"), setting("players"))?;
         let mut request = Request::default();
-        for name in ["class", "index", "exact", "input"] {
+        for name in ["model_output", "class", "index", "exact", "input"] {
             setting(name).map_or(Ok(()), |text| request.set(name, text))?;
         }
         let groups = setting("groups").map(groups_of).transpose()?;
@@ -113,7 +113,9 @@ impl ExplainQuestion {
             (_, Some(_)) => return Err(ApiError::bad("groups", "goes with the index owen")),
         }
         let flips = truth("flips", setting("flips"))?;
-        let scope = menu.explainer(game)?.scope(request.class.as_ref())?;
+        let explainer = menu.explainer(game)?;
+        explainer.check_output(&request)?;
+        let scope = explainer.scope(request.class.as_ref())?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
         Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, groups, flips })
     }

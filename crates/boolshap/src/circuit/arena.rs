@@ -182,7 +182,7 @@ impl Circuit {
     }
 
     /// The same nodes with another root.
-    pub(super) fn with_root(&self, root: NodeId) -> Result<Self, CircuitError> {
+    pub(crate) fn with_root(&self, root: NodeId) -> Result<Self, CircuitError> {
         Self::from_arena(self.arena.clone(), self.variables, root)
     }
 

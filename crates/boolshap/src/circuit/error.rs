@@ -52,6 +52,9 @@ pub enum CircuitError {
     /// A class was asked for, but there is only one label.
     #[error("the circuit has one label and no classes to choose from")]
     OneLabel,
+    /// A label was asked for, but the file holds the numbers before the decision.
+    #[error("the file holds scores, the numbers before the decision, and no circuit of a label")]
+    OnlyScores,
     /// A name that is there twice.
     #[error("the {what} '{name}' is there twice")]
     NameTwice {

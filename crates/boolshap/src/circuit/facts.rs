@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The names of the methods by which a circuit is proved.
-const METHODS: [&str; 3] = ["exhaustive", "walk", "sat"];
+const METHODS: [&str; 4] = ["exhaustive", "walk", "sat", "gates"];
 /// The facts that stand among the free ones in a file.
 const NAMES: [&str; 5] = ["route", "class", "smooth", "model", "verified"];
 

@@ -3,7 +3,7 @@
 //! | part | bytes |
 //! | --- | --- |
 //! | `boolshap circuit` and a line feed | 17 |
-//! | the version, 2 | 4 |
+//! | the version, 2, or 3 if it holds values | 4 |
 //! | the length of the header | 8 |
 //! | the header, in JSON | as many |
 //! | the nodes, in order, children before parents | 1 to 13, gates more |
@@ -20,6 +20,11 @@
 //! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
 //! file as this program writes it, or of the table.
 //!
+//! With `values` the file holds numbers instead of labels (version 3): `rule` says how they decide (`sign`, `largest` or
+//! `number`), `parts` are `feature` (an index), `gate` (as in a model file), `circuit` (a node) or `diagram` (with numbers at its leaves:
+//! how many `leaves` and `nodes` follow the nodes of the circuit, and its `root`; a leaf takes 8 bytes, a node a variable and two children), `values` have each a `constant` and
+//! a weight for every part, as fractions. The roots of classes mean nothing then.
+//!
 //! Version 1 has no `proof`, and says `verified` with a method among the free facts: a claim without what backs it.
 //!
 //! A file that is cut or damaged anywhere is refused, and so is one whose parts do not fit together or whose circuit is not
@@ -27,7 +32,10 @@
 
 use super::facts::ProofText;
 use super::named::once_each;
-use super::{Circuit, CircuitBuilder, CircuitError, Facts, NamedCircuit, Node, NodeId, Verified};
+use super::values_file::ValuesText;
+use super::{
+    Circuit, CircuitBuilder, CircuitError, Facts, NamedCircuit, Node, NodeId, NumberDiagram, NumberNode, Part, Verified,
+};
 use crate::data::{Binariser, WholeFile};
 use crate::lit::{Digest, Digester, Var};
 use crate::model::Marginals;
@@ -37,10 +45,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"boolshap circuit\n";
-/// What is written; version 1 is still read.
+/// What is written of labels; version 1 is still read.
 const VERSION: u32 = 2;
+/// What is written of values.
+const VALUES_VERSION: u32 = 3;
 /// A header longer than this is no header.
 const MAX_HEADER: u64 = 1 << 30;
 
@@ -56,6 +67,8 @@ struct Header {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     classes: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    values: Option<ValuesText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     proof: Option<ProofText>,
 }
 
@@ -69,8 +82,8 @@ impl Header {
             return Err(damaged("this is no circuit file"));
         }
         let version = input.read_number()?;
-        if !(1..=VERSION).contains(&version) {
-            let known = format!("version {version} of the circuit format is not known (known: 1 to {VERSION})");
+        if !(1..=VALUES_VERSION).contains(&version) {
+            let known = format!("version {version} of the circuit format is not known (known: 1 to {VALUES_VERSION})");
             return Err(damaged(known));
         }
         let length = u64::from_le_bytes(input.take_bytes()?);
@@ -83,9 +96,12 @@ impl Header {
             return Err(damaged("the file is cut off in its header"));
         }
         let header: Header = serde_json::from_slice(&header).map_err(|e| damaged(format!("the header: {e}")))?;
-        match version == 1 && header.proof.is_some() {
-            true => Err(damaged("version 1 of the circuit format has no proofs")),
-            false => Ok(header),
+        if version == 1 && header.proof.is_some() {
+            return Err(damaged("version 1 of the circuit format has no proofs"));
+        }
+        match (version == VALUES_VERSION) == header.values.is_some() {
+            false => Err(damaged("values are what version 3 of the circuit format holds, and no other")),
+            true => Ok(header),
         }
     }
 
@@ -160,11 +176,12 @@ impl NamedCircuit {
             nodes: self.circuit.stored_nodes() as u64,
             root: self.circuit.root().index() as u32,
             classes: self.classes.iter().map(|(name, root)| (name.clone(), root.index() as u32)).collect(),
+            values: self.values.as_deref().map(ValuesText::of),
             proof: ProofText::of(&self.facts),
         };
         let header = serde_json::to_vec(&header)?;
         out.write_all(MAGIC)?;
-        out.number(VERSION)?;
+        out.number(if self.values.is_some() { VALUES_VERSION } else { VERSION })?;
         out.write_all(&(header.len() as u64).to_le_bytes())?;
         out.write_all(&header)?;
         for (_, node) in self.circuit.nodes() {
@@ -178,6 +195,17 @@ impl NamedCircuit {
                     out.node(if matches!(node, Node::And(_)) { 4 } else { 5 }, &[children.len() as u32])?;
                     children.iter().try_for_each(|child| out.number(child.index() as u32))?;
                 }
+            }
+        }
+        self.write_diagrams(out)
+    }
+
+    fn write_diagrams<T: Write>(&self, out: &mut Summed<T>) -> io::Result<()> {
+        for part in self.values.iter().flat_map(|values| values.parts()) {
+            let Part::Diagram(diagram) = part else { continue };
+            diagram.leaves().iter().try_for_each(|leaf| out.write_all(&leaf.to_le_bytes()))?;
+            for node in diagram.nodes() {
+                [node.var.index() as u32, node.lo, node.hi].iter().try_for_each(|&number| out.number(number))?;
             }
         }
         Ok(())
@@ -196,6 +224,7 @@ impl NamedCircuit {
             input.digest = None;
         }
         let circuit = read_nodes(&mut input, &header)?;
+        let diagrams = read_diagrams(&mut input, &header)?;
         let digests = match input.digest.take() {
             Some(digest) => Some((digest.finish(), Digest(input.take_bytes()?))),
             None => None,
@@ -223,8 +252,28 @@ impl NamedCircuit {
         if named.facts.class.is_some() && !named.classes.is_empty() {
             return Err(damaged("it is said to be one class, but holds several"));
         }
+        if let Some(text) = &header.values {
+            let values = text.read(named.features.len(), header.nodes, named.classes.len(), diagrams)?;
+            named.values = Some(Arc::new(values));
+        }
         named.checked()
     }
+}
+
+fn read_diagrams<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Vec<NumberDiagram>, CircuitError> {
+    let mut diagrams = Vec::new();
+    for text in header.values.as_ref().map_or(Vec::new(), ValuesText::diagrams) {
+        let (mut leaves, mut nodes) = (Vec::new(), Vec::new());
+        for _ in 0..text.leaves {
+            leaves.push(f64::from_le_bytes(input.take_bytes()?));
+        }
+        for _ in 0..text.nodes {
+            let [var, lo, hi] = [input.read_number()?, input.read_number()?, input.read_number()?];
+            nodes.push(NumberNode { var: Var::new(var as usize), lo, hi });
+        }
+        diagrams.push(NumberDiagram::new(leaves, nodes, text.root, header.features.len())?);
+    }
+    Ok(diagrams)
 }
 
 fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit, CircuitError> {

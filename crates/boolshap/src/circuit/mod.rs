@@ -32,12 +32,15 @@ mod lower_trees;
 mod mentioned;
 mod named;
 mod nnf;
+mod number_diagram;
 mod ordered_table;
 mod reach;
 mod size;
 mod smooth;
 mod soundness;
 mod together;
+mod values;
+mod values_file;
 
 #[cfg(test)]
 mod file_tests;
@@ -61,7 +64,10 @@ pub use lower_trees::lower_forest;
 pub use mentioned::VariableSets;
 pub use named::NamedCircuit;
 pub use nnf::{read_nnf, write_nnf};
+pub use number_diagram::{NumberDiagram, NumberNode};
 pub use size::Counts;
 pub(crate) use smooth::smooth_over;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
 pub(crate) use together::{Together, diagram_together, together};
+pub(crate) use values::PackedGate;
+pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};

@@ -3,7 +3,7 @@
 //! Whatever is made from parts that somebody else has built, or read from a file, is checked to be sound here.
 
 use super::check::{Effort, soundness};
-use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Verified};
+use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Values, Verified};
 use crate::data::{Binariser, CodedColumn};
 use crate::lit::Digest;
 use crate::model::{Marginals, Model};
@@ -18,6 +18,8 @@ pub struct NamedCircuit {
     pub circuit: Arc<Circuit>,
     /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
     pub classes: Vec<(String, NodeId)>,
+    /// If it holds numbers instead of labels: one, or one for each class, whose roots then mean nothing.
+    pub values: Option<Arc<Values>>,
     /// The names of the features.
     pub features: Vec<String>,
     /// How raw rows become bits, if that is known.
@@ -59,7 +61,16 @@ impl NamedCircuit {
         }
         once_each("feature", &features)?;
         let (classes, facts, provenance) = (Vec::new(), Facts::default(), BTreeMap::new());
-        Ok(NamedCircuit { circuit, classes, features, binariser: None, marginals: None, facts, provenance })
+        Ok(NamedCircuit {
+            circuit,
+            classes,
+            values: None,
+            features,
+            binariser: None,
+            marginals: None,
+            facts,
+            provenance,
+        })
     }
 
     /// With a model's binarisation, marginals and origin.
@@ -120,11 +131,12 @@ impl NamedCircuit {
         Ok(self)
     }
 
-    /// The roots of all classes, or of the only label.
+    /// The roots of all classes, or of the only label; of values those of the parts that are circuits.
     pub fn roots(&self) -> Vec<NodeId> {
-        match self.classes.is_empty() {
-            true => vec![self.circuit.root()],
-            false => self.classes.iter().map(|(_, root)| *root).collect(),
+        match (&self.values, self.classes.is_empty()) {
+            (Some(values), _) => values.roots(),
+            (None, true) => vec![self.circuit.root()],
+            (None, false) => self.classes.iter().map(|(_, root)| *root).collect(),
         }
     }
 
@@ -141,6 +153,9 @@ impl NamedCircuit {
     /// The circuit of one class, or of the only label.
     pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
         let classes = self.classes.len();
+        if self.values.is_some() {
+            return Err(CircuitError::OnlyScores);
+        }
         let root = match class {
             None if classes == 0 => return Ok(self.circuit.clone()),
             None => return Err(CircuitError::SeveralClasses { classes }),
@@ -153,6 +168,7 @@ impl NamedCircuit {
     /// The circuits of all classes, or of the only label.
     pub fn labels(&self) -> Result<Vec<Arc<Circuit>>, CircuitError> {
         match self.classes.len() {
+            _ if self.values.is_some() => Err(CircuitError::OnlyScores),
             0 => Ok(vec![self.label(None)?]),
             classes => (0..classes).map(|class| self.label(Some(class))).collect(),
         }

@@ -10,6 +10,9 @@
 //! | base value and scores | shortest decimals that read back as the same float | float64 |
 //! | the same, exact | fractions `a/b`, integers as `1` | text |
 //!
+//! Where scores of a model are explained and not its labels, `prediction` is the number that base value and scores add up to, in
+//! front of them; with several classes side by side, or the predicted one of each row, a column `class` holds the class.
+//!
 //! What the scores are (distribution, players, index and so on) is in the metadata of a Parquet file, keys
 //! `boolshap.*`; CSV has no place for it.
 //!
@@ -36,6 +39,8 @@ pub struct ScoreColumns {
     /// For each class whose base value and scores there are, which it is; empty for a single label, whose prediction is
     /// what base value and scores add up to.
     pub explained: Vec<ExplainedClass>,
+    /// How many numbers of a row are explained, where numbers are and not labels; each is in front of its base value and scores.
+    pub values: usize,
     /// Whether numbers are exact fractions.
     pub exact: bool,
     /// What the scores are, by key.
@@ -65,11 +70,20 @@ impl ScoreColumns {
     /// Of one base value and these scores, and nothing else.
     pub fn of_scores(scores: &[String], exact: bool) -> Self {
         let numbers = std::iter::once("base_value".to_string()).chain(scores.iter().cloned()).collect();
-        ScoreColumns { kept: Vec::new(), numbers, explained: Vec::new(), exact, about: BTreeMap::new() }
+        ScoreColumns { kept: Vec::new(), numbers, explained: Vec::new(), values: 0, exact, about: BTreeMap::new() }
     }
 
     /// The names of what is computed: `prediction`, then the numbers, those of a class behind what they add up to.
     pub fn results(&self) -> Vec<String> {
+        if self.values > 0 {
+            let class = (!self.explained.is_empty()).then(|| "class".to_string());
+            let groups = self.numbers.chunks(self.numbers.len() / self.values);
+            let group = |names: &[String]| -> Vec<String> {
+                let value = names[0].replacen("base_value", "prediction", 1);
+                std::iter::once(value).chain(names.iter().cloned()).collect()
+            };
+            return class.into_iter().chain(groups.flat_map(group)).collect();
+        }
         let width = self.numbers.len() / self.explained.len().max(1);
         let mut names = vec!["prediction".to_string()];
         for (place, name) in self.numbers.iter().enumerate() {

@@ -30,7 +30,12 @@ impl ParquetScores {
     pub(super) fn create(path: &Path, columns: &ScoreColumns) -> Result<Self, DataError> {
         let number = if columns.exact { DataType::Utf8 } else { DataType::Float64 };
         let of_class = 1 + columns.numbers.len() / columns.explained.len().max(1);
+        let is_class = columns.values > 0 && !columns.explained.is_empty();
         let computed = |(index, name): (usize, String)| {
+            if columns.values > 0 {
+                let kind = if is_class && index == 0 { DataType::Int32 } else { number.clone() };
+                return FieldRef::new(Field::new(name, kind, false));
+            }
             let is_value = !columns.explained.is_empty() && index > 0 && (index - 1) % of_class == 0;
             let kind = if index == 0 || is_value { DataType::Int32 } else { number.clone() };
             FieldRef::new(Field::new(name, kind, false))
@@ -57,10 +62,17 @@ impl ParquetScores {
         let rows = || numbers.iter().map(|&number| number as usize);
         let prediction = rows().map(|row| self.learned.prediction(row) as i32);
         let mut columns = kept.to_vec();
-        columns.push(Arc::new(Int32Array::from_iter_values(prediction)));
-        let of_class = width / self.explained.len().max(1);
+        let groups = self.learned.values_of_a_row();
+        if groups == 0 || !self.explained.is_empty() {
+            columns.push(Arc::new(Int32Array::from_iter_values(prediction)));
+        }
+        let of_class = width / groups.max(self.explained.len()).max(1);
         for column in 0..width {
-            if let Some(class) = self.explained.get(column / of_class).filter(|_| column % of_class == 0) {
+            if groups > 0 {
+                if column % of_class == 0 {
+                    columns.push(self.value_column(numbers, column / of_class));
+                }
+            } else if let Some(class) = self.explained.get(column / of_class).filter(|_| column % of_class == 0) {
                 let value = rows().map(|row| i32::from(class.value(self.learned.prediction(row))));
                 columns.push(Arc::new(Int32Array::from_iter_values(value)));
             }
@@ -82,6 +94,21 @@ impl ParquetScores {
             self.writer.flush().map_err(|e| wrong(path, e))?;
         }
         Ok(())
+    }
+
+    /// What a group of base value and scores adds up to.
+    fn value_column(&self, numbers: &[u32], group: usize) -> KeptCells {
+        let rows = || numbers.iter().map(|&number| number as usize);
+        match self.learned.value_floats(0) {
+            Some(_) => {
+                let cells = rows().filter_map(|row| Some(self.learned.value_floats(row)?[group] + 0.0));
+                Arc::new(Float64Array::from_iter_values(cells))
+            }
+            None => {
+                let cells = rows().filter_map(|row| Some(self.learned.value_fractions(row)?[group].to_string()));
+                Arc::new(StringArray::from_iter_values(cells))
+            }
+        }
     }
 
     pub(super) fn learned_bytes(&self) -> usize {

@@ -18,6 +18,8 @@ pub struct Scores {
     kinds: Vec<u32>,
     predictions: Vec<u32>,
     pub(super) numbers: Numbers,
+    /// Where numbers are explained and not labels: for each distinct row what its groups of base value and scores add up to.
+    values: Option<Numbers>,
 }
 
 /// Base value and scores of each distinct row, one row after another.
@@ -34,6 +36,21 @@ impl Numbers {
         match self {
             Numbers::Floats(numbers) => numbers.len(),
             Numbers::Exact(numbers) => numbers.len(),
+        }
+    }
+
+    fn extend(&mut self, more: Numbers) {
+        match (self, more) {
+            (Numbers::Floats(numbers), Numbers::Floats(more)) => numbers.extend(more),
+            (Numbers::Exact(numbers), Numbers::Exact(more)) => numbers.extend(more),
+            _ => panic!("floats and fractions do not mix"),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Numbers::Floats(numbers) => numbers.clear(),
+            Numbers::Exact(numbers) => numbers.clear(),
         }
     }
 
@@ -60,13 +77,24 @@ impl Scores {
     pub fn new(width: usize, kinds: Vec<u32>, predictions: Vec<u32>, numbers: Numbers) -> Self {
         assert_eq!(numbers.len(), width * predictions.len(), "base value and scores of each distinct row");
         debug_assert!(kinds.iter().all(|&kind| (kind as usize) < predictions.len()));
-        Scores { width, kinds, predictions, numbers }
+        Scores { width, kinds, predictions, numbers, values: None }
+    }
+
+    /// Rows of numbers that are explained: `width` base values and scores each, in as many groups as there are values a row.
+    ///
+    /// # Panics
+    /// If the lengths do not agree.
+    pub fn of_values(width: usize, predictions: Vec<u32>, numbers: Numbers, values: Numbers) -> Self {
+        let rows = predictions.len();
+        assert_eq!(numbers.len(), width * rows, "base values and scores of each row");
+        assert!(values.len() >= rows && (rows == 0 || values.len() % rows == 0), "as many values for each row");
+        Scores { width, kinds: (0..rows as u32).collect(), predictions, numbers, values: Some(values) }
     }
 
     /// No rows yet, in fractions if `exact`.
     pub fn empty(players: usize, exact: bool) -> Self {
         let numbers = if exact { Numbers::Exact(Vec::new()) } else { Numbers::Floats(Vec::new()) };
-        Scores { width: players + 1, kinds: Vec::new(), predictions: Vec::new(), numbers }
+        Scores { width: players + 1, kinds: Vec::new(), predictions: Vec::new(), numbers, values: None }
     }
 
     /// Adds a row of floats.
@@ -102,11 +130,12 @@ impl Scores {
     pub fn append(&mut self, other: Scores) {
         assert_eq!(other.width, self.width, "as many players");
         let first = self.predictions.len() as u32;
-        match (&mut self.numbers, other.numbers) {
-            (Numbers::Floats(numbers), Numbers::Floats(more)) => numbers.extend(more),
-            (Numbers::Exact(numbers), Numbers::Exact(more)) => numbers.extend(more),
-            _ => panic!("floats and fractions do not mix"),
+        if self.is_empty() {
+            self.values = other.values;
+        } else if let (Some(values), Some(more)) = (&mut self.values, other.values) {
+            values.extend(more);
         }
+        self.numbers.extend(other.numbers);
         self.kinds.extend(other.kinds.into_iter().map(|kind| first + kind));
         self.predictions.extend(other.predictions);
     }
@@ -123,6 +152,7 @@ impl Scores {
                 Some(Numbers::Exact(_)) => Numbers::Exact(Vec::new()),
                 _ => Numbers::Floats(Vec::new()),
             },
+            values: None,
         };
         for row in 0..rows {
             for table in tables {
@@ -163,7 +193,7 @@ impl Scores {
                 Numbers::Exact(sources.iter().flat_map(|&at| &all[at..at + width]).cloned().collect())
             }
         };
-        Scores { width, kinds, predictions: found, numbers }
+        Scores { width, kinds, predictions: found, numbers, values: None }
     }
 
     /// The rows at these positions, in this order.
@@ -176,10 +206,8 @@ impl Scores {
     pub fn clear(&mut self) {
         self.kinds.clear();
         self.predictions.clear();
-        match &mut self.numbers {
-            Numbers::Floats(numbers) => numbers.clear(),
-            Numbers::Exact(numbers) => numbers.clear(),
-        }
+        self.numbers.clear();
+        self.values.iter_mut().for_each(Numbers::clear);
     }
 
     /// The number of rows.
@@ -205,6 +233,38 @@ impl Scores {
     /// The prediction of a row: 0 or 1, or a class.
     pub fn prediction(&self, row: usize) -> u32 {
         self.predictions[self.kinds[row] as usize]
+    }
+
+    /// Whether numbers are explained and not labels.
+    pub fn has_values(&self) -> bool {
+        self.values.is_some()
+    }
+
+    /// How many numbers of a row are explained; 0 for labels.
+    pub fn values_of_a_row(&self) -> usize {
+        self.values.as_ref().map_or(0, |values| values.len() / self.predictions.len().max(1))
+    }
+
+    /// What the groups of base value and scores of a row add up to in floats; nothing for labels and in fractions.
+    pub fn value_floats(&self, row: usize) -> Option<&[f64]> {
+        match self.values.as_ref()? {
+            Numbers::Floats(values) => Some(&values[self.value_cells(row, values.len())]),
+            Numbers::Exact(_) => None,
+        }
+    }
+
+    /// The same in fractions.
+    pub fn value_fractions(&self, row: usize) -> Option<&[RBig]> {
+        match self.values.as_ref()? {
+            Numbers::Floats(_) => None,
+            Numbers::Exact(values) => Some(&values[self.value_cells(row, values.len())]),
+        }
+    }
+
+    fn value_cells(&self, row: usize, values: usize) -> std::ops::Range<usize> {
+        let groups = values / self.predictions.len();
+        let start = self.kinds[row] as usize * groups;
+        start..start + groups
     }
 
     /// The base value of a row, as a float.
@@ -271,6 +331,9 @@ impl Scores {
 
     /// Adds a row as texts with commas between them.
     pub(super) fn write_line(&self, row: usize, explained: &[ExplainedClass], line: &mut Vec<u8>) {
+        if self.values.is_some() {
+            return self.write_values(row, explained, line);
+        }
         let (prediction, cells) = (self.prediction(row), self.cells(row));
         line.extend_from_slice(prediction.to_string().as_bytes());
         let of_class = self.width / explained.len().max(1);
@@ -283,6 +346,36 @@ impl Scores {
             match &self.numbers {
                 Numbers::Floats(numbers) => write_number(line, numbers[cell]),
                 Numbers::Exact(numbers) => line.extend_from_slice(numbers[cell].to_string().as_bytes()),
+            }
+        }
+    }
+}
+
+impl Scores {
+    /// A row of explained numbers: where the class of a row is told, that first; then each number before its base value and scores.
+    fn write_values(&self, row: usize, explained: &[ExplainedClass], line: &mut Vec<u8>) {
+        if !explained.is_empty() {
+            line.extend_from_slice(self.prediction(row).to_string().as_bytes());
+            line.push(b',');
+        }
+        let cells = self.cells(row);
+        let groups = self.values_of_a_row();
+        let width = self.width / groups;
+        for group in 0..groups {
+            if group > 0 {
+                line.push(b',');
+            }
+            match (self.value_floats(row), self.value_fractions(row)) {
+                (Some(values), _) => write_number(line, values[group]),
+                (_, Some(values)) => line.extend_from_slice(values[group].to_string().as_bytes()),
+                _ => {}
+            }
+            for cell in cells.start + group * width..cells.start + (group + 1) * width {
+                line.push(b',');
+                match &self.numbers {
+                    Numbers::Floats(numbers) => write_number(line, numbers[cell]),
+                    Numbers::Exact(numbers) => line.extend_from_slice(numbers[cell].to_string().as_bytes()),
+                }
             }
         }
     }

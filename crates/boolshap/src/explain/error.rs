@@ -95,6 +95,12 @@ pub enum ExplainError {
         /// The player.
         player: String,
     },
+    /// An index that scores have not.
+    #[error("the index {index} is for labels: scores have shapley, banzhaf and interaction")]
+    IndexOfScores {
+        /// The index.
+        index: &'static str,
+    },
     /// An index of players in groups, without groups.
     #[error("Owen values need groups of players")]
     NoGroups,
@@ -142,6 +148,21 @@ pub enum ExplainError {
         /// The most that a score could be wrong by.
         bound: f64,
     },
+    /// A file without values.
+    #[error("there are no values to explain")]
+    NoValues,
+    /// Values whose parts are gates, given what is known.
+    #[error(
+        "scores of a value are for the distributions uniform, product and background: an expectation given what is known, or \
+         given a constraint, has no way for gates"
+    )]
+    ConditionalValue,
+    /// A gate whose sum has too many values.
+    #[error("a gate whose weights add up to {total} has too many different sums to be explained without a circuit")]
+    GateTooWide {
+        /// What they add up to.
+        total: String,
+    },
     /// More players than can be looked at in all their combinations.
     #[error(
         "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \
@@ -180,7 +201,7 @@ pub enum EntityProblem {
         /// The sum of the scores.
         sum: String,
         /// The prediction.
-        prediction: u8,
+        prediction: String,
     },
     /// The same for interactions: those of one player miss what its contribution gains between coming first and last.
     #[error(

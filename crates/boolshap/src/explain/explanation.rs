@@ -56,7 +56,7 @@ impl Explanation<RBig> {
 
 fn does_not_add_up(entity: usize, base: &impl ToString, sum: &impl ToString, prediction: bool) -> ExplainError {
     let (base, sum) = (base.to_string(), sum.to_string());
-    let problem = EntityProblem::DoesNotAddUp { base, sum, prediction: prediction.into() };
+    let problem = EntityProblem::DoesNotAddUp { base, sum, prediction: u8::from(prediction).to_string() };
     ExplainError::Entity { entity, problem }
 }
 

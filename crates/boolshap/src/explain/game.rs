@@ -336,7 +336,7 @@ fn check_players(players: usize, why: &'static str, remedy: Remedy) -> Result<()
     }
 }
 
-fn check_width(rows: &Bits, expected: usize) -> Result<(), ExplainError> {
+pub(super) fn check_width(rows: &Bits, expected: usize) -> Result<(), ExplainError> {
     match rows.features() {
         found if found == expected => Ok(()),
         found => Err(ExplainError::EntityLength { entity: 0, expected, found }),

@@ -110,7 +110,7 @@ impl ExactGame {
         ExactGame { cubes: None, ..self }
     }
 
-    fn base_value(&self) -> RBig {
+    pub(super) fn base_value(&self) -> RBig {
         let nobody = vec![false; self.game.labels.variables()];
         let value = |swept: &Swept, starts: &Starts| {
             self.vertices(swept, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)

@@ -3,10 +3,11 @@
 //! A gate is written as its weights and its `need`; weights +-1 as a text of signs (`"-+-"`), others as numbers separated
 //! by spaces, so that integers of any size survive every JSON reader. Equal models are equal files, byte for byte.
 
-use super::network::{Gate, Network, Output, Score};
+use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::{ModelError, Problem};
 use crate::data::{Binariser, Code, WholeFile};
 use crate::lit::Digest;
+use dashu::rational::RBig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,6 +15,8 @@ use std::path::Path;
 /// What the file says it is.
 pub(crate) const FORMAT: &str = "boolshap model";
 const VERSION: u32 = 1;
+/// A float has some thousand digits at most.
+const MAX_FRACTION: usize = 1 << 13;
 
 /// A network and what it needs to meet raw data.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,6 +117,7 @@ impl Model {
             marginals: self.marginals.clone(),
             hidden: self.network.hidden().iter().map(layer).collect(),
             output,
+            scales: self.network.scales().iter().map(ScaleText::of_scale).collect(),
             provenance: self.provenance.clone(),
         };
         let mut text = serde_json::to_string_pretty(&file).expect("numbers and texts are always JSON");
@@ -152,6 +156,8 @@ impl Model {
             ),
         };
         let network = Network::new(file.features.len(), hidden, output).map_err(|e| e.to_string())?;
+        let scales = file.scales.iter().map(ScaleText::scale).collect::<Result<_, _>>()?;
+        let network = network.with_scales(scales)?;
         let binariser = file.schema.map(|schema| Binariser::new(schema.columns().to_vec())).transpose()?;
         let model = Model {
             features: file.features,
@@ -201,6 +207,9 @@ struct FileText {
     marginals: Option<Marginals>,
     hidden: Vec<Vec<GateText>>,
     output: OutputText,
+    /// In which units the numbers of the output are; left out where whole weights are the units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    scales: Vec<ScaleText>,
     provenance: BTreeMap<String, serde_json::Value>,
 }
 
@@ -213,7 +222,35 @@ enum OutputText {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GateText {
+struct ScaleText {
+    unit: String,
+    bias: String,
+}
+
+impl ScaleText {
+    fn of_scale(scale: &OutputScale) -> Self {
+        ScaleText { unit: scale.unit.to_string(), bias: scale.bias.to_string() }
+    }
+
+    fn scale(&self) -> Result<OutputScale, String> {
+        Ok(OutputScale { unit: parse_fraction(&self.unit)?, bias: parse_fraction(&self.bias)? })
+    }
+}
+
+/// A fraction as files have it, `a` or `a/b`, of a length that no number of a network exceeds.
+pub(crate) fn parse_fraction(text: &str) -> Result<RBig, String> {
+    let wrong = || format!("'{}' is not a fraction", &text[..text.floor_char_boundary(40)]);
+    let is_zero = |digits: &str| digits.bytes().all(|digit| digit == b'0');
+    match text.split_once('/') {
+        _ if text.len() > MAX_FRACTION => Err(wrong()),
+        Some((_, below)) if is_zero(below) => Err(wrong()),
+        _ => text.parse().map_err(|_| wrong()),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GateText {
     weights: String,
     need: String,
 }
@@ -226,11 +263,11 @@ struct ScoreText {
 }
 
 impl GateText {
-    fn of_gate(gate: &Gate) -> Self {
+    pub(crate) fn of_gate(gate: &Gate) -> Self {
         GateText { weights: weights_text(gate.weights()), need: gate.need().to_string() }
     }
 
-    fn gate(&self) -> Result<Gate, String> {
+    pub(crate) fn gate(&self) -> Result<Gate, String> {
         let need = self.need.parse().map_err(|_| format!("need '{}' is no whole number", self.need))?;
         Gate::new(parse_weights(&self.weights)?, need).ok_or_else(|| Problem::TooWide { neuron: 1 }.to_string())
     }

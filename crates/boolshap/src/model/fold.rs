@@ -14,9 +14,9 @@
 //! depends on the integer parts of the biases first and on the order of their fractional parts if these are equal, so a
 //! bias becomes `floor * ranks + rank`, a small integer however many digits it has.
 
-use super::network::{Gate, Network, Output, Score};
+use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::{ModelError, Problem};
-use dashu::base::{Gcd, Signed, UnsignedAbs};
+use dashu::base::{Gcd, Signed, SquareRoot, UnsignedAbs};
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
@@ -57,11 +57,34 @@ pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
     let (last, before) = layers.split_last().expect("there is a layer");
     let inputs = layers[0].weights[0].len();
     let hidden = before.iter().map(fold_gates).collect::<Result<Vec<_>, _>>()?;
-    let output = match last.weights.len() {
-        1 => Output::Step(fold_gates(last)?.remove(0)),
-        _ => Output::Argmax(fold_scores(last)?),
+    let (output, scales) = match last.weights.len() {
+        1 => (Output::Step(fold_gates(last)?.remove(0)), step_scale(last).into_iter().collect()),
+        _ => {
+            let (scores, scales) = fold_scores(last)?;
+            (Output::Argmax(scores), scales)
+        }
     };
-    Network::new(inputs, hidden, output)
+    let network = Network::new(inputs, hidden, output)?;
+    // A root is rounded; where that would decide otherwise, the number is the one in whole weights.
+    Ok(network.clone().with_scales(scales).unwrap_or(network))
+}
+
+/// The number before the step, `unit * (w . s) + bias`. With batch normalisation the root of the variance is the float nearest to
+/// it, unless it is rational.
+fn step_scale(layer: &DenseLayer) -> Option<OutputScale> {
+    let (unit, _) = scale(layer.weights[0].iter())?;
+    let Some(norm) = &layer.norm else { return Some(OutputScale { unit, bias: layer.bias[0].clone() }) };
+    let variance = &norm.variance[0] + &norm.epsilon;
+    let root = |number: &UBig| (number.sqrt().sqr() == *number).then(|| RBig::from(number.sqrt()));
+    let numerator: UBig = variance.numerator().clone().try_into().ok()?;
+    let inverse = match (root(&numerator), root(variance.denominator())) {
+        (Some(above), Some(below)) => below / above,
+        _ => RBig::try_from(1.0 / variance.to_f64().value().sqrt()).ok()?,
+    };
+    let gamma = &norm.gamma[0] * inverse;
+    let bias = &gamma * (&layer.bias[0] - &norm.mean[0]) + &norm.beta[0];
+    let unit = unit * if gamma.is_negative() { -gamma } else { gamma };
+    Some(OutputScale { unit, bias })
 }
 
 /// Checks that there are layers, and that they fit each other.
@@ -137,7 +160,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     Gate::new(weights, low).ok_or_else(too_wide)
 }
 
-fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
+fn fold_scores(layer: &DenseLayer) -> Result<(Vec<Score>, Vec<OutputScale>), ModelError> {
     let wrong = |problem| ModelError::Parameter { layer: layer.name.clone(), problem };
     if layer.norm.is_some() {
         return Err(wrong(Problem::NormalisedScores));
@@ -157,7 +180,9 @@ fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
     fractions.sort();
     fractions.dedup();
     let ranks = fractions.len() as i128;
-    weights
+    let own = &unit / RBig::from(ranks);
+    let scales = layer.bias.iter().map(|bias| OutputScale { unit: own.clone(), bias: bias.clone() }).collect();
+    let scores = weights
         .chunks(layer.weights[0].len())
         .zip(&parts)
         .map(|(row, (whole, fraction))| {
@@ -167,7 +192,8 @@ fn fold_scores(layer: &DenseLayer) -> Result<Vec<Score>, ModelError> {
             Score::new(weights, bias)
         })
         .collect::<Option<Vec<_>>>()
-        .ok_or_else(too_wide)
+        .ok_or_else(too_wide)?;
+    Ok((scores, scales))
 }
 
 /// The weights as integer multiples of their largest common unit; `None` if they do not fit into 128 bits.
@@ -275,7 +301,7 @@ mod tests {
     fn argmax_keeps_the_order_of_real_biases() {
         // Biases 0.3 and 0.1 + 0.2 are equal decimals; 0.30000000000000004 is above them.
         let layer = dense(&["1 1", "1 1", "1 1"], "0.3 0.30000000000000004 -1.7");
-        let scores = fold_scores(&layer).unwrap();
+        let (scores, _) = fold_scores(&layer).unwrap();
         assert_eq!(scores.iter().map(Score::bias).collect::<Vec<_>>(), [0, 1, -4]);
         assert_eq!(scores[0].weights(), [2, 2]);
         let network = fold_network(&[layer]).unwrap();

@@ -48,13 +48,14 @@ mod zero_sum;
 pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
 pub use evaluate::{LANES, NetworkEvaluator, count_classes};
+pub(crate) use file::{GateText, parse_fraction};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
 pub use label::Label;
 #[cfg(feature = "train")]
 pub use logistic::{Regression, regress};
-pub use network::{Gate, Network, Output, Score};
+pub use network::{Gate, Network, Output, OutputScale, Score};
 pub use number::parse_decimal;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};

@@ -9,6 +9,7 @@
 //! Weights are `i128`, so that f64 weights with a wide range of magnitudes can be scaled to integers without loss.
 
 use super::ModelError;
+use dashu::rational::RBig;
 
 /// The total weight of a gate stays below this, so that no sum of its weights can overflow.
 const MAX_TOTAL: u128 = 1 << 120;
@@ -122,6 +123,19 @@ impl Score {
     }
 }
 
+/// Whether one class beats the other on the same sums with either of two differences of their biases. The sums are `-total`,
+/// `-total + 2 factor` and so on, so it is enough that the first winning one is the same.
+fn same_decisions(apart: &RBig, whole: &RBig, score: &Score, other: &Score) -> bool {
+    let differences = || score.weights.iter().zip(&other.weights).map(|(a, b)| a - b);
+    let factor = differences().fold(0, |factor, weight| gcd(factor, weight.unsigned_abs())).max(1);
+    let total: u128 = differences().map(i128::unsigned_abs).sum();
+    let first = |bias: &RBig| -> RBig {
+        let steps = RBig::from(((RBig::from(total) - bias) / RBig::from(2 * factor)).ceil());
+        steps.max(RBig::ZERO).min(RBig::from(total / factor + 1))
+    };
+    first(apart) == first(whole)
+}
+
 fn convenient_weight(weights: &[i128], inputs: &[bool]) -> u128 {
     weights.iter().zip(inputs).filter(|&(&w, &x)| (w > 0) == x).map(|(w, _)| w.unsigned_abs()).sum()
 }
@@ -144,12 +158,24 @@ pub enum Output {
     Argmax(Vec<Score>),
 }
 
+/// The number that an output decides by, in the units of the program that made the network: `unit * (w . s) + bias`, where
+/// w are the whole weights of its gate or score. Decisions never need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputScale {
+    /// What a whole weight of 1 is.
+    pub unit: RBig,
+    /// The constant term.
+    pub bias: RBig,
+}
+
 /// A dense feed-forward network of threshold gates, of any depth and width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     inputs: usize,
     hidden: Vec<Vec<Gate>>,
     output: Output,
+    /// Of each output; empty where whole weights are the units.
+    scales: Vec<OutputScale>,
 }
 
 impl Network {
@@ -180,7 +206,78 @@ impl Network {
                 scores.iter().try_for_each(|score| expect(layer(), width, score.weights.len()))?;
             }
         }
-        Ok(Network { inputs, hidden, output })
+        Ok(Network { inputs, hidden, output, scales: Vec::new() })
+    }
+
+    /// With the units of its outputs, one scale for each; the error says why these cannot be of this network.
+    pub fn with_scales(mut self, scales: Vec<OutputScale>) -> Result<Self, String> {
+        self.scales = scales;
+        match self.scales_fit() {
+            true => Ok(self),
+            false => Err("the scales of the outputs do not decide as the network does".into()),
+        }
+    }
+
+    /// The units of its outputs; empty where whole weights are the units.
+    pub fn scales(&self) -> &[OutputScale] {
+        &self.scales
+    }
+
+    /// Whether the scaled numbers decide as the gates and scores do.
+    fn scales_fit(&self) -> bool {
+        let outputs = match &self.output {
+            Output::Step(_) => 1,
+            Output::Argmax(scores) => scores.len(),
+        };
+        if self.scales.is_empty() || self.scales.len() != outputs {
+            return self.scales.is_empty();
+        }
+        match &self.output {
+            Output::Step(gate) => {
+                let OutputScale { unit, bias } = &self.scales[0];
+                let total = gate.total();
+                let holds =
+                    |convenient: u128| unit * RBig::from(2 * convenient as i128 - total as i128) + bias >= RBig::ZERO;
+                let last_false = gate.need.checked_sub(1).is_none_or(|before| !holds(before));
+                *unit >= RBig::ZERO && last_false && (gate.need > total || holds(gate.need))
+            }
+            // One unit for all; then what decides are the biases in whole weights.
+            Output::Argmax(scores) => {
+                let unit = &self.scales[0].unit;
+                *unit > RBig::ZERO
+                    && self.scales.iter().all(|scale| scale.unit == *unit)
+                    && scores.iter().zip(&self.scales).enumerate().all(|(one, (score, scale))| {
+                        scores.iter().zip(&self.scales).skip(one + 1).all(|(other, others)| {
+                            let apart = (&scale.bias - &others.bias) / unit;
+                            let whole = RBig::from(score.bias - other.bias);
+                            same_decisions(&apart, &whole, score, other)
+                        })
+                    })
+            }
+        }
+    }
+
+    /// The numbers that decide, each as a constant and a weight for every bit of the last hidden layer, or of the input: the
+    /// score of each class, or what is at least 0 where the label is 1.
+    pub fn values(&self) -> Vec<(RBig, Vec<RBig>)> {
+        let of = |weights: &[i128], natural: i128, output: usize| {
+            let scale = match self.scales.get(output) {
+                Some(scale) => scale.clone(),
+                None => OutputScale { unit: RBig::ONE, bias: natural.into() },
+            };
+            // A bit h is the sign 2 h - 1.
+            let weights: Vec<RBig> = weights.iter().map(|&weight| &scale.unit * RBig::from(weight)).collect();
+            let constant = weights.iter().fold(scale.bias, |sum, weight| sum - weight);
+            (constant, weights.into_iter().map(|weight| weight * RBig::from(2u8)).collect())
+        };
+        match &self.output {
+            Output::Step(gate) => {
+                vec![of(&gate.weights, gate.total() as i128 - 2 * gate.need as i128, 0)]
+            }
+            Output::Argmax(scores) => {
+                scores.iter().enumerate().map(|(class, score)| of(&score.weights, score.bias, class)).collect()
+            }
+        }
     }
 
     /// The number of features.

@@ -18,6 +18,8 @@ pub enum Method {
     Sat,
     /// A walk over all pairs of a node of the diagram and partial sums of the network.
     Walk,
+    /// The gates of both are the same, one by one: of scores, which are sums of gates.
+    Gates,
 }
 
 impl std::str::FromStr for Method {
@@ -31,12 +33,13 @@ impl std::str::FromStr for Method {
 }
 
 impl Method {
-    /// Its name: `exhaustive`, `sat` or `walk`.
+    /// Its name: `exhaustive`, `sat`, `walk` or `gates`.
     pub fn name(self) -> &'static str {
         match self {
             Method::Exhaustive => "exhaustive",
             Method::Sat => "sat",
             Method::Walk => "walk",
+            Method::Gates => "gates",
         }
     }
 }
@@ -155,6 +158,7 @@ pub fn verify(
             Method::Exhaustive => exhaustive::compare(&question),
             Method::Walk => walk::compare(&question),
             Method::Sat => by_solver(&question),
+            Method::Gates => Err(QueryError::Undecided(vec!["the method gates is for scores".into()])),
         };
         match found {
             Ok(counterexample) => return Ok(Verdict { method, counterexample, passed_over }),

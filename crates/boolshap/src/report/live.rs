@@ -161,6 +161,11 @@ impl LiveReport {
             return Ok(known);
         }
         let circuit = self.menu.circuit();
+        if circuit.values.is_some() {
+            let wanted = class.unwrap_or(1) as u32;
+            let decided = Predictor::of_circuit(circuit)?.classes(&self.rows.kinds, watch)?;
+            return Ok(place.get_or_init(|| decided.into_iter().map(|found| found == wanted).collect()));
+        }
         let circuit = NamedCircuit::new(circuit.label(class)?, circuit.features.clone())?;
         let labels = Predictor::of_circuit(&circuit)?.classes(&self.rows.kinds, watch)?;
         Ok(place.get_or_init(|| labels.into_iter().map(|label| label == 1).collect()))

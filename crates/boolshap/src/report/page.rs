@@ -108,6 +108,7 @@ impl Page<'_> {
             "features": subject.features,
             "columns": subject.columns,
             "labels": subject.labels,
+            "output": if explainer.is_of_scores() { "score" } else { "label" },
             "game": {
                 "distribution": explainer.request().distribution.name(),
                 "players": players.kind(),
@@ -159,7 +160,7 @@ impl Page<'_> {
             Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(self.explainer.label(self.class), &names)
+                circuit_figure(self.explainer.label(self.class)?, &names)
                     .ok_or_else(|| Error::input("the circuit is too large to be drawn"))
             }
         }
@@ -213,6 +214,7 @@ impl Page<'_> {
         json!({
             "bits": (0..rows.kinds.rows()).map(|kind| rows.bits_text(kind)).collect::<Vec<_>>(),
             "count": rows.counts,
+            "score": survey.values,
             "prediction": survey.predictions.iter().map(|&label| u8::from(label)).collect::<Vec<_>>(),
             "scores": BASE64_STANDARD.encode(bytes),
         })

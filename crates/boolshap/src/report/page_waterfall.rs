@@ -24,6 +24,7 @@ impl Page<'_> {
             title,
             base_value: survey.base_value,
             prediction,
+            score: survey.values.as_ref().map(|values| values[kind]),
             label: subject.labels[usize::from(prediction)].clone(),
             steps: survey.scores_of(kind).iter().enumerate().map(step).collect(),
         }

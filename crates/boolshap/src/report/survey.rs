@@ -24,6 +24,8 @@ pub struct Survey {
     pub base_value: f64,
     /// The label of each kind.
     pub predictions: Vec<bool>,
+    /// Where scores of a model are explained, that of each kind.
+    pub values: Option<Vec<f64>>,
     /// The scores, kind by kind.
     pub scores: Vec<f64>,
     /// The mean absolute score of each player over all rows; empty without rows.
@@ -47,6 +49,7 @@ impl Survey {
         Ok(Survey {
             base_value,
             predictions: (0..kinds).map(|kind| table.prediction(kind) == label).collect(),
+            values: (0..kinds).map(|kind| table.value_floats(kind).map(|values| values[0])).collect(),
             scores,
             importance,
             interactions: Vec::new(),

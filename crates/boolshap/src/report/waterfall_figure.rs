@@ -19,10 +19,19 @@ pub struct Waterfall {
     pub base_value: f64,
     /// The decision, where they end.
     pub prediction: bool,
+    /// Where a score of the model is explained and not its decision: that, where they end.
+    pub score: Option<f64>,
     /// The decision in words.
     pub label: String,
     /// The players, in any order.
     pub steps: Vec<WaterfallStep>,
+}
+
+impl Waterfall {
+    /// Where the steps end: the decision, 0 or 1, or the score.
+    pub fn end(&self) -> f64 {
+        self.score.map_or(f64::from(u8::from(self.prediction)), finite)
+    }
 }
 
 /// The contribution of one player.
@@ -43,7 +52,7 @@ pub struct WaterfallStep {
 /// use boolshap::report::{Waterfall, WaterfallStep, waterfall_figure};
 /// let step = |name: &str, score| WaterfallStep { name: name.into(), detail: "1".into(), score };
 /// let steps = vec![step("x1", -0.125), step("x2", 0.625)];
-/// let waterfall = Waterfall { title: "Row 1".into(), base_value: 0.5, prediction: true, label: "yes".into(), steps };
+/// let waterfall = Waterfall { title: "Row 1".into(), base_value: 0.5, prediction: true, score: None, label: "yes".into(), steps };
 /// let svg = waterfall_figure(&waterfall);
 /// assert!(svg.contains(">+0.6250<") && svg.contains(">\u{2212}0.1250<") && svg.contains("prediction 1: yes"));
 /// assert!(svg.find(">x2<").unwrap() < svg.find(">x1<").unwrap());
@@ -53,7 +62,7 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     let spans = spans(finite(waterfall.base_value), &steps);
     let room = steps.iter().map(|step| (13.0 * width_of(&step.name)).max(11.5 * width_of(&step.detail)));
     let room = room.fold(60.0, f64::max).min(260.0);
-    let prediction = f64::from(u8::from(waterfall.prediction));
+    let prediction = waterfall.end();
     let ends = spans.iter().flat_map(|&(from, to)| [from, to]).chain([finite(waterfall.base_value), prediction]);
     let [left, right] = [room + 24.0, WIDTH - 16.0];
     let axis = Axis::covering(ends, [left + SIDE, right - SIDE]);
@@ -89,8 +98,15 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     let end = axis.at(prediction);
     mark(&mut svg, end, foot, "prediction");
     mark(&mut svg, end, top - 6.0, "prediction");
-    let label = if waterfall.label.trim().is_empty() { String::new() } else { format!(": {}", waterfall.label) };
-    let text = format!("prediction {prediction}{label}");
+    let label = if waterfall.label.trim().is_empty() || waterfall.score.is_some() {
+        String::new()
+    } else {
+        format!(": {}", waterfall.label)
+    };
+    let text = match waterfall.score {
+        Some(score) => format!("score {}", number(finite(score), 4)),
+        None => format!("prediction {prediction}{label}"),
+    };
     // The text stays inside the figure wherever the prediction is.
     let half = (6.5 * width_of(&text)).min((right - 16.0) / 2.0);
     let x = end.clamp(16.0 + half, right - half);
@@ -200,7 +216,7 @@ mod tests {
             score,
         };
         let steps = scores.iter().enumerate().map(step).collect();
-        Waterfall { title: "Row 1".into(), base_value, prediction, label: "yes".into(), steps }
+        Waterfall { title: "Row 1".into(), base_value, prediction, score: None, label: "yes".into(), steps }
     }
 
     /// The bars as (class, start, tip of the arrow), from the top.
@@ -259,6 +275,13 @@ mod tests {
     }
 
     fn odd_frame(text: &str) -> Waterfall {
-        Waterfall { title: text.into(), base_value: f64::NAN, prediction: false, label: text.into(), steps: Vec::new() }
+        Waterfall {
+            title: text.into(),
+            base_value: f64::NAN,
+            prediction: false,
+            score: None,
+            label: text.into(),
+            steps: Vec::new(),
+        }
     }
 }

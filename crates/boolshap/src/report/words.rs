@@ -52,7 +52,7 @@ pub struct Subject {
 impl Subject {
     /// The label "the answer is this class" of a circuit of several classes, or the label of a circuit.
     pub fn new(named: &NamedCircuit, class: Option<usize>) -> Result<Self, CircuitError> {
-        let circuit = named.label(class)?;
+        let circuit = if named.values.is_some() { None } else { Some(named.label(class)?) };
         let target: Option<CodedColumn> =
             named.provenance.get("target").and_then(|target| serde_json::from_value(target.clone()).ok());
         let number = class.or(named.facts.class);
@@ -84,12 +84,20 @@ impl Subject {
             let says = if named.facts.verified.standing() == "proved" { "" } else { "as the file says: " };
             fact("Model", format!("{says}{words}"));
         }
-        let (nodes, edges, _) = circuit.graph_size();
-        let route = named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
-        fact("Circuit", format!("{} nodes and {} edges{route}", thousands(nodes as u64), thousands(edges as u64)));
+        if let Some(circuit) = &circuit {
+            let (nodes, edges, _) = circuit.graph_size();
+            let route =
+                named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
+            fact("Circuit", format!("{} nodes and {} edges{route}", thousands(nodes as u64), thousands(edges as u64)));
+        }
+        if let Some(values) = &named.values {
+            fact("Explained", format!("a score, the weighted sum of {} parts", thousands(values.parts().len() as u64)));
+        }
         fact("Inputs", format!("{} binary features from {} columns", named.features.len(), columns(named).len()));
-        let inputs = UBig::ONE << named.features.len();
-        fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
+        if let Some(circuit) = &circuit {
+            let inputs = UBig::ONE << named.features.len();
+            fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
+        }
         fact("Verified", named.facts.verified.words());
         named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
         Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })

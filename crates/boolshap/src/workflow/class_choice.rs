@@ -57,6 +57,19 @@ impl ClassChoice {
     }
 }
 
+impl ClassChoice {
+    /// Two classes of which the first less the second is meant: `A-B`, each a number or a name, unless a class is called so.
+    pub fn difference(&self, classes: usize, names: &[String]) -> Option<(usize, usize)> {
+        let ClassChoice::Name(text) = self else { return None };
+        if names.contains(text) {
+            return None;
+        }
+        let one = |text: &str| text.parse::<ClassChoice>().ok()?.number(classes, names).ok();
+        let pair = |(at, _): (usize, &str)| Some((one(&text[..at])?, one(&text[at + 1..])?));
+        text.match_indices('-').find_map(pair)
+    }
+}
+
 /// A number or a name; `index:NUMBER` and `name:NAME` say which, where digits could be both; `each` (or `all`), `predicted`.
 impl FromStr for ClassChoice {
     type Err = Error;

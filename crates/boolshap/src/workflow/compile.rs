@@ -6,7 +6,7 @@
 use super::outlook::check_in_passing;
 use super::stages::Stages;
 use super::verify::{method_names, prove};
-use super::{ClassChoice, CompileRequest, Error, ErrorKind, Source, Via, read_source::Loaded};
+use super::{ClassChoice, CompileRequest, Error, ErrorKind, ModelOutput, Source, Via, read_source::Loaded};
 use crate::circuit::{Circuit, NamedCircuit, ProofOf, diagram_together, lower_forest, lower_obdd, lower_sdd};
 use crate::data::Table;
 use crate::diagram::reduce_table;
@@ -84,10 +84,12 @@ pub fn compile_watched<'a>(
     watch: &Watch<'_>,
 ) -> Result<Compilation, Error> {
     let begin = Instant::now();
-    let mut work = Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, begin };
+    let mut work =
+        Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, proved_table: None, begin };
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
+        Source::Numbers(source) => work.of_numbers(source)?,
         Source::Table { values, features, classes } => work.of_table(values, features, classes)?,
         Source::Forest { forest, features, classes } => work.of_forest(forest, features, classes)?,
     };
@@ -101,16 +103,21 @@ pub(super) struct Work<'w> {
     pub(super) stages: Stages,
     notes: Vec<String>,
     /// By which methods all classes were proved to be those of a model, and its digest.
-    proved: Option<(String, Digest)>,
+    pub(super) proved: Option<(String, Digest)>,
+    /// By which method the numbers of a table were compared, and its digest.
+    pub(super) proved_table: Option<(&'static str, Digest)>,
     begin: Instant,
 }
 
 impl Work<'_> {
     fn finish(self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
         circuit.facts.route = Some(route.into());
-        circuit.facts.smooth = self.request.shape.smooth;
+        circuit.facts.smooth = self.request.shape.smooth && circuit.roots().len() > 0;
         if let Some((method, model)) = self.proved {
             circuit.set_proved(&method, ProofOf::Model, model);
+        }
+        if let Some((method, table)) = self.proved_table {
+            circuit.set_proved(method, ProofOf::Table, table);
         }
         let seconds = self.begin.elapsed().as_secs_f64();
         Compilation { circuit, route, stages: self.stages, notes: self.notes, seconds }
@@ -119,6 +126,12 @@ impl Work<'_> {
     fn of_file(&mut self, path: &Path) -> Result<(&'static str, NamedCircuit), Error> {
         let (route, circuit) = match Loaded::read(path, self)? {
             Loaded::Model(model) => return self.of_model(&model),
+            _ if self.request.model_output == ModelOutput::Score => {
+                return Err(Error::setting(
+                    "model_output",
+                    "'score' is for networks: a formula or a circuit has labels only",
+                ));
+            }
             Loaded::Formula(cnf) => ("cnf", self.of_cnf(&cnf)?),
             Loaded::Circuit { format, circuit } => {
                 let begin = Instant::now();
@@ -147,6 +160,9 @@ impl Work<'_> {
         let inputs = model.network.inputs();
         if let Some(asked) = request.variables.filter(|&asked| asked != inputs) {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
+        }
+        if request.model_output == ModelOutput::Score {
+            return self.of_scores(model);
         }
         let chosen = self.chosen_class(classes, &model.class_names())?;
         if request.in_passing {
@@ -186,7 +202,7 @@ impl Work<'_> {
     }
 
     /// The model under the names asked for; how raw columns become bits is lost with the names of the bits.
-    fn renamed(&mut self, model: &Model) -> Result<Option<Model>, Error> {
+    pub(super) fn renamed(&mut self, model: &Model) -> Result<Option<Model>, Error> {
         let Some(names) = self.request.features.as_ref().filter(|names| **names != model.features) else {
             return Ok(None);
         };
@@ -218,7 +234,7 @@ impl Work<'_> {
     }
 
     #[cfg(feature = "sat")]
-    fn by_formula(&mut self, model: &Model, class: usize) -> Result<Circuit, Error> {
+    pub(super) fn by_formula(&mut self, model: &Model, class: usize) -> Result<Circuit, Error> {
         let begin = Instant::now();
         let max_clauses = self.request.max_clauses.unwrap_or(MAX_CLAUSES);
         let cnf = crate::formula::encode_network(&model.network, class, max_clauses, self.watch)?;
@@ -227,12 +243,12 @@ impl Work<'_> {
     }
 
     #[cfg(not(feature = "sat"))]
-    fn by_formula(&mut self, _: &Model, _: usize) -> Result<Circuit, Error> {
+    pub(super) fn by_formula(&mut self, _: &Model, _: usize) -> Result<Circuit, Error> {
         Err(crate::query::QueryError::NoSolver.into())
     }
 
     /// A network without a formula on the way.
-    fn directly(
+    pub(super) fn directly(
         &mut self,
         model: &Model,
         class: usize,
@@ -294,6 +310,7 @@ impl Work<'_> {
         features: &[String],
         classes: &[String],
     ) -> Result<(&'static str, NamedCircuit), Error> {
+        self.refuse_scores("a table of classes")?;
         let variables = features.len();
         if variables > 32 || values.len() != 1 << variables {
             let found = values.len();
@@ -322,11 +339,21 @@ impl Work<'_> {
         features: &[String],
         classes: &[String],
     ) -> Result<(&'static str, NamedCircuit), Error> {
+        self.refuse_scores("a forest's decision")?;
         let chosen = self.chosen_class(classes.len(), classes)?;
         let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
         let max_nodes = self.request.max_nodes.unwrap_or(MAX_FOREST_NODES);
         let circuits = lower_forest(forest, &asked, max_nodes, self.watch)?;
         Ok(("trees", self.of_arrays(chosen, circuits, features, classes)?))
+    }
+
+    fn refuse_scores(&self, what: &str) -> Result<(), Error> {
+        match self.request.model_output {
+            ModelOutput::Label => Ok(()),
+            ModelOutput::Score => {
+                Err(Error::setting("model_output", format!("'score' is for numbers: this is {what}")))
+            }
+        }
     }
 
     /// A circuit of arrays, whose classes have names.

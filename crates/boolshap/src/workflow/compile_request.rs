@@ -1,6 +1,6 @@
 //! What to compile, and what to make of it.
 
-use super::{ClassChoice, Error, MAX_SMOOTH_NODES};
+use super::{ClassChoice, Error, MAX_SMOOTH_NODES, ModelOutput, NumberSource};
 use crate::circuit::{Circuit, Lowering, fan_in_two, paper_form_within, smooth_within};
 use crate::diagram::Route;
 use crate::lit::Watch;
@@ -24,6 +24,8 @@ pub enum Source<'a> {
         /// The names of the classes.
         classes: &'a [String],
     },
+    /// Numbers, such as scores: a table, trees, or a linear model.
+    Numbers(NumberSource<'a>),
     /// A tree or a forest.
     Forest {
         /// The trees.
@@ -131,6 +133,8 @@ impl Shape {
 pub struct CompileRequest {
     /// How to get from a network to a circuit.
     pub via: Via,
+    /// What of a network: its label, or the numbers that it decides by.
+    pub model_output: ModelOutput,
     /// "The answer is this class", or a circuit for each.
     pub class: Option<ClassChoice>,
     /// Whether several classes of which none was chosen get a circuit each, instead of an error.

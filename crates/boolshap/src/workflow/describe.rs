@@ -1,7 +1,8 @@
 //! What a model or circuit file holds, for people and for programs.
 
+use super::compile_scores::rule_words;
 use super::{Error, ModelOrCircuit};
-use crate::circuit::{Circuit, NamedCircuit, check};
+use crate::circuit::{Circuit, NamedCircuit, Part, Values, check};
 use crate::lit::thousands;
 use crate::model::{Model, Output, count_classes};
 use dashu::integer::UBig;
@@ -85,7 +86,54 @@ fn has_binary_weights(model: &Model) -> bool {
         }
 }
 
+/// What a file of scores holds.
+fn describe_scores(named: &NamedCircuit, values: &Values) -> Description {
+    let [features, gates, circuits, diagrams] = values.kinds();
+    let (nodes, edges, fan_in) = named.graph_size();
+    let count = |number: usize, what: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        many => Some(format!("{} {what}s", thousands(many as u64))),
+    };
+    let number_nodes: usize =
+        values.parts().iter().map(|part| if let Part::Diagram(d) = part { d.nodes().len() } else { 0 }).sum();
+    let diagram = format!("diagram{} with numbers at the leaves", if diagrams == 1 { "" } else { "s" });
+    let diagram = (diagrams > 0)
+        .then(|| format!("{} {diagram} ({} nodes)", thousands(diagrams as u64), thousands(number_nodes as u64)));
+    let parts = [count(features, "feature"), count(gates, "gate"), count(circuits, "circuit"), diagram];
+    let mut parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    if circuits > 0 {
+        parts += &format!(" ({} nodes)", thousands(nodes as u64));
+    }
+    let what = match named.classes.len() {
+        0 => "the score before the decision".to_string(),
+        classes => format!("the scores of {classes} classes before the decision"),
+    };
+    let rule = rule_words(values.rule());
+    let mut text = format!("{what}: weighted sums of {parts}\n{rule}");
+    let names: Vec<String> = named.classes.iter().map(|(name, _)| name.clone()).collect();
+    if !names.is_empty() {
+        text += &format!("\nclasses: {}", numbered(&names));
+    }
+    text += &format!("\nverified: {}\n{}", named.facts.verified.words(), features_line(&named.features));
+    let notes = named.facts.notes();
+    let classes: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    let json = json!({
+        "model_output": "score", "scores": values.sums().len(), "rule": values.rule().name(),
+        "parts": {"features": features, "gates": gates, "circuits": circuits, "diagrams": diagrams, "diagram_nodes": number_nodes},
+        "nodes": nodes, "edges": edges, "fan_in": fan_in, "models": null, "tree_nodes": null, "decomposable": true,
+        "deterministic": named.facts.undecided.is_empty().then_some(true), "smooth": named.facts.smooth,
+        "classes": classes, "features": named.features, "predictions": named.prediction_names(), "schema": named.binariser,
+        "marginals": named.marginals, "provenance": named.all_facts(), "verified": named.facts.verified.json(),
+        "notes": notes,
+    });
+    Description { text, json, notes }
+}
+
 fn describe_circuit(named: &NamedCircuit) -> Result<Description, Error> {
+    if let Some(values) = &named.values {
+        return Ok(describe_scores(named, values));
+    }
     let each: Vec<LabelFacts> = named.labels()?.iter().map(|label| LabelFacts::of(named, label)).collect();
     let all = LabelFacts::of_all(named, &each);
     let mut json = all.json();

@@ -5,14 +5,14 @@
 //! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
 
 use super::resolve::in_groups;
-use super::{ClassChoice, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, Predictor, Request};
-use crate::circuit::{Circuit, NamedCircuit};
+use super::{ClassChoice, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
+use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, Values, WeightedSum};
 use crate::data::{
     Bits, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
 };
 use crate::explain::explain_stream;
 use crate::explain::{
-    Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed,
+    Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed, ValueGame,
 };
 use crate::lit::{Pieces, Progress, Watch, thousands};
 use arrow_schema::FieldRef;
@@ -34,8 +34,9 @@ use std::sync::{Arc, OnceLock};
 /// ```
 pub struct Explainer {
     circuit: Arc<NamedCircuit>,
-    /// Of each class, or of the only label.
+    /// Of each class, or of the only label; none where numbers are explained.
     labels: Vec<Arc<Circuit>>,
+    values: OnceLock<ValueGame>,
     outputs: Vec<Output>,
     players: Players,
     distribution: Distribution,
@@ -54,6 +55,8 @@ pub enum Scope {
     Each,
     /// For each row the class predicted for it.
     Predicted,
+    /// The score of one class less that of another.
+    Difference(usize, usize),
 }
 
 impl Scope {
@@ -64,13 +67,14 @@ impl Scope {
             Scope::Class(class) => Some(class.to_string()),
             Scope::Each => Some("each".into()),
             Scope::Predicted => Some("predicted".into()),
+            Scope::Difference(one, other) => Some(format!("{one}-{other}")),
         }
     }
 
     /// What each group of base value and scores is about; nothing for a single label.
     pub fn explained(self, classes: usize) -> Vec<ExplainedClass> {
         match self {
-            Scope::Label => Vec::new(),
+            Scope::Label | Scope::Difference(..) => Vec::new(),
             Scope::Class(class) => vec![ExplainedClass::Class(class as u32)],
             Scope::Each => (0..classes as u32).map(ExplainedClass::Class).collect(),
             Scope::Predicted => vec![ExplainedClass::Predicted],
@@ -123,7 +127,10 @@ impl Explainer {
         let distribution = request.distribution(&circuit, &players)?;
         let explainer = Self::of_parts(circuit, players, distribution, request)?;
         let ask = Ask { scope, ..explainer.ask };
-        explainer.each_output(ask, |output| explainer.engine(output, ask, watch).map(drop))?;
+        match explainer.is_of_scores() {
+            true => drop(explainer.value_game(watch)?),
+            false => explainer.each_output(ask, |output| explainer.engine(output, ask, watch).map(drop))?,
+        }
         Ok(Explainer { ask, ..explainer })
     }
 
@@ -134,11 +141,16 @@ impl Explainer {
         distribution: Distribution,
         request: &Request,
     ) -> Result<Self, Error> {
-        let labels = circuit.labels()?;
-        let outputs = labels.iter().map(|_| Output::default()).collect();
+        check_output(request, &circuit)?;
+        let labels = if circuit.values.is_some() { Vec::new() } else { circuit.labels()? };
+        let outputs = (0..circuit.classes.len().max(1)).map(|_| Output::default()).collect();
         let scope = scope_of(None, &circuit)?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
-        Ok(Explainer { circuit, labels, outputs, players, distribution, request: request.clone(), ask })
+        let mut request = request.clone();
+        if circuit.values.is_some() {
+            request.model_output = Some(ModelOutput::Score);
+        }
+        Ok(Explainer { circuit, labels, values: OnceLock::new(), outputs, players, distribution, request, ask })
     }
 
     /// The circuit that is explained.
@@ -146,9 +158,14 @@ impl Explainer {
         &self.circuit
     }
 
-    /// The circuit of one label.
-    pub fn label(&self, class: Option<usize>) -> &Arc<Circuit> {
-        &self.labels[class.unwrap_or(0)]
+    /// The circuit of one label; an error where numbers are explained.
+    pub fn label(&self, class: Option<usize>) -> Result<&Arc<Circuit>, Error> {
+        Ok(self.labels.get(class.unwrap_or(0)).ok_or(CircuitError::OnlyScores)?)
+    }
+
+    /// Whether numbers are explained and not labels.
+    pub fn is_of_scores(&self) -> bool {
+        self.circuit.values.is_some()
     }
 
     /// Who plays.
@@ -169,6 +186,16 @@ impl Explainer {
     /// What is asked if nothing else is.
     pub fn ask(&self) -> Ask {
         self.ask
+    }
+
+    /// Whether scores decide: those of labels always do.
+    pub fn decides(&self) -> bool {
+        self.circuit.values.as_ref().is_none_or(|values| values.rule() != Rule::Number)
+    }
+
+    /// Refuses a request for what is not explained: the label where it is the score, or the other way round.
+    pub fn check_output(&self, request: &Request) -> Result<(), Error> {
+        check_output(request, &self.circuit)
     }
 
     /// The scope of a choice of classes.
@@ -222,7 +249,11 @@ impl Explainer {
 
     /// The scores of rows, as asked now. With [`Scope::Each`] those of the classes are side by side.
     pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        if self.is_of_scores() {
+            return self.explain_scores(rows, ask, watch);
+        }
         match ask.scope {
+            Scope::Difference(..) => Err(Error::setting("class", "as a difference is for scores, not for labels")),
             Scope::Label => self.one(0, rows, ask, watch),
             Scope::Class(class) => {
                 let classes = self.classes_of(rows, &watch.silent())?;
@@ -279,6 +310,34 @@ impl Explainer {
         Ok(scored.select(&place_of))
     }
 
+    /// The numbers of rows, those of several classes together, since they share their parts.
+    fn explain_scores(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        let game = self.value_game(&watch.silent())?;
+        let sums = scope_sums(game.values(), ask.scope);
+        let decided = match game.values().rule() {
+            Rule::Number => None,
+            _ => Some(Predictor::of_circuit(&self.circuit)?.classes(rows, &watch.silent())?),
+        };
+        let classes = decided.unwrap_or_else(|| vec![0; rows.rows()]);
+        let own = |row: usize| classes[row] as usize..classes[row] as usize + 1;
+        let all = |_: usize| 0..sums.len();
+        let asked = (ask.index, ask.exact);
+        Ok(match ask.scope {
+            Scope::Predicted => game.explain(rows, &sums, &own, classes.clone(), asked, watch)?,
+            _ => game.explain(rows, &sums, &all, classes.clone(), asked, watch)?,
+        })
+    }
+
+    fn value_game(&self, watch: &Watch<'_>) -> Result<&ValueGame, Error> {
+        if matches!(self.request.engine, Some(EngineName::Paper | EngineName::BruteForce)) {
+            return Err(Error::setting("engine", "is for labels: scores of a model have one way"));
+        }
+        once(&self.values, || {
+            ValueGame::new(self.circuit.clone(), self.players.clone(), &self.distribution, watch)
+                .map_err(|error| self.request.in_rows(error))
+        })
+    }
+
     fn classes_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
         Predictor::of_labels(&self.labels, true).classes(rows, watch)
     }
@@ -289,6 +348,7 @@ impl Explainer {
             Scope::Label => prepare(0),
             Scope::Class(class) => prepare(class),
             Scope::Each | Scope::Predicted => (0..self.outputs.len()).try_for_each(prepare),
+            Scope::Difference(..) => Err(Error::setting("class", "as a difference is for scores, not for labels")),
         }
     }
 
@@ -332,8 +392,12 @@ impl Explainer {
         once(&self.outputs[output].floats, || Ok(FloatGame::new(game)))
     }
 
-    /// The expected label when nothing is known of a row, for each class of the scope.
+    /// The expected label, or score, when nothing is known of a row, for each class of the scope.
     pub fn base_values(&self, scope: Scope, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
+        if self.is_of_scores() {
+            let game = self.value_game(watch)?;
+            return Ok(scope_sums(game.values(), scope).iter().map(|sum| game.base_value(sum)).collect());
+        }
         let mut values = Vec::new();
         self.each_output(Ask { scope, ..self.ask }, |output| {
             values.push(self.floats(output, watch)?.base_value());
@@ -342,9 +406,15 @@ impl Explainer {
         Ok(values)
     }
 
-    /// How far base values and scores can be from the true ones, whatever the row: 0 in fractions, at most 1e-9 in floats.
+    /// How far base values and scores can be from the true ones, whatever the row: 0 in fractions, at most 1e-9 in floats; of a
+    /// model's scores at most 1e-9 of their size.
     pub fn error_bound(&self, ask: Ask) -> Result<f64, Error> {
         let mut worst = 0f64;
+        if self.is_of_scores() {
+            let game = self.value_game(&Watch::unlimited())?;
+            let bound = |sum: &WeightedSum| game.error_bound(sum, ask.index, ask.exact);
+            return Ok(scope_sums(game.values(), ask.scope).iter().map(bound).fold(0.0, f64::max));
+        }
         self.each_output(ask, |output| {
             worst = worst.max(self.engine(output, ask, &Watch::unlimited())?.error_bound(ask.index));
             Ok(())
@@ -357,6 +427,8 @@ impl Explainer {
         let of = |output: &Output| output.floats.get().map(|floats| floats.visits(ask.index));
         match ask.scope {
             _ if ask.exact => None,
+            _ if self.is_of_scores() => self.values.get().map(|game| game.visits(ask.index)),
+            Scope::Difference(..) => None,
             Scope::Label => of(&self.outputs[0]),
             Scope::Class(class) => of(&self.outputs[class]),
             Scope::Each | Scope::Predicted => self.outputs.iter().map(of).sum(),
@@ -387,8 +459,15 @@ impl Explainer {
             columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();
         }
         columns.explained = scope.explained(self.outputs.len());
+        if let Some(values) = &self.circuit.values {
+            columns.values = if scope == Scope::Each { self.outputs.len() } else { 1 };
+            if matches!(scope, Scope::Class(_)) || values.rule() == Rule::Number {
+                columns.explained.clear();
+            }
+        }
         let reserved = |name: &&String| {
-            ["prediction", "base_value"].contains(&name.as_str()) || scope != Scope::Label && *name == "explained_value"
+            let of_classes = scope != Scope::Label && ["explained_value", "class"].contains(&name.as_str());
+            ["prediction", "base_value"].contains(&name.as_str()) || of_classes
         };
         if let Some(name) = columns.numbers[1..].iter().find(reserved) {
             return Err(Error::input(format!("a player is called '{name}', like a column of the result")));
@@ -475,9 +554,43 @@ fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope
         Some(_) if names.is_empty() => {
             Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
         }
-        None | Some(ClassChoice::Predicted) => Ok(Scope::Predicted),
+        None | Some(ClassChoice::Predicted)
+            if circuit.values.as_ref().is_none_or(|values| values.rule() == Rule::Largest) =>
+        {
+            Ok(Scope::Predicted)
+        }
+        None => Ok(Scope::Each),
+        Some(ClassChoice::Predicted) => Err(Error::setting("class", "'predicted' is for scores that decide")),
         Some(ClassChoice::Each) => Ok(Scope::Each),
-        Some(one) => one.number(names.len(), &names).map(Scope::Class),
+        Some(one) => match one.difference(names.len(), &names).filter(|_| circuit.values.is_some()) {
+            Some((first, second)) => Ok(Scope::Difference(first, second)),
+            None => one.number(names.len(), &names).map(Scope::Class),
+        },
+    }
+}
+
+/// The sums that a scope is about.
+fn scope_sums(values: &Values, scope: Scope) -> Vec<WeightedSum> {
+    let sums = values.sums();
+    match scope {
+        Scope::Label => vec![sums[0].clone()],
+        Scope::Class(class) => vec![sums[class].clone()],
+        Scope::Difference(one, other) => vec![sums[one].less(&sums[other])],
+        Scope::Each | Scope::Predicted => sums.to_vec(),
+    }
+}
+
+/// Refuses to explain what a file does not hold.
+fn check_output(request: &Request, circuit: &NamedCircuit) -> Result<(), Error> {
+    match (request.model_output, circuit.values.is_some()) {
+        (Some(ModelOutput::Label), true) => {
+            Err(Error::setting("model_output", "is 'label', but the file holds scores: the model has both"))
+        }
+        (Some(ModelOutput::Score), false) => Err(Error::setting(
+            "model_output",
+            "is 'score', but the circuit holds labels only: the model has both, and can be compiled into its scores",
+        )),
+        _ => Ok(()),
     }
 }
 

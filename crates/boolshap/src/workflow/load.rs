@@ -1,6 +1,6 @@
 //! Circuit files: read, and proved to be sound where that is not too hard; and models, compiled where that takes a moment.
 
-use super::{CompileRequest, Error, compile_watched, is_network_file};
+use super::{CompileRequest, Error, ModelOutput, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
 use crate::lit::{Watch, thousands};
 use crate::model::Model;
@@ -25,16 +25,22 @@ pub struct ReadyCircuit {
 }
 
 /// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
-/// nodes, and what would take longer is an error.
-pub fn ready_circuit(path: &Path, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+/// nodes, and what would take longer is an error. Of a model its label or its scores are taken, as asked.
+pub fn ready_circuit(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     if !is_network_file(path)? {
         let circuit = load_circuit(path)?;
         let notes = circuit.facts.notes();
         return Ok(ReadyCircuit { circuit, notes });
     }
-    let request = CompileRequest { each_of_several: true, in_passing: true, ..CompileRequest::default() };
+    let request =
+        CompileRequest { model_output: output, each_of_several: true, in_passing: true, ..CompileRequest::default() };
     let model = Model::load(path)?;
     let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    if let Some(values) = &compiled.circuit.values {
+        let (place, parts) = (path.display(), thousands(values.parts().len() as u64));
+        let note = format!("{place} is a network: its scores are sums of {parts} parts");
+        return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
+    }
     let (nodes, _, _) = compiled.circuit.graph_size();
     let (place, nodes, route) = (path.display(), thousands(nodes as u64), compiled.route);
     let note = format!("{place} is a network: compiled in passing into a circuit of {nodes} nodes by {route}");

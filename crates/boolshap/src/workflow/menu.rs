@@ -137,6 +137,9 @@ impl Menu {
         let of_row = |row: usize| {
             watch.check()?;
             let class = match scope {
+                Scope::Difference(..) => {
+                    return Err(Error::setting("flips", "are those of a label"));
+                }
                 Scope::Label => None,
                 Scope::Class(class) => Some(class),
                 Scope::Predicted => Some(scores.prediction(row) as usize),
@@ -144,7 +147,7 @@ impl Menu {
                     return Err(Error::setting("flips", "are those of one class: choose one with class"));
                 }
             };
-            Ok(deciding_switches(explainer.label(class), &rows.row(row), columns)?)
+            Ok(deciding_switches(explainer.label(class)?, &rows.row(row), columns)?)
         };
         (0..rows.rows()).map(of_row).collect()
     }

@@ -20,7 +20,9 @@ mod certificates;
 mod check;
 mod class_choice;
 mod compile;
+mod compile_numbers;
 mod compile_request;
+mod compile_scores;
 mod describe;
 #[cfg(feature = "sat")]
 mod encode;
@@ -33,6 +35,7 @@ mod inspect;
 mod learn;
 mod load;
 mod menu;
+mod model_output;
 mod outlook;
 mod player_names;
 mod predict;
@@ -45,8 +48,11 @@ mod stages;
 mod train;
 mod value_words;
 mod verify;
+mod verify_scores;
 mod wait;
 
+#[cfg(test)]
+mod score_tests;
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +67,7 @@ pub use certificates::{CertificateFile, CertificateFolder};
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
+pub use compile_numbers::{MAX_TABLE_FEATURES, NumberForm, NumberSource};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
 pub use describe::{Description, describe_model, numbered};
 #[cfg(feature = "sat")]
@@ -74,6 +81,7 @@ pub use inspect::Inspection;
 pub use learn::learn;
 pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
 pub use menu::{Choice, Menu, Offer};
+pub use model_output::ModelOutput;
 pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;

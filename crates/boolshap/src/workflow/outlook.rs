@@ -6,7 +6,7 @@
 
 use super::compile::chosen_class;
 use super::wait::LONG;
-use super::{CompileRequest, Error, Explainer, Request, Source, Via, is_network_file};
+use super::{CompileRequest, Error, Explainer, ModelOutput, Request, Source, Via, is_network_file};
 use crate::circuit::{NamedCircuit, lower_obdd};
 use crate::data::{Bits, Seeded};
 use crate::diagram::{self, DirectOptions, Estimate, Size};
@@ -120,6 +120,9 @@ pub fn outlook<'a>(
     request: &CompileRequest,
     watch: &Watch<'_>,
 ) -> Result<Option<Outlook>, Error> {
+    if request.model_output == ModelOutput::Score {
+        return Err(Error::setting("model_output", "'score' has no estimate: one hidden layer takes a moment"));
+    }
     match source.into() {
         Source::Model(model) => outlook_of(model, request, watch).map(Some),
         Source::File(path) if is_network_file(path)? => outlook_of(&Model::load(path)?, request, watch).map(Some),
@@ -143,7 +146,8 @@ pub fn outlook_if_long<'a>(
         }
         _ => return Ok(None),
     };
-    if request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
+    let is_score = request.model_output == ModelOutput::Score;
+    if is_score || request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
         return Ok(None);
     }
     Ok(Some(outlook_of(model, request, watch)?).filter(Outlook::is_long))

@@ -1,7 +1,7 @@
 //! The class of every row, by a model or by a circuit.
 
 use super::{Error, load_circuit};
-use crate::circuit::{self, Circuit, NamedCircuit};
+use crate::circuit::{self, Circuit, NamedCircuit, Rule, ValueEvaluator};
 use crate::data::{Binariser, Bits};
 use crate::lit::Watch;
 use crate::model::{self, Model};
@@ -70,6 +70,8 @@ enum Way<'a> {
     Label(Arc<Circuit>),
     /// A circuit for each class.
     Classes(Vec<Arc<Circuit>>),
+    /// The numbers that decide.
+    Scores(Box<NamedCircuit>),
 }
 
 impl<'a> Predictor<'a> {
@@ -80,7 +82,10 @@ impl<'a> Predictor<'a> {
 
     /// By a circuit.
     pub fn of_circuit(circuit: &NamedCircuit) -> Result<Self, Error> {
-        Ok(Self::of_labels(&circuit.labels()?, !circuit.classes.is_empty()))
+        match circuit.values {
+            Some(_) => Ok(Predictor(Way::Scores(Box::new(circuit.clone())))),
+            None => Ok(Self::of_labels(&circuit.labels()?, !circuit.classes.is_empty())),
+        }
     }
 
     pub(super) fn of_labels(labels: &[Arc<Circuit>], several: bool) -> Self {
@@ -92,6 +97,10 @@ impl<'a> Predictor<'a> {
 
     /// The class of every row.
     pub fn classes(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
+        if let Way::Scores(named) = &self.0 {
+            let decided = ValueEvaluator::new(named).map(|values| values.decisions(rows, watch)).transpose()?.flatten();
+            return decided.ok_or_else(|| Error::input("the file holds a number of each row, which decides nothing"));
+        }
         let mut found = Vec::with_capacity(rows.rows());
         let mut words = self.words();
         for block in 0..rows.blocks() {
@@ -113,8 +122,19 @@ impl<'a> Predictor<'a> {
         Ok(found)
     }
 
+    /// The number of every row, of a file that holds one and no decision; nothing of any other.
+    pub fn numbers(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Option<Vec<f64>>, Error> {
+        let Way::Scores(named) = &self.0 else { return Ok(None) };
+        let is_number = named.classes.is_empty() && named.values.as_ref().is_some_and(|v| v.rule() == Rule::Number);
+        match ValueEvaluator::new(named).filter(|_| is_number) {
+            None => Ok(None),
+            Some(values) => Ok(Some(values.rows(rows, watch)?.iter().map(|of| of[0].to_f64().value()).collect())),
+        }
+    }
+
     fn words(&self) -> Words<'_> {
         match &self.0 {
+            Way::Scores(_) => Box::new(|_| Err(circuit::CircuitError::OnlyScores.into())),
             Way::Model(model) => {
                 let mut evaluator = model::NetworkEvaluator::new(&model.network);
                 Box::new(move |words| Ok(evaluator.classes(words).to_vec()))

@@ -3,7 +3,7 @@
 //! One type for every front end. Each setting is parsed from its text here ([`Request::set`]), settings that contradict each
 //! other are refused here ([`Request::check`]), and what the scores mean is described here, in keys and in words.
 
-use super::{ClassChoice, Error};
+use super::{ClassChoice, Error, ModelOutput};
 use crate::data::{Bits, Reading};
 use crate::explain::{Index, Order};
 use crate::formula::Cnf;
@@ -35,6 +35,8 @@ pub struct Request {
     pub constraint: Option<ConstraintFrom>,
     /// Who plays.
     pub players: PlayersFrom,
+    /// What of a model; by default its label, or what a file holds.
+    pub model_output: Option<ModelOutput>,
     /// Of a circuit of several classes, which; for each row the one predicted by default.
     pub class: Option<ClassChoice>,
     /// Which value of the game.
@@ -228,8 +230,18 @@ impl PlayersFrom {
 
 impl Request {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 9] =
-        ["distribution", "smoothing", "constraint", "players", "class", "index", "engine", "exact", "input"];
+    pub const SETTINGS: [&'static str; 10] = [
+        "distribution",
+        "smoothing",
+        "constraint",
+        "players",
+        "model_output",
+        "class",
+        "index",
+        "engine",
+        "exact",
+        "input",
+    ];
 
     /// Sets one of [`Request::SETTINGS`] from its text. Files may have any name; everything else is UTF-8.
     pub fn set(&mut self, setting: &str, text: impl AsRef<OsStr>) -> Result<(), Error> {
@@ -260,6 +272,7 @@ impl Request {
                 let wrong = |_| Error::setting("smoothing", format!("'{text}' is not a whole number from 0 on"));
                 self.smoothing = text.parse().map_err(wrong)?;
             }
+            "model_output" => self.model_output = Some(text.parse()?),
             "class" => self.class = Some(text.parse()?),
             "index" => self.index = text.parse().map_err(|message| Error::setting("index", message))?,
             "engine" => self.engine = Some(text.parse()?),
@@ -356,7 +369,14 @@ impl Request {
             ConstraintFrom::Formula(_) => "formula".into(),
         });
         let smoothing = (self.smoothing > 0).then(|| self.smoothing.to_string());
-        let more = [("constraint", constraint), ("smoothing", smoothing), ("class", class.map(String::from))];
+        let output =
+            self.model_output.filter(|output| *output == ModelOutput::Score).map(|output| output.name().into());
+        let more = [
+            ("model_output", output),
+            ("constraint", constraint),
+            ("smoothing", smoothing),
+            ("class", class.map(String::from)),
+        ];
         about.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));
         about
     }
@@ -364,6 +384,7 @@ impl Request {
     /// The same as a line to read.
     pub fn describe(&self, class: Option<&str>) -> String {
         let sum = match class {
+            _ if self.is_of_scores() => "the score",
             Some("predicted") => "1, the label of the class predicted",
             Some(_) => "the label of the class, which is the explained value",
             None => "the prediction",
@@ -386,10 +407,19 @@ impl Request {
         format!("distribution {distribution}{}, players {players}, engine {engine}; {index}", self.conditions(class))
     }
 
+    fn is_of_scores(&self) -> bool {
+        self.model_output == Some(ModelOutput::Score)
+    }
+
     /// What else holds for the distribution and the class, to be added to a line.
     pub fn conditions(&self, class: Option<&str>) -> String {
         let about = self.about(class);
-        let words = [("smoothing", " with smoothing "), ("constraint", " given "), ("class", ", class ")];
+        let words = [
+            ("smoothing", " with smoothing "),
+            ("constraint", " given "),
+            ("model_output", ", model output "),
+            ("class", ", class "),
+        ];
         words.iter().filter_map(|(key, words)| about.get(*key).map(|value| format!("{words}{value}"))).collect()
     }
 }

@@ -116,7 +116,7 @@ fn every_scope_agrees_with_the_definition() {
                 Scope::Each => vec![0, 1, 2],
                 Scope::Predicted => vec![answer],
                 Scope::Class(class) => vec![class],
-                Scope::Label => panic!("there are classes"),
+                Scope::Label | Scope::Difference(..) => panic!("there are classes"),
             };
             let numbers: Vec<String> = classes
                 .iter()

@@ -1,5 +1,6 @@
 //! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
 
+use super::verify_scores::verify_scores;
 use super::{ClassChoice, Error};
 use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
 use crate::data::{SpareFolder, WholeFile};
@@ -69,6 +70,8 @@ pub struct Difference {
     pub network: bool,
     /// Whether the circuit says so.
     pub circuit: bool,
+    /// Of scores: that of the network, and that of the file.
+    pub scores: Option<[f64; 2]>,
     /// The same in words.
     pub words: String,
 }
@@ -79,7 +82,8 @@ impl Verification {
         let example = self.difference.as_ref().map(|found| {
             let entity: Map<String, Value> =
                 found.entity.iter().map(|(name, bit)| (name.clone(), u8::from(*bit).into())).collect();
-            let (network, circuit) = (u8::from(found.network), u8::from(found.circuit));
+            let labels = [found.network, found.circuit].map(|label| Value::from(u8::from(label)));
+            let [network, circuit] = found.scores.map_or(labels, |scores| scores.map(Value::from));
             json!({"entity": entity, "class": found.class, "network": network, "circuit": circuit})
         });
         json!({
@@ -91,7 +95,7 @@ impl Verification {
 
     /// Lets the circuit say that it was proved, if all of it was.
     pub fn record(&self, model: &Model, circuit: &mut NamedCircuit) {
-        if self.difference.is_none() && self.classes.len() == circuit.roots().len() {
+        if self.difference.is_none() && (circuit.values.is_some() || self.classes.len() == circuit.roots().len()) {
             circuit.set_proved(&method_names(&self.methods), ProofOf::Model, model.digest());
         }
     }
@@ -119,7 +123,7 @@ pub fn verify_watched(
 ) -> Result<Verification, Error> {
     let begin = Instant::now();
     let compared = check_same(circuit, model)?;
-    let classes = classes_of(circuit, model, request)?;
+    let classes = if circuit.values.is_some() { Vec::new() } else { classes_of(circuit, model, request)? };
     let kept = kept_proof(request, classes.len())?;
     let options = VerifyOptions {
         method: request.method,
@@ -137,6 +141,11 @@ pub fn verify_watched(
         notes: claim_notes(circuit, model, &classes),
         seconds: 0.0,
     };
+    if circuit.values.is_some() {
+        verify_scores(model, circuit, request, &mut found, watch)?;
+        found.seconds = begin.elapsed().as_secs_f64();
+        return Ok(found);
+    }
     let pieces = Pieces::new(watch, classes.len());
     for (class, label) in &classes {
         let verdict = pieces.next(|watch| query::verify(&model.network, *class, label, &options, watch))?;
@@ -302,7 +311,7 @@ fn difference(model: &Model, class: usize, circuit: &Circuit, found: Counterexam
         values.join(", "),
         deciding_path(circuit, &found.entity, &model.features)
     );
-    Difference { entity, class, network: found.network, circuit: found.circuit, words }
+    Difference { entity, class, network: found.network, circuit: found.circuit, scores: None, words }
 }
 
 /// Where the circuit decides: the way from the root along the children that alone fix the value.

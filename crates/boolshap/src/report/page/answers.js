@@ -66,7 +66,7 @@ function reportOf({ kinds, table, players }) {
   const answer = (bits) => {
     const kind = kindOf.get(bits.join(""));
     if (kind === undefined) return null;
-    return { prediction: kinds.prediction[kind], scores: scores.subarray(kind * players.length, (kind + 1) * players.length), flips: [] };
+    return { prediction: kinds.prediction[kind], score: kinds.score ? kinds.score[kind] : undefined, scores: scores.subarray(kind * players.length, (kind + 1) * players.length), flips: [] };
   };
 
   const row = (index) => ({

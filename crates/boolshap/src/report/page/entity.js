@@ -128,7 +128,7 @@ async function explain(start) {
 
 function questionOf(entities) {
   const { distribution, players, class: number } = state.game;
-  const question = { entities, distribution, players, flips: true };
+  const question = { entities, distribution, players, flips: page.output !== "score" };
   if (number !== null && number !== undefined) question.class = number;
   return question;
 }
@@ -212,15 +212,19 @@ function undo() {
   if (state.row) $("row-next").focus();
 }
 
+// Where scores of the model are explained and not decisions: the score of the row.
+const scoreOf = (answer) => (page.output === "score" ? answer.score ?? answer.prediction : undefined);
+
 function drawOutcome() {
-  const { prediction } = state.answer;
-  say($("prediction").firstElementChild, labelText(prediction));
-  say($("prediction").lastElementChild, labelText(prediction) === String(prediction) ? "" : ` ${prediction}`);
+  const score = scoreOf(state.answer);
+  const prediction = score === undefined ? state.answer.prediction : Number(score >= 0);
+  say($("prediction").firstElementChild, score === undefined ? labelText(prediction) : minus(score.toFixed(4)));
+  say($("prediction").lastElementChild, score !== undefined || labelText(prediction) === String(prediction) ? "" : ` ${prediction}`);
   set($("prediction"), { "data-prediction": prediction });
   set($("outcome"), { "data-prediction": prediction });
   say($("base-value"), minus(page.base_value.toFixed(4)));
   set($("base-value"), { "data-value": page.base_value });
-  say($("truth"), truthText(prediction));
+  say($("truth"), score === undefined ? truthText(prediction) : "the score before the decision");
 }
 
 const labelText = (bit) => minusNumbers(page.labels[bit] ?? String(bit));

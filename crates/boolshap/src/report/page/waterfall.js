@@ -69,7 +69,9 @@ function drawWaterfall(moving) {
     drawBar(item, places, scale, index + 1, from);
     from += item.score;
   });
-  drawEnd(chart.end, places, scale, items.length + 1, "Prediction", state.answer.prediction, String(state.answer.prediction));
+  const score = scoreOf(state.answer);
+  const end = score ?? state.answer.prediction;
+  drawEnd(chart.end, places, scale, items.length + 1, score === undefined ? "Prediction" : "Score", end, score === undefined ? String(end) : score.toFixed(4));
   keepOnly(items);
   drawShowAll(order.length);
   const done = document.documentElement.dataset;

@@ -1,0 +1,173 @@
+//! Scores of a gate with weights +1 and -1, every feature a player, in closed form.
+//!
+//! Let h(x) = [at least `need` of the n inputs agree with the sign of their weight]. Only how many agree matters, so all features
+//! that agree in the entity have one score and all others another one.
+//!
+//! - **Uniform.** With A agreeing and D = n - A others, the score of an agreeing one is the integral over t of
+//!   1/2 P[Bin(A-1, (1+t)/2) + Bin(D, (1-t)/2) = need-1]. With s = (1+t)/2 and i + j = need - 1 of the two kinds this is the sum over i
+//!   of C(A-1, i) C(D, j) times the integral of s^a (1-s)^b from 1/2 to 1, where a = i + D - j and a + b = n - 1; and that integral is
+//!   P[Bin(n, 1/2) <= a] / (n C(n-1, a)).
+//! - **One background row.** p features turn to agreement when they come in, q turn away, and c agree in the row. In a random
+//!   order the k players before one of the p turn i of the others to agreement and j away with a hypergeometric chance, and it
+//!   decides if c + i - j = need - 1: the sum over i - j = need - 1 - c of C(p-1, i) C(q, j) / ((p+q) C(p+q-1, i+j)).
+//!   The same for one of the q, with a minus.
+//!
+//! All terms are positive, so floats lose nothing: a term is a product of three binomial coefficients (6 roundings each) and two
+//! numbers more, 24 roundings with its products, and a sum of at most n terms adds n. Cost: O(n), once for each (n, A, need) or
+//! (p, q, need - c).
+
+use super::error_bound;
+use super::factorials::{Factorials, Wide};
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+use std::sync::Arc;
+
+/// The score of a feature that agrees with its weight (that turned to agreement), and of one that does not, without its sign.
+pub(super) type Pair<T> = [T; 2];
+
+/// How far a float can be off, for gates over up to n inputs.
+pub(super) fn error_bound(inputs: usize) -> f64 {
+    error_bound::in_all(inputs as f64 + 24.0)
+}
+
+/// Scores under the uniform distribution, for gates over n inputs.
+pub(super) struct UniformForm {
+    factorials: Arc<Factorials>,
+    inputs: usize,
+    /// P[Bin(n, 1/2) <= a] for each a.
+    tails: Vec<Wide>,
+}
+
+impl UniformForm {
+    pub(super) fn new(factorials: Arc<Factorials>, inputs: usize) -> Self {
+        let tails = tails(inputs).iter().map(|tail| Wide::of(tail, inputs)).collect();
+        UniformForm { factorials, inputs, tails }
+    }
+
+    /// For an entity in which so many inputs agree.
+    pub(super) fn scores(&self, agreeing: usize, need: usize) -> Pair<f64> {
+        let term = |ones: usize, others: usize, i: usize, j: usize| {
+            let a = i + others - j;
+            let ways = self.factorials.choose(ones, i).times(self.factorials.choose(others, j));
+            ways.times(self.factorials.over_choose(self.inputs - 1, a)).times(self.tails[a]).float()
+        };
+        uniform_terms(self.inputs, agreeing, need).map(|terms| {
+            let Some((ones, others, range)) = terms else { return 0.0 };
+            range.map(|i| term(ones, others, i, need - 1 - i)).sum::<f64>() / self.inputs as f64
+        })
+    }
+
+    /// How often the gate is true.
+    pub(super) fn base_value(&self, need: usize) -> f64 {
+        // As many inputs have n - need or fewer disagreeing ones as have need or more agreeing ones.
+        self.inputs.checked_sub(need).map_or(0.0, |a| self.tails[a].float())
+    }
+}
+
+/// The same in fractions.
+pub(super) fn exact_uniform(inputs: usize, agreeing: usize, need: usize) -> Pair<RBig> {
+    let tails = tails(inputs);
+    let factorials = exact_factorials(inputs);
+    let choose = |n: usize, k: usize| &factorials[n] / (&factorials[k] * &factorials[n - k]);
+    let below = &factorials[inputs] << inputs;
+    uniform_terms(inputs, agreeing, need).map(|terms| {
+        let Some((ones, others, range)) = terms else { return RBig::ZERO };
+        let term = |i: usize| {
+            let j = need - 1 - i;
+            let a = i + others - j;
+            choose(ones, i) * choose(others, j) * &factorials[a] * &factorials[inputs - 1 - a] * &tails[a]
+        };
+        let sum = range.fold(UBig::ZERO, |sum, i| sum + term(i));
+        RBig::from_parts(sum.into(), below.clone())
+    })
+}
+
+/// How often such a gate is true, as a fraction.
+pub(super) fn exact_uniform_base(inputs: usize, need: usize) -> RBig {
+    let ways = inputs.checked_sub(need).map_or(UBig::ZERO, |a| tails(inputs)[a].clone());
+    RBig::from_parts(ways.into(), UBig::ONE << inputs)
+}
+
+/// For an agreeing player and for another: how many other players agree and do not, and which of the first can be 1.
+fn uniform_terms(
+    inputs: usize,
+    agreeing: usize,
+    need: usize,
+) -> Pair<Option<(usize, usize, std::ops::RangeInclusive<usize>)>> {
+    let of = |ones: Option<usize>, others: Option<usize>| {
+        let (ones, others) = (ones?, others?);
+        // A gate that is always true, or never, has no scores.
+        let sum = need.checked_sub(1)?;
+        let (first, last) = (sum.saturating_sub(others), ones.min(sum));
+        (first <= last).then_some((ones, others, first..=last))
+    };
+    let others = inputs - agreeing;
+    [of(agreeing.checked_sub(1), Some(others)), of(Some(agreeing), others.checked_sub(1))]
+}
+
+/// How many of the 2^n inputs have at most a ones, for each a.
+fn tails(inputs: usize) -> Vec<UBig> {
+    let mut ways = UBig::ONE;
+    let mut sum = UBig::ZERO;
+    (0..=inputs)
+        .map(|a| {
+            if a > 0 {
+                ways = &ways * UBig::from(inputs - a + 1) / UBig::from(a);
+            }
+            sum += &ways;
+            sum.clone()
+        })
+        .collect()
+}
+
+/// Scores against a background row, in which p features turn to agreement, q away, and `missing` more must agree (need - c).
+pub(super) fn background(factorials: &Factorials, p: usize, q: usize, missing: i64) -> Pair<f64> {
+    let all = p + q;
+    let of = |ones: usize, others: usize, difference: i64| {
+        let (first, last) = background_terms(ones, others, difference)?;
+        let term = |j: i64| {
+            let (i, j) = ((j + difference) as usize, j as usize);
+            let ways = factorials.choose(ones, i).times(factorials.choose(others, j));
+            ways.times(factorials.over_choose(all - 1, i + j)).float()
+        };
+        Some((first..=last).map(term).sum::<f64>() / all as f64)
+    };
+    let plus = p.checked_sub(1).and_then(|ones| of(ones, q, missing - 1));
+    let minus = q.checked_sub(1).and_then(|others| of(p, others, missing));
+    [plus, minus].map(|score| score.unwrap_or(0.0))
+}
+
+/// The same in fractions.
+pub(super) fn exact_background(factorials: &[UBig], p: usize, q: usize, missing: i64) -> Pair<RBig> {
+    let all = p + q;
+    let choose = |n: usize, k: usize| &factorials[n] / (&factorials[k] * &factorials[n - k]);
+    let of = |ones: usize, others: usize, difference: i64| {
+        let (first, last) = background_terms(ones, others, difference)?;
+        let term = |j: i64| {
+            let (i, j) = ((j + difference) as usize, j as usize);
+            choose(ones, i) * choose(others, j) * &factorials[i + j] * &factorials[all - 1 - i - j]
+        };
+        let sum = (first..=last).fold(UBig::ZERO, |sum, j| sum + term(j));
+        Some(RBig::from_parts(sum.into(), factorials[all].clone()))
+    };
+    let plus = p.checked_sub(1).and_then(|ones| of(ones, q, missing - 1));
+    let minus = q.checked_sub(1).and_then(|others| of(p, others, missing));
+    [plus, minus].map(Option::unwrap_or_default)
+}
+
+/// The first and last j with 0 <= j <= others and 0 <= j + difference <= ones.
+fn background_terms(ones: usize, others: usize, difference: i64) -> Option<(i64, i64)> {
+    let (first, last) = (0.max(-difference), (others as i64).min(ones as i64 - difference));
+    (first <= last).then_some((first, last))
+}
+
+/// The factorials up to n.
+pub(super) fn exact_factorials(most: usize) -> Vec<UBig> {
+    let mut product = UBig::ONE;
+    (0..=most)
+        .map(|k| {
+            product *= UBig::from(k.max(1));
+            product.clone()
+        })
+        .collect()
+}

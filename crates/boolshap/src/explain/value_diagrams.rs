@@ -1,0 +1,313 @@
+//! Scores of diagrams with numbers at their leaves: trees, and tables of up to 24 bits.
+//!
+//! **Features as players.** The sweeps of labels, with numbers instead of 0 and 1: at the point t of the path a node's value is
+//! lo + w (hi - lo), upwards, and downwards each node's reach gives dF/dw, the gains of all players at once. Where an entity and a
+//! background row differ in few players, the numbers at the corners between them are fewer than the nodes of the sweeps: they
+//! are gathered instead, and the definition does the rest.
+//!
+//! **Columns and blocks as players** have no such path. Up to [`MAX_BITS`] bits the table of all numbers is folded player by
+//! player, into what it is with the player in and out, until v of every set is left: n 2^n operations.
+//!
+//! **Errors.** Numbers are in [-1, 1], so that what is proved for labels (`error_bound`) holds twice.
+
+use super::error_bound::{self, BLOCK, SweepRoundings};
+use super::gate_sums::{Fixed, Scalar};
+use super::starts::Starts;
+use super::subsets::{SubsetTable, Value};
+use super::value_gates::{Chances, Rules, integrated, interactions_of};
+use super::{ExplainError, Index, Players};
+use crate::circuit::NumberDiagram;
+use crate::lit::{Remedy, Var, Watch};
+use std::sync::Arc;
+
+/// The most bits that a diagram may ask where players are columns or blocks.
+const MAX_BITS: usize = 20;
+
+/// A part that is a diagram of numbers.
+pub(super) struct DiagramPart {
+    pub(super) part: usize,
+    diagram: Arc<NumberDiagram>,
+    mentioned: Vec<Var>,
+    /// Where each variable is among those mentioned.
+    place: Vec<usize>,
+    players: Players,
+    alone: bool,
+    roundings: SweepRoundings,
+}
+
+impl DiagramPart {
+    pub(super) fn new(part: usize, diagram: &Arc<NumberDiagram>, players: &Players) -> Result<Self, ExplainError> {
+        let mentioned = diagram.mentioned();
+        let mut place = vec![usize::MAX; players.feature_count()];
+        mentioned.iter().enumerate().for_each(|(at, var)| place[var.index()] = at);
+        let alone = players.len() == players.feature_count() && (0..players.len()).all(|p| !players.is_one_hot(p));
+        // The other bits of a column matter as much as those that are asked.
+        let playing = super::game::playing(players, &mentioned);
+        let bits: usize = playing.iter().map(|&player| players.members(player).count()).sum();
+        let bits = if alone { 0 } else { bits };
+        if bits > MAX_BITS {
+            let why = "a tree or table of numbers has a shorter way for features as players only";
+            return Err(ExplainError::TooManyPlayers {
+                players: bits,
+                why,
+                limit: MAX_BITS,
+                remedy: Remedy::FewerPlayers,
+            });
+        }
+        let roundings = roundings_of(diagram, mentioned.len());
+        Ok(DiagramPart { part, diagram: diagram.clone(), mentioned, place, players: players.clone(), alone, roundings })
+    }
+
+    pub(super) fn error_bound(&self, index: Index, starts: usize) -> f64 {
+        let players = self.mentioned.len();
+        let sweeps = error_bound::Paths { sweep: self.roundings, variables: players, players, bits: 1 };
+        // Of corners and of folded tables: a number is rounded once for each bit that is averaged.
+        let sets = error_bound::of_sets(3.0 * players as f64 + 2.0, players.min(MAX_BITS), index);
+        2.0 * (sweeps.error_bound(index, starts).max(sets) + error_bound::in_all(starts as f64 + 2.0))
+    }
+
+    pub(super) fn steps(&self, index: Index, starts: usize) -> u128 {
+        let (nodes, players) = (2 * self.diagram.nodes().len() as u128, self.mentioned.len() as u128);
+        let points = match index {
+            Index::Banzhaf => 1,
+            Index::Shapley => players.div_ceil(2),
+            _ => 2 * players * players.div_ceil(2),
+        };
+        nodes * points * starts as u128
+    }
+
+    /// The expected number when nothing is known.
+    pub(super) fn base_value<T: Chances + Value>(&self, starts: &Starts) -> T {
+        let nobody = vec![false; self.place.len()];
+        (0..starts.len()).fold(Scalar::zero(), |sum: T, start| {
+            let value = match (self.alone, starts) {
+                (_, Starts::Rows(sample)) => T::of_float(self.diagram.value(|feature| sample.rows.get(start, feature))),
+                (true, _) => self.path::<T>(&nobody, starts, start).value_at(&Scalar::zero()),
+                (false, _) => self.folded::<T>(&nobody, starts, start).1.values.swap_remove(0),
+            };
+            sum.plus(&T::share(starts, start).times(&value))
+        })
+    }
+
+    /// The scores of an entity, of all players or pairs.
+    pub(super) fn scores<T: Chances + Value>(
+        &self,
+        entity: &[bool],
+        starts: &Starts,
+        index: Index,
+        rules: &Rules,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<T>, ExplainError> {
+        let mut scores: Vec<T> = vec![Scalar::zero(); index.width(self.players.len())];
+        for start in 0..starts.len() {
+            watch.check()?;
+            let (movers, found) = self.from_start::<T>(entity, starts, start, index, rules, watch)?;
+            let share = T::share(starts, start);
+            let spread = super::game_floats::spread(index, &movers, self.players.len(), found, Scalar::zero());
+            scores.iter_mut().zip(&spread).for_each(|(sum, score)| *sum = sum.plus(&share.times(score)));
+        }
+        Ok(scores)
+    }
+
+    /// The players that move from a start, ascending, and their scores.
+    fn from_start<T: Chances + Value>(
+        &self,
+        entity: &[bool],
+        starts: &Starts,
+        start: usize,
+        index: Index,
+        rules: &Rules,
+        watch: &Watch<'_>,
+    ) -> Result<(Vec<usize>, Vec<T>), ExplainError> {
+        let of_table = |table: SubsetTable<T>| {
+            table.values_of(index, watch)?.map_err(|problem| ExplainError::Entity { entity: 0, problem })
+        };
+        if let Starts::Rows(sample) = starts {
+            let differs = |var: &&Var| sample.rows.get(start, var.index()) != entity[var.index()];
+            let moving: Vec<Var> = self.mentioned.iter().filter(differs).copied().collect();
+            let movers = super::game::playing(&self.players, &moving);
+            let sweeps = self.diagram.nodes().len().saturating_mul(movers.len() + 1);
+            if movers.len() < MAX_BITS && (!self.alone || (self.mentioned.len() << movers.len()) < sweeps) {
+                let corner = |set: usize| {
+                    let is_in = |feature: usize| {
+                        let place = movers.binary_search(&self.players.of(feature));
+                        place.is_ok_and(|place| set >> place & 1 == 1)
+                    };
+                    let bit = |feature: usize| {
+                        if is_in(feature) { entity[feature] } else { sample.rows.get(start, feature) }
+                    };
+                    T::of_float(self.diagram.value(bit))
+                };
+                let table = SubsetTable::new(vec![0; movers.len()], (0..1usize << movers.len()).map(corner).collect());
+                return Ok((movers, of_table(table)?));
+            }
+        }
+        if !self.alone {
+            let (movers, table) = self.folded::<T>(entity, starts, start);
+            return Ok((movers, of_table(table)?));
+        }
+        let path = self.path::<T>(entity, starts, start);
+        let count = path.movers.len();
+        let movers = path.movers.iter().map(|&place| self.players.of(self.mentioned[place].index())).collect();
+        let found = match index {
+            _ if count == 0 => Vec::new(),
+            Index::Shapley => integrated(count, count, rules, watch, |t| path.gains(t, None))?,
+            Index::Banzhaf => path.gains(&T::half(), None),
+            // Others are refused before.
+            _ => interactions_of(count, rules, watch, |t, fixed| path.gains(t, fixed))?,
+        };
+        Ok((movers, found))
+    }
+
+    fn path<T: Chances>(&self, entity: &[bool], starts: &Starts, start: usize) -> NumberPath<'_, T> {
+        let weight = |var: &Var| T::both(starts, start, var.index())[0].clone();
+        let from: Vec<T> = self.mentioned.iter().map(weight).collect();
+        let to: Vec<T> =
+            self.mentioned.iter().map(|var| if entity[var.index()] { T::one() } else { T::zero() }).collect();
+        let moves = |place: &usize| !to[*place].minus(&from[*place]).is_zero();
+        let movers = (0..from.len()).filter(moves).collect();
+        NumberPath { part: self, from, to, movers }
+    }
+
+    /// v of every set of the players that have a bit here, for independent players of any kind.
+    fn folded<T: Chances + Value>(
+        &self,
+        entity: &[bool],
+        starts: &Starts,
+        start: usize,
+    ) -> (Vec<usize>, SubsetTable<T>) {
+        let players = super::game::playing(&self.players, &self.mentioned);
+        let bits: Vec<usize> = players.iter().flat_map(|&player| self.players.members(player)).collect();
+        let mut place = vec![usize::MAX; self.place.len()];
+        bits.iter().enumerate().for_each(|(at, &feature)| place[feature] = at);
+        let value = |input: usize| T::of_float(self.diagram.value(|feature| input >> place[feature] & 1 == 1));
+        // The bits of the player to be folded are the lowest; what it is with the player out and in goes to the top.
+        let mut table: Vec<T> = (0..1usize << bits.len()).map(value).collect();
+        for &player in &players {
+            let members: Vec<usize> = self.players.members(player).collect();
+            let own = 1usize << members.len();
+            let inside =
+                members.iter().enumerate().fold(0, |at, (bit, &feature)| at | usize::from(entity[feature]) << bit);
+            let chances: Vec<T> = (0..own).map(|at| self.chance(player, &members, at, starts, start)).collect();
+            let out = table.chunks_exact(own).map(|chunk| {
+                chunk
+                    .iter()
+                    .zip(&chances)
+                    .fold(Scalar::zero(), |sum: T, (value, chance)| sum.plus(&chance.times(value)))
+            });
+            let out: Vec<T> = out.collect();
+            let with: Vec<T> = table.chunks_exact(own).map(|chunk| chunk[inside].clone()).collect();
+            // The sets so far stand above the bits that are left, and this player above them.
+            table = out.into_iter().chain(with).collect();
+        }
+        let count = players.len();
+        (players, SubsetTable::new(vec![0; count], table))
+    }
+
+    /// The chance that the bits of an absent player are these.
+    fn chance<T: Chances>(&self, player: usize, members: &[usize], at: usize, starts: &Starts, start: usize) -> T {
+        let both = |feature: usize| T::both(starts, start, feature);
+        if self.players.is_one_hot(player) {
+            return match at.count_ones() {
+                1 => both(members[at.trailing_zeros() as usize])[0].clone(),
+                _ => T::zero(),
+            };
+        }
+        members.iter().enumerate().fold(T::one(), |chance, (bit, &feature)| {
+            let [one, zero] = both(feature);
+            chance.times(if at >> bit & 1 == 1 { &one } else { &zero })
+        })
+    }
+}
+
+/// The path of an entity from one start.
+struct NumberPath<'d, T> {
+    part: &'d DiagramPart,
+    /// The weights of the variables that are asked, at the start and at the end.
+    from: Vec<T>,
+    to: Vec<T>,
+    /// Those that move.
+    movers: Vec<usize>,
+}
+
+impl<T: Chances> NumberPath<'_, T> {
+    /// The weights at t, with one mover in or out whatever t is.
+    fn weights(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
+        let fixed = fixed.map(|fixed| (self.movers[fixed.mover], fixed.is_in));
+        let weight = |place: usize| match fixed {
+            Some((mover, true)) if mover == place => self.to[place].clone(),
+            Some((mover, false)) if mover == place => self.from[place].clone(),
+            _ => self.from[place].plus(&t.times(&self.to[place].minus(&self.from[place]))),
+        };
+        (0..self.from.len()).map(weight).collect()
+    }
+
+    /// What each leaf and node is expected to be.
+    fn values(&self, weights: &[T]) -> Vec<T> {
+        let diagram = &self.part.diagram;
+        let mut values: Vec<T> = diagram.leaves().iter().map(|leaf| T::of_float(*leaf)).collect();
+        values.reserve(diagram.nodes().len());
+        for node in diagram.nodes() {
+            let (lo, hi) = (&values[node.lo as usize], &values[node.hi as usize]);
+            let value = lo.plus(&weights[self.part.place[node.var.index()]].times(&hi.minus(lo)));
+            values.push(value);
+        }
+        values
+    }
+
+    fn value_at(&self, t: &T) -> T {
+        self.values(&self.weights(t, None)).swap_remove(self.part.diagram.root() as usize)
+    }
+
+    /// The gains of all movers at the point t.
+    fn gains(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
+        let (diagram, place) = (&self.part.diagram, &self.part.place);
+        let weights = self.weights(t, fixed);
+        let values = self.values(&weights);
+        let leaves = diagram.leaves().len();
+        let mut reach = vec![T::zero(); values.len()];
+        reach[diagram.root() as usize] = T::one();
+        let (mut slopes, mut part) = (vec![T::zero(); weights.len()], vec![(T::zero(), 0usize); weights.len()]);
+        for (number, node) in diagram.nodes().iter().enumerate().rev() {
+            let own = reach[leaves + number].clone();
+            if own.is_zero() {
+                continue;
+            }
+            let at = place[node.var.index()];
+            let (lo, hi) = (node.lo as usize, node.hi as usize);
+            let (sum, count) = &mut part[at];
+            *sum = sum.plus(&own.times(&values[hi].minus(&values[lo])));
+            *count += 1;
+            if *count == BLOCK {
+                slopes[at] = slopes[at].plus(&std::mem::replace(sum, T::zero()));
+                *count = 0;
+            }
+            let up = own.times(&weights[at]);
+            reach[lo] = reach[lo].plus(&own.times(&T::one().minus(&weights[at])));
+            reach[hi] = reach[hi].plus(&up);
+        }
+        slopes.iter_mut().zip(&part).for_each(|(slope, (sum, _))| *slope = slope.plus(sum));
+        self.movers.iter().map(|&place| self.to[place].minus(&self.from[place]).times(&slopes[place])).collect()
+    }
+}
+
+/// The roundings of a pair of sweeps: on the worst path, and in the longest chain of additions.
+fn roundings_of(diagram: &NumberDiagram, variables: usize) -> SweepRoundings {
+    let leaves = diagram.leaves().len();
+    let mut parents = vec![0u32; leaves + diagram.nodes().len()];
+    diagram.nodes().iter().for_each(|node| [node.lo, node.hi].iter().for_each(|&child| parents[child as usize] += 1));
+    let mut roundings = vec![0f64; parents.len()];
+    let mut of_variable = std::collections::HashMap::new();
+    let mut worst = 0f64;
+    for (number, node) in diagram.nodes().iter().enumerate().rev() {
+        let own = roundings[leaves + number] + f64::from(parents[leaves + number]);
+        worst = worst.max(own);
+        *of_variable.entry(node.var).or_insert(0usize) += 1;
+        for child in [node.lo, node.hi] {
+            let below = &mut roundings[child as usize];
+            *below = below.max(own + 3.0);
+        }
+    }
+    let most = of_variable.into_values().max().unwrap_or(0);
+    SweepRoundings::of_diagram(variables, worst, error_bound::additions(most))
+}

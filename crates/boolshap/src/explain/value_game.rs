@@ -1,0 +1,417 @@
+//! Scores of a value: each part is explained on its own, and scores are added up as the parts are.
+//!
+//! SHAP is linear in what is explained, so the scores of `constant + sum of weight * part` are the weighted sums of those of the
+//! parts. Several values (the scores of all classes) share their parts, so they are explained together, and a difference of two is
+//! one more weighted sum. What a part costs depends on what it is:
+//!
+//! - a **feature**: its value less the expected one;
+//! - a **gate** with weights +-1 and features as players, uniform or against background rows: two numbers from `gate_forms`, by
+//!   popcounts over packed rows, kept in tables;
+//! - any other **gate**: the distribution of its sum along the path, `gate_sums`;
+//! - a **diagram** with numbers at its leaves, which a tree is: `value_diagrams`;
+//! - a **circuit**: the games of labels, [`FloatGame`] and [`ExactGame`].
+//!
+//! Every row is checked: base value and scores add up to the value, exactly in fractions, and to 1e-9 of the value's size in floats, where
+//! the size is that of the constant and of all weights. Bounds of errors are relative to that size too, since a value, unlike
+//! a label, is of any size; they are told absolutely.
+
+use super::error_bound::{self, GUARANTEED};
+use super::gate_sums::Scalar;
+use super::starts::{Sample, Starts};
+use super::subsets::Value;
+use super::value_diagrams::DiagramPart;
+use super::value_gates::{Chances, Gates};
+use super::{
+    Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players,
+};
+use crate::circuit::{NamedCircuit, Part, ValueEvaluator, Values, WeightedSum};
+use crate::data::{Bits, Numbers, Scores};
+use crate::lit::{Meter, Watch};
+use dashu::rational::RBig;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// So many rows are explained at a time, so that the scores of all parts of them fit into memory.
+const TOGETHER: usize = 64;
+
+/// The game of values, for floats and fractions.
+pub struct ValueGame {
+    named: Arc<NamedCircuit>,
+    values: Arc<Values>,
+    players: Players,
+    starts: Option<Starts>,
+    gates: Gates,
+    circuits: Vec<CircuitPart>,
+    diagrams: Vec<DiagramPart>,
+    /// What each part is expected to be when nothing is known.
+    base_values: Vec<f64>,
+    exact_base_values: OnceLock<Vec<RBig>>,
+}
+
+/// A part that is a circuit.
+struct CircuitPart {
+    part: usize,
+    game: Game,
+    floats: FloatGame,
+    fractions: OnceLock<ExactGame>,
+}
+
+/// Which sums are asked for of a row, among those given.
+pub type WantedSums<'a> = dyn Fn(usize) -> Range<usize> + Sync + 'a;
+
+impl ValueGame {
+    /// The game of the values that a file holds. An error if it holds none, or if its parts have no way to be explained so.
+    pub fn new(
+        named: Arc<NamedCircuit>,
+        players: Players,
+        distribution: &Distribution,
+        watch: &Watch<'_>,
+    ) -> Result<Self, ExplainError> {
+        let values = named.values.clone().ok_or(ExplainError::NoValues)?;
+        let features = named.features.len();
+        if players.feature_count() != features {
+            return Err(ExplainError::PlayersLength { expected: features, found: players.feature_count() });
+        }
+        let starts = match distribution {
+            Distribution::Product(probabilities) => {
+                probabilities.check(features)?;
+                Some(Starts::product(probabilities, &players)?)
+            }
+            Distribution::Background(rows) => {
+                super::game::check_width(rows, features)?;
+                players.check_rows(rows)?;
+                Some(Starts::Rows(Sample::new(rows, "background")?))
+            }
+            Distribution::Empirical(_) | Distribution::Constrained(..) => None,
+        };
+        if starts.is_none() && values.parts().iter().any(|part| !matches!(part, Part::Circuit(_))) {
+            return Err(ExplainError::ConditionalValue);
+        }
+        let mut circuits = Vec::new();
+        for (part, kind) in values.parts().iter().enumerate() {
+            let Part::Circuit(root) = kind else { continue };
+            let circuit = named.circuit.with_root(*root)?.compacted()?;
+            let game = Game::new(circuit, players.clone(), distribution.clone(), watch)?;
+            circuits.push(CircuitPart { part, floats: FloatGame::new(&game), game, fractions: OnceLock::new() });
+        }
+        let diagram = |(part, kind): (usize, &Part)| match kind {
+            Part::Diagram(diagram) => Some(DiagramPart::new(part, diagram, &players)),
+            _ => None,
+        };
+        let diagrams = values.parts().iter().enumerate().filter_map(diagram).collect::<Result<Vec<_>, _>>()?;
+        let gates = Gates::new(values.parts(), &players, starts.as_ref())?;
+        let mut base_values = vec![0.0; values.parts().len()];
+        circuits.iter().for_each(|circuit| base_values[circuit.part] = circuit.floats.base_value());
+        if let Some(starts) = &starts {
+            base_values_of(values.parts(), &gates, &diagrams, starts, &mut base_values);
+        }
+        let exact_base_values = OnceLock::new();
+        Ok(ValueGame { named, values, players, starts, gates, circuits, diagrams, base_values, exact_base_values })
+    }
+
+    /// The values.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The expected value of a sum when nothing is known.
+    pub fn base_value(&self, sum: &WeightedSum) -> f64 {
+        add_up(&float(&sum.constant), sum.weights.iter().map(float).zip(self.base_values.iter().copied()))
+    }
+
+    /// How far base value and scores of a sum can be from the true ones; see the module.
+    pub fn error_bound(&self, sum: &WeightedSum, index: Index, exact: bool) -> f64 {
+        if exact {
+            return 0.0;
+        }
+        let starts = self.starts.as_ref().map_or(1, Starts::len);
+        let own = |part: usize| -> f64 {
+            if let Some(diagram) = self.diagrams.iter().find(|diagram| diagram.part == part) {
+                return diagram.error_bound(index, starts);
+            }
+            match self.circuits.iter().find(|circuit| circuit.part == part) {
+                Some(circuit) => circuit.floats.error_bound(index),
+                None => self.gates.error_bound(part, index),
+            }
+        };
+        // A weight and its product are rounded, and so is every addition; an interaction is at most 2.
+        let adding = 2.0 * error_bound::in_all(sum.weights.len() as f64 + 3.0);
+        let size = |number: &RBig| float(number).abs();
+        let parts = sum.weights.iter().enumerate().map(|(part, weight)| size(weight) * (own(part) + adding));
+        1.01 * (parts.sum::<f64>() + size(&sum.constant) * adding)
+    }
+
+    /// About how many steps a row takes.
+    pub fn visits(&self, index: Index) -> u128 {
+        let circuits: u128 = self.circuits.iter().map(|circuit| circuit.floats.visits(index)).sum();
+        let starts = self.starts.as_ref().map_or(1, Starts::len);
+        let diagrams: u128 = self.diagrams.iter().map(|diagram| diagram.steps(index, starts)).sum();
+        circuits + diagrams + self.gates.steps(index)
+    }
+
+    /// The scores of rows: for each row those of the sums wanted, side by side, and what they add up to. Every row is given
+    /// this prediction.
+    pub fn explain(
+        &self,
+        rows: &Bits,
+        sums: &[WeightedSum],
+        wanted: &WantedSums<'_>,
+        predictions: Vec<u32>,
+        ask: (Index, bool),
+        watch: &Watch<'_>,
+    ) -> Result<Scores, ExplainError> {
+        let (index, exact) = ask;
+        if !matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) {
+            return Err(ExplainError::IndexOfScores { index: index.name() });
+        }
+        super::game::check_width(rows, self.named.features.len())?;
+        self.players.check_rows(rows)?;
+        for sum in sums.iter().filter(|_| !exact) {
+            let (bound, size) = (self.error_bound(sum, index, exact), float(&sum.size()));
+            if bound > GUARANTEED * size || !size.is_finite() {
+                return Err(ExplainError::Imprecise { bound });
+            }
+        }
+        let evaluator = ValueEvaluator::new(&self.named).ok_or(ExplainError::NoValues)?;
+        let meter = Meter::new(watch, rows.rows() as u64);
+        let (mut numbers, mut values) = match exact {
+            true => (Numbers::Exact(Vec::new()), Numbers::Exact(Vec::new())),
+            false => (Numbers::Floats(Vec::new()), Numbers::Floats(Vec::new())),
+        };
+        for first in (0..rows.rows()).step_by(TOGETHER) {
+            let chunk: Vec<usize> = (first..rows.rows().min(first + TOGETHER)).collect();
+            let chunk_rows = rows.select(&chunk);
+            let parts = evaluator.parts(&chunk_rows, &watch.silent())?;
+            let work = Chunk { game: self, rows: &chunk_rows, sums, first, wanted, index, parts: &parts };
+            match (&mut numbers, &mut values) {
+                (Numbers::Floats(numbers), Numbers::Floats(values)) => {
+                    work.add::<f64>(numbers, values, &meter, watch)?;
+                }
+                (Numbers::Exact(numbers), Numbers::Exact(values)) => {
+                    work.add::<RBig>(numbers, values, &meter, watch)?;
+                }
+                _ => unreachable!("both are of one kind"),
+            }
+        }
+        let groups = (0..rows.rows()).next().map_or(1, |row| wanted(row).len());
+        let width = groups * (1 + index.width(self.players.len()));
+        Ok(Scores::of_values(width, predictions, numbers, values))
+    }
+
+    fn exact_base_values(&self) -> Result<&[RBig], ExplainError> {
+        if let Some(known) = self.exact_base_values.get() {
+            return Ok(known);
+        }
+        let mut exact = vec![RBig::ZERO; self.values.parts().len()];
+        if let Some(starts) = &self.starts {
+            base_values_of(self.values.parts(), &self.gates, &self.diagrams, starts, &mut exact);
+        }
+        for circuit in &self.circuits {
+            exact[circuit.part] = circuit.fractions()?.base_value();
+        }
+        Ok(self.exact_base_values.get_or_init(|| exact))
+    }
+}
+
+impl CircuitPart {
+    fn fractions(&self) -> Result<&ExactGame, ExplainError> {
+        if let Some(known) = self.fractions.get() {
+            return Ok(known);
+        }
+        let made = ExactGame::new(&self.game)?;
+        Ok(self.fractions.get_or_init(|| made))
+    }
+}
+
+/// Some rows, and what is asked of them.
+struct Chunk<'a> {
+    game: &'a ValueGame,
+    rows: &'a Bits,
+    sums: &'a [WeightedSum],
+    /// The number of the first row.
+    first: usize,
+    wanted: &'a WantedSums<'a>,
+    index: Index,
+    /// For each row what the parts are.
+    parts: &'a [Vec<f64>],
+}
+
+impl Chunk<'_> {
+    /// Adds the numbers of all rows, and what they add up to.
+    fn add<T: ValueNumber>(
+        &self,
+        numbers: &mut Vec<T>,
+        values: &mut Vec<T>,
+        meter: &Meter<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<(), ExplainError> {
+        let (game, silent) = (self.game, watch.silent());
+        let tables: Vec<(usize, Scores)> = (game.circuits.iter())
+            .map(|circuit| Ok((circuit.part, T::of_circuit(circuit, self.rows, self.index, &silent)?)))
+            .collect::<Result<_, ExplainError>>()?;
+        let weights: Vec<Vec<T>> = self.sums.iter().map(|sum| sum.weights.iter().map(T::rounded).collect()).collect();
+        let bases: Vec<T> = self.sums.iter().map(|sum| T::base_of(game, sum)).collect::<Result<_, _>>()?;
+        let of_row = |row: usize| -> Result<Vec<(T, Vec<T>)>, ExplainError> {
+            silent.check()?;
+            let wanted = (self.wanted)(self.first + row);
+            let mut scores = game.gates.scores(self.rows, row, self.index, &weights[wanted.clone()], &silent)?;
+            let entity = self.rows.row(row);
+            for diagram in &game.diagrams {
+                let Some(starts) = &game.starts else { break };
+                let found = diagram.scores::<T>(&entity, starts, self.index, &game.gates.rules, &silent)?;
+                for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
+                    let weight = &weights[sum][diagram.part];
+                    own.iter_mut().zip(&found).for_each(|(sum, score)| *sum = sum.plus(&weight.times(score)));
+                }
+            }
+            for (part, table) in &tables {
+                for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
+                    T::add_row(own, table, row, &weights[sum][*part]);
+                }
+            }
+            let mut found = Vec::with_capacity(scores.len());
+            for (own, sum) in scores.into_iter().zip(wanted) {
+                let value = value_of(&self.sums[sum], &self.parts[row]);
+                if self.index == Index::Shapley {
+                    T::check_sum(&bases[sum], &own, &value, &self.sums[sum], self.first + row)?;
+                }
+                found.push((T::rounded(&value), std::iter::once(bases[sum].clone()).chain(own).collect()));
+            }
+            meter.add(1)?;
+            Ok(found)
+        };
+        let rows: Vec<Result<_, ExplainError>> = (0..self.rows.rows()).into_par_iter().map(of_row).collect();
+        for row in rows {
+            for (value, own) in row? {
+                values.push(value);
+                numbers.extend(own);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Floats or fractions, and what differs between them.
+trait ValueNumber: Chances + Value {
+    fn rounded(exact: &RBig) -> Self;
+    fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError>;
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
+    /// Adds a row of scores, weighted.
+    fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self);
+    fn check_sum(
+        base: &Self,
+        scores: &[Self],
+        value: &RBig,
+        sum: &WeightedSum,
+        entity: usize,
+    ) -> Result<(), ExplainError>;
+}
+
+impl ValueNumber for f64 {
+    fn rounded(exact: &RBig) -> Self {
+        float(exact)
+    }
+
+    fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError> {
+        Ok(game.base_value(sum))
+    }
+
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
+        circuit.floats.explain(rows, index, watch)
+    }
+
+    fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self) {
+        own.iter_mut().zip(table.scores(row)).for_each(|(sum, score)| *sum += weight * score);
+    }
+
+    fn check_sum(
+        base: &Self,
+        scores: &[Self],
+        value: &RBig,
+        sum: &WeightedSum,
+        entity: usize,
+    ) -> Result<(), ExplainError> {
+        let all: f64 = scores.iter().sum();
+        // So that a NaN fails as well.
+        if (base + all - float(value)).abs() <= Explanation::TOLERANCE * float(&sum.size()) {
+            return Ok(());
+        }
+        Err(does_not_add_up(entity, base.to_string(), all.to_string(), float(value).to_string()))
+    }
+}
+
+impl ValueNumber for RBig {
+    fn rounded(exact: &RBig) -> Self {
+        exact.clone()
+    }
+
+    fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError> {
+        Ok(add_up(&sum.constant, sum.weights.iter().cloned().zip(game.exact_base_values()?.iter().cloned())))
+    }
+
+    fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
+        Engine::explain(circuit.fractions()?, rows, index, watch)
+    }
+
+    fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self) {
+        let scores = table.fractions(row).expect("a table of fractions");
+        own.iter_mut().zip(&scores[1..]).for_each(|(sum, score)| *sum += weight * score);
+    }
+
+    fn check_sum(
+        base: &Self,
+        scores: &[Self],
+        value: &RBig,
+        _: &WeightedSum,
+        entity: usize,
+    ) -> Result<(), ExplainError> {
+        let all = scores.iter().fold(RBig::ZERO, |sum, score| sum + score);
+        match base + &all == *value {
+            true => Ok(()),
+            false => Err(does_not_add_up(entity, base.to_string(), all.to_string(), value.to_string())),
+        }
+    }
+}
+
+/// What the parts that are no circuits are expected to be.
+fn base_values_of<T: Chances + Value>(
+    parts: &[Part],
+    gates: &Gates,
+    diagrams: &[DiagramPart],
+    starts: &Starts,
+    base_values: &mut [T],
+) {
+    diagrams.iter().for_each(|diagram| base_values[diagram.part] = diagram.base_value(starts));
+    for (number, part) in parts.iter().enumerate() {
+        match part {
+            Part::Feature(var) => {
+                let mean = |start: usize| T::share(starts, start).times(&T::both(starts, start, var.index())[0]);
+                base_values[number] = (0..starts.len()).map(mean).fold(Scalar::zero(), |sum: T, part| sum.plus(&part));
+            }
+            Part::Gate(_) => base_values[number] = gates.base_value(number, starts),
+            Part::Circuit(_) | Part::Diagram(_) => {}
+        }
+    }
+}
+
+/// The sum on an input on which the parts are this.
+fn value_of(sum: &WeightedSum, parts: &[f64]) -> RBig {
+    let terms = sum.weights.iter().zip(parts).filter(|(_, part)| **part != 0.0);
+    terms.fold(sum.constant.clone(), |sum, (weight, part)| match part {
+        1.0 => sum + weight,
+        part => sum + weight * RBig::of_float(*part),
+    })
+}
+
+fn add_up<T: Scalar>(constant: &T, terms: impl Iterator<Item = (T, T)>) -> T {
+    terms.fold(constant.clone(), |sum, (weight, value)| sum.plus(&weight.times(&value)))
+}
+
+fn float(number: &RBig) -> f64 {
+    number.to_f64().value()
+}
+
+fn does_not_add_up(entity: usize, base: String, sum: String, prediction: String) -> ExplainError {
+    ExplainError::Entity { entity, problem: EntityProblem::DoesNotAddUp { base, sum, prediction } }
+}
