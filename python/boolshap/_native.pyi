@@ -47,6 +47,7 @@ class Model:
         bn_epsilon: float | None = None,
         kernels: Literal["auto", "sign", "real"] = "auto",
         zero_weight: Literal[-1, 1] | None = None,
+        inputs: str | None = None,
     ) -> Model: ...
     @staticmethod
     def _of_steps(

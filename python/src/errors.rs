@@ -59,6 +59,7 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::ZeroWeight => "Model.import_file takes zero_weight=1 or zero_weight=-1",
         Remedy::BnEpsilon => "Model.import_file takes bn_epsilon=",
+        Remedy::InputValues => "Model.import_file takes inputs='bits', 'signs', 'UINT2' and the like",
         Remedy::Class => "give class_=",
         Remedy::Variables => "give features=, their names or number",
         Remedy::Nodes => "give a higher max_nodes=",

@@ -61,14 +61,16 @@ impl Model {
         Ok(Model(model::Model::from_json(text).map_err(Error::input)?))
     }
 
-    /// Reads a network from another tool's file: HDF5 weights, safetensors, ONNX, .neuron or a folder of layers in CSV.
+    /// Reads a network from another tool's file: HDF5 weights, safetensors, ONNX, QONNX, .neuron or a folder of layers in CSV.
     ///
     /// `bn_epsilon` is the epsilon of batch normalisation, where the file does not hold it. `kernels` says whether
     /// kernels hold the weights (`"real"`) or numbers of which the sign counts (`"sign"`); `"auto"` takes what is usual
-    /// for the kind of file. `zero_weight` is the sign of a latent weight of exactly 0, which is refused otherwise. What
-    /// the importer had to decide comes as a warning.
+    /// for the kind of file. `zero_weight` is the sign of a latent weight of exactly 0, which is refused otherwise.
+    /// `inputs` says which numbers the inputs can be where the file does not: `"bits"`, `"signs"`, `"UINT2"`, `"INT4"`,
+    /// `"FIXED<6,2>"` and the like. What the importer had to decide comes as a warning.
     #[classmethod]
-    #[pyo3(signature = (path, *, features = None, bn_epsilon = None, kernels = "auto", zero_weight = None))]
+    #[pyo3(signature = (path, *, features = None, bn_epsilon = None, kernels = "auto", zero_weight = None, inputs = None))]
+    #[allow(clippy::too_many_arguments)]
     fn import_file(
         cls: &Bound<'_, PyType>,
         path: PathBuf,
@@ -76,8 +78,9 @@ impl Model {
         bn_epsilon: Option<f64>,
         kernels: &str,
         zero_weight: Option<i64>,
+        inputs: Option<&str>,
     ) -> PyResult<Self> {
-        let options = import_options(bn_epsilon, kernels, zero_weight).map_err(Failure::from)?;
+        let options = import_options(bn_epsilon, kernels, zero_weight, inputs).map_err(Failure::from)?;
         let imported = work(cls.py(), None, |_| workflow::import(&path, &options, features))?;
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         for note in imported.notes {
@@ -216,7 +219,12 @@ impl Model {
     }
 }
 
-fn import_options(bn_epsilon: Option<f64>, kernels: &str, zero_weight: Option<i64>) -> Result<ImportOptions, Error> {
+fn import_options(
+    bn_epsilon: Option<f64>,
+    kernels: &str,
+    zero_weight: Option<i64>,
+    inputs: Option<&str>,
+) -> Result<ImportOptions, Error> {
     Ok(ImportOptions {
         bn_epsilon: bn_epsilon.map(|value| exact(value, || "bn_epsilon".into())).transpose()?,
         kernels: kernels.parse().map_err(|problem| Error::setting("kernels", problem))?,
@@ -226,6 +234,7 @@ fn import_options(bn_epsilon: Option<f64>, kernels: &str, zero_weight: Option<i6
             Some(-1) => Some(false),
             Some(other) => return Err(Error::setting("zero_weight", format!("is {other}, not -1 or 1"))),
         },
+        inputs: inputs.map(str::parse).transpose().map_err(|problem| Error::setting("inputs", problem))?,
     })
 }
 

@@ -96,7 +96,6 @@ EYE = np.eye(3)
         ([{"bias": EYE}], "layer 1 has no weights"),
         ([{"weights": EYE, "norm": (1, 2)}], "layer 1: a norm is gamma, beta, mean, variance and epsilon"),
         ([{"weights": EYE, "norm": {"mean": [0, 0, 0]}}], "layer 1: the batch normalisation has no variance"),
-        ([(EYE, None, (EYE[0], EYE[0], EYE[0], EYE[0], 1))], "layer 1: batch normalisation after the scores"),
         ([(EYE[:1], None, (EYE[0], [0], [0], [1], 1))], "layer 1: gamma has 3 values where 1 are expected"),
         ({"fc.weight": EYE, "fc.bias": EYE[0]}, "does not say in which order they are used"),
     ],

@@ -134,7 +134,7 @@ def test_gemm(boolshap, seed, dtype):
 
 @pytest.mark.parametrize("width", [5, 6])
 def test_ties(boolshap, width):
-    """Without a bias an even number of signs may cancel out: BipolarQuant says +1, and Sign is told of in a note."""
+    """Without a bias an even number of signs may cancel out: BipolarQuant says +1, Sign 0, and a single score of 0 is 1."""
     rng = np.random.default_rng(width)
     n, kernels = 6, [sign(rng.normal(size=shape)) for shape in ((6, width), (width, 1))]
     expected = classes(sign(all_inputs(n) @ kernels[0]) @ kernels[1])
@@ -143,9 +143,9 @@ def test_ties(boolshap, width):
     np.testing.assert_array_equal(classes(chain.scores(n)), expected)
     assert "exactly 0" not in imported(boolshap, chain, n, expected, 1).stderr
     chain = Chain("N", n).matrix(kernels[0]).then("Sign").matrix(kernels[1]).then("Sign")
-    notes = imported(boolshap, chain, n, expected, 1).stderr
-    assert "Sign1: a sum of exactly 0 may occur, which counts as +1 here and as 0 in ONNX" in notes
-    assert ("Sign3: a sum of exactly 0" in notes) == (width == 6)
+    exact = classes(chain.scores(n))
+    assert (exact != expected).any()
+    imported(boolshap, chain, n, exact, 1)
 
 
 @pytest.mark.parametrize(
@@ -231,34 +231,36 @@ def far_away(model):
 
 
 REFUSED = {
-    "Relu": (lambda c: c.matrix(ones(3, 2)).then("Relu"), "node Relu1 (Relu): this operator is not read"),
-    "Conv": (lambda c: c.then("Conv", c.constant(ones(1, 1, 3))), "node Conv0 (Conv): this operator is not read"),
-    "Quant": (
-        lambda c: c.matrix(ones(3, 2)).then("Quant", domain=QONNX),
-        f"node Quant1 (Quant): operators of the domain {QONNX} are not read",
+    "Tanh": (lambda c: c.matrix(ones(3, 2)).then("Tanh"), "node Tanh1 (Tanh): this operator is not read"),
+    "Conv": (lambda c: c.then("Conv", c.constant(ones(1, 1, 3))), "node Conv0 (Conv): reads values of the shape [1, 3]"),
+    "FloatQuant": (
+        lambda c: c.matrix(ones(3, 2)).then("FloatQuant", domain=QONNX),
+        f"node FloatQuant1 (FloatQuant): operators of the domain {QONNX} are not read",
+    ),
+    "limited scores": (
+        lambda c: c.matrix(ones(3, 2)).then("Relu"),
+        "MatMul0: a limit on the scores makes ties of different scores",
     ),
     "two matrices": (
         lambda c: c.matrix(ones(3, 2)).matrix(ones(2, 1)),
         "node MatMul1 (MatMul): follows another matrix without a sign between them",
     ),
     "branch": (branch, "node Add2 (Add): reads MatMul0 a second time"),
-    "alpha": (lambda c: c.then("Gemm", c.constant(ones(3, 1)), alpha=2.0), "node Gemm0 (Gemm): only alpha"),
     "scale": (
-        lambda c: c.matrix(ones(3, 1)).then("BipolarQuant", c.constant(0.5), domain=QONNX),
-        "node BipolarQuant1 (BipolarQuant): its scale is not 1",
+        lambda c: c.matrix(ones(3, 1)).then("BipolarQuant", c.constant(0), domain=QONNX),
+        "node BipolarQuant1 (BipolarQuant): its scale is 0",
     ),
-    "half": (
-        lambda c: c.matrix(c.constant(ones(3, 1), np.float16)),
-        "node MatMul0 (MatMul): tensor c0 has elements of type float16",
+    "bfloat": (
+        lambda c: c.matrix(c.beside("Cast", c.constant(ones(3, 1)), to=TensorProto.BFLOAT16)),
+        "node Cast0 (Cast): may change the numbers it reads",
     ),
     "width": (lambda c: c.matrix(ones(4, 1)), "MatMul0 has weights for 4 inputs where 3 arrive"),
     "nan": (lambda c: c.matrix([[1], [np.nan], [1]]), "MatMul0: a weight of neuron 1 is NaN"),
     "zero": (lambda c: c.matrix([[1], [0], [1]]), "MatMul0: the weight of neuron 1 for input 2 is 0"),
-    "normalised": (lambda c: c.matrix(ones(3, 2)).norm(np.random.default_rng(0), 2), "normalisation after the scores"),
     "signs": (lambda c: c.matrix(ones(3, 2)).then("Sign"), "gives 2 signs where one, or scores, are expected"),
     "one class": (lambda c: c.matrix(ones(3, 1)).then("Softmax"), "node Softmax1 (Softmax): has only one score"),
     "wrong axis": (lambda c: c.matrix(ones(3, 2)).then("ArgMax", axis=0), "node ArgMax1 (ArgMax): axis 0"),
-    "mixed rows": (lambda c: c.reshape(-1, 6), "node Reshape0 (Reshape): the shape [-1.0, 6.0] does not keep the rows"),
+    "mixed rows": (lambda c: c.reshape(-1, 6), "node Reshape0 (Reshape): the shape [1, 6] does not fit [1, 3]"),
     "whole sums": (
         lambda c: c.matrix(ones(3, 1)).then("Cast", to=TensorProto.INT32),
         "node Cast1 (Cast): the type int32",

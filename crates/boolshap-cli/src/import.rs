@@ -1,13 +1,13 @@
 //! `boolshap import`: a network from another tool's file.
 
 use crate::terminal::{note, output_path, print};
-use boolshap::model::{ImportOptions, Kernels};
+use boolshap::model::{ImportOptions, InputValues, Kernels};
 use boolshap::workflow::{ImportedModel, describe_model, import, names_in_header, source_files};
 use clap::Args;
 use dashu::rational::RBig;
 use std::path::PathBuf;
 
-/// Import a network from Keras/Larq HDF5 weights, safetensors, ONNX, a .neuron file or a folder of layers in CSV
+/// Import a network from Keras/Larq HDF5 weights, safetensors, ONNX and QONNX, a .neuron file or a folder of layers in CSV
 #[derive(Args)]
 pub(crate) struct Import {
     /// The file or folder; its kind is recognised from the content
@@ -15,7 +15,7 @@ pub(crate) struct Import {
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// Take the feature names from the header of this CSV or Parquet file (else x1, x2, ...)
+    /// Take the names of the inputs from the header of this CSV or Parquet file (else x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
     /// The epsilon of batch normalisation, where the file does not hold it
@@ -28,6 +28,10 @@ pub(crate) struct Import {
     /// The sign of a latent weight of exactly 0, which is refused otherwise
     #[arg(long, value_name = "SIGN", value_parser = sign, allow_hyphen_values = true)]
     zero_weight: Option<bool>,
+    /// Which numbers the inputs can be, where the file does not say: bits (0 and 1), signs (-1 and +1), UINT2, INT4,
+    /// FIXED<6,2> and the like
+    #[arg(long, value_name = "VALUES")]
+    inputs: Option<InputValues>,
 }
 
 fn epsilon(text: &str) -> Result<RBig, String> {
@@ -51,7 +55,7 @@ impl Import {
         let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
         let output = output_path(&self.output, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         let (bn_epsilon, kernels) = (self.bn_epsilon.clone(), self.kernels);
-        let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight };
+        let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight, inputs: self.inputs.clone() };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
         let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
         notes.iter().for_each(|text| note(text));

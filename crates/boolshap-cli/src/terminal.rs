@@ -186,6 +186,7 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ZeroWeight => "choose one with --zero-weight +1 or -1".into(),
         Remedy::BnEpsilon => "pass it with --bn-epsilon".into(),
+        Remedy::InputValues => "say it with --inputs bits, --inputs signs or --inputs UINT2 and the like".into(),
         Remedy::Class => "say which one with --class".into(),
         Remedy::Variables => "pass --variables".into(),
         Remedy::Nodes => "raise --max-nodes".into(),

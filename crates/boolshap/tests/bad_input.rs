@@ -75,6 +75,11 @@ fn good_binary_files_are_read() {
         let network = import(&path, &options).unwrap_or_else(|error| panic!("{error}")).network;
         assert_eq!((network.inputs(), network.hidden().len()), (3, 1), "{name}");
     }
+    let path = folder.path().join("qonnx");
+    std::fs::write(&path, qonnx_file()).unwrap();
+    let network = import(&path, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}")).network;
+    // Two bits are three levels a pixel here; the layers are those of the convolution and of the mean.
+    assert_eq!((network.inputs(), network.hidden().len(), network.classes()), (18, 2, 3));
     let path = folder.path().join("table");
     std::fs::write(&path, &good_files("table_parquet")[0]).unwrap();
     let rows = Entities::open(&path, &["a".into(), "b".into()], None, Reading::Bits).unwrap();
@@ -103,7 +108,7 @@ fn good_files(reader: &str) -> Vec<Vec<u8>> {
         "circuit" => return vec![circuit_file(false), circuit_file(true)],
         "safetensors" => return vec![safetensors_file()],
         "hdf5" => return vec![hdf5_file()],
-        "onnx" => return vec![onnx_file()],
+        "onnx" => return vec![onnx_file(), qonnx_file()],
         "table_parquet" => return vec![parquet_file()],
         _ => unreachable!("every reader has files"),
     };
@@ -155,31 +160,68 @@ fn hdf5_file() -> Vec<u8> {
     file.finish().unwrap()
 }
 
-/// The same as two products with a sign between them, in ONNX's protocol buffer fields.
+/// The same as two products with a sign between them.
 fn onnx_file() -> Vec<u8> {
+    onnx_graph(&["x hidden -> a MatMul", "a -> s Sign", "s out -> y MatMul"], &[1, 3], &KERNELS)
+}
+
+/// An image of two by three, prepared and quantised, a convolution, normalisation, pooling, and a matrix.
+fn qonnx_file() -> Vec<u8> {
+    let nodes = [
+        "x two -> a Div",
+        "a one -> b Sub",
+        "b one zero two -> c Quant",
+        "kernel one zero two -> k Quant",
+        "c k -> d Conv",
+        "d pair pair pair pair -> e BatchNormalization",
+        "e -> f Relu",
+        "f one zero two -> g Quant",
+        "g -> h GlobalAveragePool",
+        "h levels -> i MultiThreshold",
+        "i shape -> j Reshape",
+        "j -> l Flatten",
+        "l out -> m MatMul",
+        "m one -> y Add",
+    ];
+    let numbers: [(&str, &[u64], &[f32]); 8] = [
+        ("one", &[1], &[1.0]),
+        ("two", &[], &[2.0]),
+        ("zero", &[1], &[0.0]),
+        ("kernel", &[2, 1, 2, 2], &[0.5, -1.0, 1.5, 1.0, -0.5, 1.0, -1.0, 2.0]),
+        ("pair", &[2], &[1.0, 2.0]),
+        ("levels", &[2, 2], &[0.25, 0.5, 0.0, 1.0]),
+        ("shape", &[2], &[1.0, -1.0]),
+        ("out", &[2, 3], &[1.0, -2.0, 3.0, 0.5, 1.0, -1.0]),
+    ];
+    onnx_graph(&nodes, &[1, 1, 2, 3], &numbers)
+}
+
+/// A graph in ONNX's protocol buffer fields; a node is `INPUTS -> OUTPUT OPERATOR`.
+fn onnx_graph<S: AsRef<[u64]>>(nodes: &[&str], input: &[u8], tensors: &[(&str, S, &[f32])]) -> Vec<u8> {
     let bytes = |number: u8, content: &[u8]| {
         assert!(content.len() < 1 << 14, "two bytes of length");
         let (low, high) = (content.len() as u8 | 0x80, (content.len() >> 7) as u8);
         [&[number << 3 | 2, low, high], content].concat()
     };
     let number = |field: u8, value: u8| vec![field << 3, value];
-    let node = |inputs: &[&str], output: &str, kind: &str| {
-        let inputs: Vec<u8> = inputs.iter().flat_map(|input| bytes(1, input.as_bytes())).collect();
-        bytes(1, &[inputs, bytes(2, output.as_bytes()), bytes(4, kind.as_bytes())].concat())
-    };
-    let value = |field: u8, name: &str, width: u8| {
-        let dimensions: Vec<u8> = [1, width].iter().flat_map(|&size| bytes(1, &number(1, size))).collect();
+    let value = |field: u8, name: &str, shape: &[u8]| {
+        let dimensions: Vec<u8> = shape.iter().flat_map(|&size| bytes(1, &number(1, size))).collect();
         let tensor = [number(1, 1), bytes(2, &dimensions)].concat();
         bytes(field, &[bytes(1, name.as_bytes()), bytes(2, &bytes(1, &tensor))].concat())
     };
-    let mut graph = [node(&["x", "hidden"], "a", "MatMul"), node(&["a"], "s", "Sign")].concat();
-    graph.extend(node(&["s", "out"], "y", "MatMul"));
-    for (name, shape, numbers) in KERNELS {
+    let mut graph = Vec::new();
+    for node in nodes {
+        let (inputs, rest) = node.split_once(" -> ").unwrap();
+        let (output, kind) = rest.split_once(' ').unwrap();
+        let inputs: Vec<u8> = inputs.split(' ').flat_map(|input| bytes(1, input.as_bytes())).collect();
+        graph.extend(bytes(1, &[inputs, bytes(2, output.as_bytes()), bytes(4, kind.as_bytes())].concat()));
+    }
+    for (name, shape, numbers) in tensors {
         let raw: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let shape: Vec<u8> = shape.iter().flat_map(|&size| number(1, size as u8)).collect();
+        let shape: Vec<u8> = shape.as_ref().iter().flat_map(|&size| number(1, size as u8)).collect();
         graph.extend(bytes(5, &[shape, number(2, 1), bytes(8, name.as_bytes()), bytes(9, &raw)].concat()));
     }
-    graph.extend([value(11, "x", 3), value(12, "y", 1)].concat());
+    graph.extend([value(11, "x", input), value(12, "y", &[1, 1])].concat());
     [number(1, 8), bytes(8, &number(2, 13)), bytes(7, &graph)].concat()
 }
 

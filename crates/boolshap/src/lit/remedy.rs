@@ -8,6 +8,8 @@ pub enum Remedy {
     ZeroWeight,
     /// The epsilon of batch normalisation.
     BnEpsilon,
+    /// Which numbers the inputs of a network can be.
+    InputValues,
     /// One class of the network, or all of them.
     Class,
     /// The number of variables.

@@ -98,8 +98,8 @@ pub enum Problem {
     },
     /// Scores that are compared with each other after different irrational scalings.
     #[error(
-        "batch normalisation after the scores of an argmax scales each class by another square root, which has no exact \
-         integer form"
+        "batch normalisation after the scores of an argmax scales each class by another square root, and no whole numbers \
+         were found that keep their order"
     )]
     NormalisedScores,
     /// NaN or infinite.
@@ -129,4 +129,9 @@ pub enum Problem {
          default, 0.00001 PyTorch's)"
     )]
     EpsilonUnknown,
+    /// Inputs that are not quantised, of a network of numbers of several bits.
+    #[error(
+        "the inputs reach this layer as real numbers: the file neither quantises them nor says which numbers they can be"
+    )]
+    InputsUnknown,
 }

@@ -12,9 +12,11 @@
 //!
 //! Scores of an argmax have no threshold but must keep their order: with integer weights the comparison of two scores
 //! depends on the integer parts of the biases first and on the order of their fractional parts if these are equal, so a
-//! bias becomes `floor * ranks + rank`, a small integer however many digits it has.
+//! bias becomes `floor * ranks + rank`, a small integer however many digits it has. After batch normalisation their roots
+//! are replaced first (`normalised_scores`).
 
 use super::network::{Gate, Network, Output, OutputScale, Score};
+use super::normalised_scores::without_roots;
 use super::{ModelError, Problem};
 use dashu::base::{Gcd, Signed, SquareRoot, UnsignedAbs};
 use dashu::integer::{IBig, UBig};
@@ -160,11 +162,11 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     Gate::new(weights, low).ok_or_else(too_wide)
 }
 
-fn fold_scores(layer: &DenseLayer) -> Result<(Vec<Score>, Vec<OutputScale>), ModelError> {
-    let wrong = |problem| ModelError::Parameter { layer: layer.name.clone(), problem };
-    if layer.norm.is_some() {
-        return Err(wrong(Problem::NormalisedScores));
+pub(super) fn fold_scores(layer: &DenseLayer) -> Result<(Vec<Score>, Vec<OutputScale>), ModelError> {
+    if let Some(norm) = &layer.norm {
+        return fold_scores(&without_roots(layer, norm)?);
     }
+    let wrong = |problem| ModelError::Parameter { layer: layer.name.clone(), problem };
     let too_wide = || wrong(Problem::ScoresTooWide);
     let (unit, weights) = scale(layer.weights.iter().flatten()).ok_or_else(too_wide)?;
     let parts: Vec<(IBig, RBig)> = layer
@@ -218,7 +220,7 @@ pub(crate) fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Opti
 }
 
 /// Whether `a + b sqrt(v) >= 0`, for `v > 0`.
-fn surd_is_nonnegative(a: &RBig, b: &RBig, v: &RBig) -> bool {
+pub(super) fn surd_is_nonnegative(a: &RBig, b: &RBig, v: &RBig) -> bool {
     match (a.is_negative(), b.is_negative()) {
         (false, false) => true,
         (true, true) => false,

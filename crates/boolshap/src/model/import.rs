@@ -8,11 +8,16 @@
 //! | folder of layers as CSV | a folder that holds `out_blk/` | `import_blocks` |
 //! | one neuron as text | a line `weights:` | `import_neuron` |
 //!
-//! Every reader yields [`DenseLayer`]s in exact numbers; folding them into gates is done in one place.
+//! Every reader yields [`DenseLayer`]s in exact numbers, which are folded into gates in one place; only ONNX, which has
+//! operators of many kinds, is folded as it is read.
 
 use super::fold::{DenseLayer, fold_network};
+use super::input_values::InputValues;
+use super::levels::Cut;
 use super::number::exact;
+use super::steps::take_bits;
 use super::{ModelError, Network, Problem, import_blocks, import_neuron, import_onnx, import_safetensors};
+use crate::data::Code;
 use dashu::base::UnsignedAbs;
 use dashu::integer::UBig;
 use dashu::rational::RBig;
@@ -29,6 +34,8 @@ pub struct ImportOptions {
     pub kernels: Kernels,
     /// The sign of a latent weight of exactly 0; `None` refuses it as ambiguous.
     pub zero_weight: Option<bool>,
+    /// Which numbers the inputs can be, where the file does not say; `None` is -1 and +1, where that is usual.
+    pub inputs: Option<InputValues>,
 }
 
 /// How to take the numbers in a kernel.
@@ -66,19 +73,53 @@ pub struct Imported {
     pub kind: &'static str,
     /// Decisions a person should know of, a sentence each.
     pub notes: Vec<String>,
+    /// How the columns of a table become the network's bits, if the network says so; else each input is a bit.
+    pub columns: Option<Vec<Code>>,
 }
 
 /// Reads a network from a file or folder of any kind in the table above.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Imported, ModelError> {
-    let (kind, stack) = recognise(path, options)?;
+    let (kind, mut stack) = match recognise(path, options)? {
+        Found::Layers(kind, stack) => (kind, stack),
+        Found::Onnx(found) => {
+            let are_bits = found.columns.iter().all(|cut| *cut == Cut::Bit);
+            let columns = (!are_bits).then(|| found.columns.iter().map(code).collect());
+            return Ok(Imported { network: found.network, kind: "ONNX", notes: found.notes, columns });
+        }
+    };
+    match (&options.inputs, stack.layers.first_mut()) {
+        (Some(inputs), Some(layer)) if *inputs == InputValues::bits() => take_bits(layer),
+        (Some(inputs), _) if *inputs != InputValues::signs() => {
+            let message = format!("inputs of a {kind} file are bits or signs");
+            return Err(ModelError::Format { path: path.into(), message });
+        }
+        _ => {}
+    }
     let network = fold_network(&stack.layers)?;
-    Ok(Imported { network, kind, notes: stack.notes })
+    Ok(Imported { network, kind, notes: stack.notes, columns: None })
 }
 
-fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stack), ModelError> {
+/// The code of a column: a bit for two levels, else one for each.
+fn code(cut: &Cut) -> Code {
+    match cut {
+        Cut::Bit => Code::Boolean,
+        Cut::Above(cuts) => match **cuts {
+            [cut] => Code::Above(cut),
+            _ => Code::Bins(cuts.to_vec()),
+        },
+    }
+}
+
+/// What a reader gives.
+enum Found {
+    Layers(&'static str, Stack),
+    Onnx(import_onnx::OnnxNetwork),
+}
+
+fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> {
     if path.is_dir() {
         if path.join("out_blk").is_dir() {
-            return Ok(("folder of layers", import_blocks::read(path, options)?));
+            return Ok(Found::Layers("folder of layers", import_blocks::read(path, options)?));
         }
         let message = "this folder holds no out_blk, as a folder of layers in CSV does".into();
         return Err(ModelError::Format { path: path.into(), message });
@@ -88,7 +129,7 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stac
     File::open(path).map_err(io)?.take(4096).read_to_end(&mut head).map_err(io)?;
     if head.starts_with(b"\x89HDF\r\n\x1a\n") {
         #[cfg(feature = "hdf5")]
-        return Ok(("Keras weights", super::import_hdf5::read(path, options)?));
+        return Ok(Found::Layers("Keras weights", super::import_hdf5::read(path, options)?));
         #[cfg(not(feature = "hdf5"))]
         return Err(ModelError::Format {
             path: path.into(),
@@ -97,14 +138,14 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<(&'static str, Stac
     }
     // A header length below 2^56 ends in a zero byte, which no text has.
     if head.get(7..9) == Some(b"\0{") {
-        return Ok(("safetensors", import_safetensors::read(path, options)?));
+        return Ok(Found::Layers("safetensors", import_safetensors::read(path, options)?));
     }
     if import_onnx::begins_like_onnx(&head) {
-        return Ok(("ONNX", import_onnx::read(path, options)?));
+        return Ok(Found::Onnx(import_onnx::read(path, options)?));
     }
     let text = String::from_utf8_lossy(&head);
     if text.lines().any(|line| line.trim_start().starts_with("weights:")) {
-        return Ok(("neuron", import_neuron::read(path)?));
+        return Ok(Found::Layers("neuron", import_neuron::read(path)?));
     }
     if text.contains(super::file::FORMAT) {
         let message = "this is a boolshap model already: nothing to import".into();

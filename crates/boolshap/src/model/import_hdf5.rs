@@ -3,11 +3,11 @@
 //! The group with the weights lists its layers in the attribute `layer_names`, and each layer its datasets in
 //! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and optionally a `bias`; batch normalisation
 //! has `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A saved model also has each layer's
-//! epsilon in `model_config`; for a weights file the caller must supply it.
+//! epsilon in `model_config`, and its activations, which must be signs; for a weights file the caller must supply the epsilon.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
-use super::{ModelError, Problem};
+use super::{ModelError, Problem, keras_activations};
 use dashu::rational::RBig;
 use hdf5_pure::{AttrValue, File, Group};
 use std::collections::HashMap;
@@ -46,7 +46,11 @@ impl Reader<'_> {
         let file = File::open(self.path).map_err(|e| self.wrong(format!("not readable as HDF5: {e}")))?;
         let root = file.root();
         let attributes = self.attributes(&root, "/")?;
-        let epsilons = attributes.get("model_config").map(|config| self.epsilons(config)).transpose()?;
+        let config = attributes.get("model_config").map(|config| self.config(config)).transpose()?;
+        if let Some(layers) = &config {
+            keras_activations::check(layers).map_err(|e| self.wrong(e))?;
+        }
+        let epsilons = config.as_deref().map(epsilons);
         let lists_layers = |attributes: &HashMap<String, AttrValue>| {
             attributes.contains_key("layer_names") || attributes.contains_key("layer_names0")
         };
@@ -205,22 +209,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Each layer's epsilon, from the configuration in a saved model.
-    fn epsilons(&self, config: &AttrValue) -> Result<HashMap<String, RBig>, ModelError> {
+    /// The layers in the configuration of a saved model.
+    fn config(&self, config: &AttrValue) -> Result<Vec<serde_json::Value>, ModelError> {
         let text = config.as_str().ok_or_else(|| self.wrong("model_config is not a text".into()))?;
         let config: serde_json::Value =
             serde_json::from_str(text).map_err(|e| self.wrong(format!("model_config is not JSON: {e}")))?;
         let layers = config["config"]["layers"].as_array().or(config["config"].as_array());
-        let mut epsilons = HashMap::new();
-        for layer in layers.into_iter().flatten() {
-            let name = layer["config"]["name"].as_str();
-            if let (Some(name), Some(epsilon)) = (name, layer["config"]["epsilon"].as_f64())
-                && let Ok(epsilon) = RBig::try_from(epsilon)
-            {
-                epsilons.insert(name.to_string(), epsilon);
-            }
-        }
-        Ok(epsilons)
+        Ok(layers.cloned().unwrap_or_default())
     }
 
     fn attributes(&self, group: &Group, name: &str) -> Result<HashMap<String, AttrValue>, ModelError> {
@@ -254,6 +249,15 @@ impl Reader<'_> {
     fn wrong(&self, message: String) -> ModelError {
         ModelError::Format { path: self.path.into(), message }
     }
+}
+
+/// Each layer's epsilon, from the configuration in a saved model.
+fn epsilons(layers: &[serde_json::Value]) -> HashMap<String, RBig> {
+    let of = |layer: &serde_json::Value| {
+        let name = layer["config"]["name"].as_str()?;
+        Some((name.to_string(), RBig::try_from(layer["config"]["epsilon"].as_f64()?).ok()?))
+    };
+    layers.iter().filter_map(of).collect()
 }
 
 /// The number of elements of a shape; `None` on overflow.

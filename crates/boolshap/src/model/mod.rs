@@ -5,6 +5,7 @@ mod error;
 mod evaluate;
 mod file;
 mod fold;
+mod fold_levels;
 mod import;
 mod import_blocks;
 #[cfg(feature = "hdf5")]
@@ -12,20 +13,28 @@ mod import_hdf5;
 mod import_neuron;
 mod import_onnx;
 mod import_safetensors;
+mod input_values;
+#[cfg(feature = "hdf5")]
+mod keras_activations;
 mod label;
+mod levels;
 #[cfg(feature = "train")]
 mod linear_equations;
 #[cfg(feature = "train")]
 mod logistic;
 mod network;
+mod normalised_scores;
 mod number;
 mod onnx_constants;
 mod onnx_file;
+mod onnx_quantisers;
+mod onnx_windows;
 #[cfg(feature = "train")]
 mod pairs;
 #[cfg(feature = "train")]
 mod polish;
 mod protobuf;
+mod quantiser;
 #[cfg(test)]
 pub(crate) mod random;
 #[cfg(feature = "train")]
@@ -52,6 +61,7 @@ pub(crate) use file::{GateText, parse_fraction};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
+pub use input_values::InputValues;
 pub use label::Label;
 #[cfg(feature = "train")]
 pub use logistic::{Regression, regress};

@@ -44,9 +44,40 @@ pub(crate) struct Graph<'a> {
     pub(crate) initializers: Vec<&'a [u8]>,
     pub(crate) inputs: Vec<&'a [u8]>,
     pub(crate) outputs: Vec<&'a [u8]>,
+    /// Names of tensors and what is said of them.
+    annotations: Vec<&'a [u8]>,
 }
 
 impl<'a> Graph<'a> {
+    /// What FINN and QONNX write beside a tensor about the numbers in it, such as `BIPOLAR` or `UINT2`.
+    pub(crate) fn number_type(&self, tensor: &str) -> Option<&'a str> {
+        for annotation in &self.annotations {
+            let mut name = "";
+            let mut found = None;
+            for field in fields(annotation).flatten() {
+                match field {
+                    (1, value) => name = text(value).ok()?,
+                    (2, Value::Bytes(entry)) => {
+                        let (mut key, mut content) = ("", "");
+                        for field in fields(entry).flatten() {
+                            match field {
+                                (1, value) => key = text(value).ok()?,
+                                (2, value) => content = text(value).ok()?,
+                                _ => {}
+                            }
+                        }
+                        found = (key == "finn_datatype").then_some(content).or(found);
+                    }
+                    _ => {}
+                }
+            }
+            if name == tensor && found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
     pub(crate) fn of_model(model: &'a [u8]) -> Result<Self, String> {
         let mut graph = Graph::default();
         let mut content = None;
@@ -77,6 +108,7 @@ impl<'a> Graph<'a> {
                 (5, Value::Bytes(tensor)) => graph.initializers.push(tensor),
                 (11, Value::Bytes(input)) => graph.inputs.push(input),
                 (12, Value::Bytes(output)) => graph.outputs.push(output),
+                (14, Value::Bytes(annotation)) => graph.annotations.push(annotation),
                 (1 | 5 | 11 | 12, _) => return Err(format!("graph: {}", Damage::Invalid)),
                 _ => {}
             }
@@ -153,6 +185,14 @@ impl<'a> Node<'a> {
         self.attribute(name).map(|attribute| of(attribute).ok_or_else(wrong)).transpose()
     }
 
+    pub(crate) fn text(&self, name: &str, default: &str) -> Result<String, String> {
+        let of = |attribute: &Attribute<'_>| {
+            let text = std::str::from_utf8(attribute.text).ok().filter(|_| attribute.kind == 3);
+            text.map(String::from).ok_or_else(|| format!("attribute {name} is not a text"))
+        };
+        self.attribute(name).map_or(Ok(default.into()), of)
+    }
+
     fn attribute(&self, name: &str) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
@@ -162,10 +202,11 @@ impl<'a> Node<'a> {
 #[derive(Default)]
 pub(crate) struct Attribute<'a> {
     pub(crate) name: &'a str,
-    /// Which of the values is used: 1 float, 2 int, 4 tensor, 6 floats, 7 ints.
+    /// Which of the values is used: 1 float, 2 int, 3 text, 4 tensor, 6 floats, 7 ints.
     pub(crate) kind: u64,
     pub(crate) float: f32,
     pub(crate) int: i64,
+    text: &'a [u8],
     pub(crate) tensor: &'a [u8],
     pub(crate) floats: Vec<f64>,
     pub(crate) ints: Vec<u64>,
@@ -179,6 +220,7 @@ impl<'a> Attribute<'a> {
                 (1, value) => attribute.name = text(value).map_err(|_| Damage::Invalid)?,
                 (2, Value::Fixed32(float)) => attribute.float = f32::from_le_bytes(float),
                 (3, Value::Varint(int)) => attribute.int = int as i64,
+                (4, Value::Bytes(text)) => attribute.text = text,
                 (5, Value::Bytes(tensor)) => attribute.tensor = tensor,
                 (7, value) => push_floats(value, &mut attribute.floats)?,
                 (8, value) => push_varints(value, &mut attribute.ints)?,
@@ -195,9 +237,15 @@ impl<'a> Attribute<'a> {
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f64>,
+    /// Whether the numbers are what a quantiser gave.
+    pub(crate) is_levels: bool,
 }
 
 impl Tensor {
+    pub(crate) fn new(shape: Vec<usize>, values: Vec<f64>) -> Self {
+        Tensor { shape, values, is_levels: false }
+    }
+
     /// Reads the name only.
     pub(crate) fn name(bytes: &[u8]) -> Result<&str, String> {
         let mut name = "";
@@ -241,11 +289,14 @@ impl Tensor {
             ("float", Some(raw)) => packed = push_packed(raw, |b| f64::from(f32::from_le_bytes(b)), &mut doubles),
             ("double", None) => {}
             ("double", Some(raw)) => packed = push_packed(raw, f64::from_le_bytes, &mut doubles),
+            ("float16", Some(raw)) => packed = push_packed(raw, |b| half(u16::from_le_bytes(b)), &mut doubles),
+            ("float16", None) => doubles.extend(ints.iter().map(|&bits| half(bits as u16))),
+            ("bool" | "uint8", Some(raw)) => whole.extend(raw.iter().map(|&byte| i64::from(byte))),
             ("int8", Some(raw)) => packed = push_packed(raw, |b| i8::from_le_bytes(b).into(), &mut whole),
             ("int32", Some(raw)) => packed = push_packed(raw, |b| i32::from_le_bytes(b).into(), &mut whole),
             ("int64", Some(raw)) => packed = push_packed(raw, i64::from_le_bytes, &mut whole),
             // Negative numbers are written with 64 bits.
-            ("int8" | "int32", None) => whole.extend(ints.iter().map(|&v| i64::from(v as i32))),
+            ("int8" | "int32" | "uint8" | "bool", None) => whole.extend(ints.iter().map(|&v| i64::from(v as i32))),
             ("int64", None) => whole.extend(longs.iter().map(|&v| v as i64)),
             (name, _) => return Err(format!("has elements of type {name}, which is not supported")),
         }
@@ -260,7 +311,11 @@ impl Tensor {
         if count != Some(doubles.len()) {
             return Err(format!("holds {} numbers for the shape {shape:?}", doubles.len()));
         }
-        Ok(Tensor { shape, values: doubles })
+        // An empty tensor may have sides of any length; their product must not overflow.
+        if shape.iter().try_fold(1usize, |count, &axis| count.checked_mul(axis.max(1))).is_none() {
+            return Err(format!("has the shape {shape:?}"));
+        }
+        Ok(Tensor::new(shape, doubles))
     }
 }
 
@@ -268,6 +323,18 @@ impl Tensor {
 pub(crate) fn floats_of(whole: impl IntoIterator<Item = i64>) -> Result<Vec<f64>, String> {
     let float = |number: i64| Some(number as f64).filter(|&float| float as i128 == i128::from(number));
     whole.into_iter().map(|number| float(number).ok_or_else(|| format!("holds {number}, which is too large"))).collect()
+}
+
+/// A number in 16 bits: a sign, 5 bits of exponent, 10 of the fraction.
+fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    sign * match exponent {
+        0 => fraction * (-24f64).exp2(),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * f64::from(exponent - 25).exp2(),
+    }
 }
 
 /// Name, type and shape of an input or output.
@@ -356,6 +423,9 @@ mod tests {
             (1, one_by_one, as_f32),
             (11, bytes(9, &double), vec![0.1, -2.0]),
             (11, bytes(10, &double), vec![0.1, -2.0]),
+            (10, bytes(9, &[0, 0x3C, 0, 0xC0]), vec![1.0, -2.0]),
+            (10, bytes(5, &packed(&[1, 0x3555])), vec![2f64.powi(-24), 1365.0 / 4096.0]),
+            (2, bytes(9, &[3, 0xFE]), vec![3.0, 254.0]),
             (3, bytes(9, &[3, 0xFE]), vec![3.0, -2.0]),
             (3, bytes(5, &packed(&whole)), vec![3.0, -2.0]),
             (6, bytes(5, &packed(&whole)), vec![3.0, -2.0]),
@@ -372,7 +442,7 @@ mod tests {
     #[test]
     fn tensors_that_are_refused() {
         let cases = [
-            (10, &[1][..], bytes(9, &[0, 0x3C]), "has elements of type float16, which is not supported"),
+            (16, &[1][..], bytes(9, &[0, 0x3C]), "has elements of type bfloat16, which is not supported"),
             (99, &[1], bytes(9, &[0]), "has elements of type an unknown type, which is not supported"),
             (1, &[2], bytes(9, &[0; 4]), "holds 1 numbers for the shape [2]"),
             (1, &[2], bytes(9, &[0; 7]), "has data that ends within a number"),

@@ -110,7 +110,7 @@ fn stays_bits(step: &Step, bits: bool) -> Result<bool, ModelError> {
 }
 
 /// The layer of signs that has the same sums as this layer of bits: a bit b is (s + 1) / 2 of the sign s.
-fn take_bits(layer: &mut DenseLayer) {
+pub(super) fn take_bits(layer: &mut DenseLayer) {
     let half = RBig::from_parts(1.into(), 2u8.into());
     for (weights, bias) in layer.weights.iter_mut().zip(&mut layer.bias) {
         weights.iter_mut().for_each(|weight| *weight *= &half);

@@ -70,3 +70,55 @@ fn root(square: &RBig) -> Option<RBig> {
     // A fraction in lowest terms is a square if both of its parts are.
     Some(RBig::from_parts(whole(&square.numerator().unsigned_abs())?.into(), whole(square.denominator())?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fold::BatchNorm;
+
+    fn numbers(text: &str) -> Vec<RBig> {
+        text.split(' ').map(|number| RBig::from_str_decimal(number).unwrap()).collect()
+    }
+
+    #[test]
+    fn zero_sums_agree_with_enumeration() {
+        let norm = |gamma: &str, beta: &str, mean: &str, variance: &str| BatchNorm {
+            name: "n".into(),
+            gamma: numbers(gamma),
+            beta: numbers(beta),
+            mean: numbers(mean),
+            variance: numbers(variance),
+            epsilon: RBig::ZERO,
+        };
+        let norms = [
+            None,
+            // s - 1 + 2 b = 0 with a rational root, and one with an irrational root.
+            Some((norm("1", "-1", "1", "4"), 2.0, 1.0)),
+            Some((norm("-2", "3", "0", "2.25"), 1.5, 0.0)),
+            Some((norm("1", "1", "0", "2"), 2f64.sqrt(), 0.0)),
+            Some((norm("1", "0", "1", "2"), 1.0, 1.0)),
+            Some((norm("0", "0", "1", "2"), 1.0, 1.0)),
+            Some((norm("0", "0.5", "1", "2"), 1.0, 1.0)),
+        ];
+        for weights in ["1 -1 1", "1 1", "0.5 0.5 -0.5", "1 -1 1 -1", "2 1 0", "1.5 -1 3 0.5"] {
+            for bias in ["0", "1", "-2", "0.5", "-1.5", "9"] {
+                for parameters in &norms {
+                    let weights = numbers(weights);
+                    let sums = (0..1 << weights.len()).map(|input: u32| {
+                        let term = |(j, w): (usize, &RBig)| if input >> j & 1 == 1 { w.clone() } else { -w };
+                        let sum = weights.iter().enumerate().map(term).fold(numbers(bias).remove(0), |a, b| a + b);
+                        let sum = sum.to_f64().value();
+                        parameters.as_ref().map_or(sum, |(norm, root, mean)| {
+                            let part = |vector: &[RBig]| vector[0].to_f64().value();
+                            part(&norm.gamma) * (sum - mean) / root + part(&norm.beta)
+                        })
+                    });
+                    let expected = sums.map(|sum| sum.abs()).any(|sum| sum < 1e-9);
+                    let (name, norm) = ("l".into(), parameters.as_ref().map(|(norm, ..)| norm.clone()));
+                    let layer = DenseLayer { name, weights: vec![weights], bias: numbers(bias), norm };
+                    assert_eq!(reaches_zero(&layer, 0, 1 << 10), Some(expected), "{layer:?}");
+                }
+            }
+        }
+    }
+}

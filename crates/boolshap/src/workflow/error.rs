@@ -198,6 +198,7 @@ impl Error {
             Error::Explain(ExplainError::TooManyPlayers { remedy, .. }) => Some(remedy.clone()),
             Error::Model(ModelError::Parameter { problem: Problem::ZeroWeight { .. }, .. }) => Some(Remedy::ZeroWeight),
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
+            Error::Model(ModelError::Parameter { problem: Problem::InputsUnknown, .. }) => Some(Remedy::InputValues),
             Error::Circuit(CircuitError::SeveralClasses { .. }) => Some(Remedy::Class),
             Error::Diagram(error) if of_diagram(error) == ErrorKind::Limit => of_routes(error),
             Error::Data(error) => error.remedy(),

@@ -6,7 +6,7 @@ use boolshap::data::{Dataset, Entities, Kinds, Preparation, Reading, Table};
 use boolshap::diagram::{SddFile, SddManager, Vtree};
 use boolshap::formula::{read_dimacs, write_dimacs};
 use boolshap::lit::Watch;
-use boolshap::model::{ImportOptions, Kernels, Model, import};
+use boolshap::model::{ImportOptions, InputValues, Kernels, Model, import};
 use std::path::Path;
 use std::time::Duration;
 
@@ -186,7 +186,8 @@ fn use_table(path: &Path) {
 fn use_import(path: &Path) {
     let epsilon = boolshap::model::parse_decimal("0.001");
     for kernels in [Kernels::Auto, Kernels::Real] {
-        let options = ImportOptions { bn_epsilon: epsilon.clone(), kernels, zero_weight: Some(true) };
+        let inputs = (kernels == Kernels::Real).then(InputValues::bits);
+        let options = ImportOptions { bn_epsilon: epsilon.clone(), kernels, zero_weight: Some(true), inputs };
         if let Ok(imported) = import(path, &options) {
             let inputs = imported.network.inputs();
             let model = Model::new(imported.network, Model::default_features(inputs)).unwrap();
