@@ -9,7 +9,7 @@ use boolshap::data::Bits;
 use boolshap::explain::Index;
 use boolshap::formula::read_dimacs;
 use boolshap::workflow::{
-    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, RowsFrom, Scope,
+    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
 };
 use boolshap::{Error, Request, Scores};
 use dashu::rational::RBig;
@@ -218,11 +218,16 @@ fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     match players {
         Players::Each(player_of) => Ok(PlayersFrom::Named(player_of)),
         // A text that the library would take for the name of a file.
-        Players::Text(name) if !["features", "columns"].contains(&name.as_str()) => {
-            Err(Error::setting("players", format!("'{name}' is not one of features, columns, or a dict")))
+        Players::Text(name) if !is_players_text(&name) => {
+            Err(Error::setting("players", format!("'{name}' is not one of features, columns, a PNG file, or a dict")))
         }
         Players::Text(name) => name.parse(),
     }
+}
+
+/// Whether a text says who plays, and is not a name that was meant otherwise.
+fn is_players_text(name: &str) -> bool {
+    ["features", "columns"].contains(&name) || name.starts_with("regions:") || name.ends_with(".png")
 }
 
 /// The distribution of this name, or the one that fits what is given.
@@ -245,10 +250,12 @@ fn distribution_of(
         }
         ("background", None, Some(rows)) => Ok(DistributionFrom::Background(RowsFrom::Bits(rows))),
         ("empirical", None, Some(rows)) => Ok(DistributionFrom::Empirical(RowsFrom::Bits(rows))),
+        ("reference", None, Some(rows)) => Ok(DistributionFrom::Reference(ReferenceFrom::Bits(rows))),
+        ("reference", None, None) => wrong("needs a row: give it as reference"),
         ("background" | "empirical", None, None) => wrong("needs rows: give them as background"),
         ("uniform" | "product", None, None) => name.parse(),
-        ("uniform" | "background" | "empirical", Some(_), _) => wrong("takes no probabilities"),
+        ("uniform" | "background" | "empirical" | "reference", Some(_), _) => wrong("takes no probabilities"),
         ("uniform" | "product", _, Some(_)) => wrong("takes no background"),
-        _ => wrong("is not one of uniform, product, background, empirical"),
+        _ => wrong("is not one of uniform, product, background, empirical, reference"),
     }
 }

@@ -8,6 +8,7 @@ mod embedded;
 mod experiment;
 mod mode_times;
 mod question_times;
+mod reach;
 mod shap_times;
 mod stream_times;
 mod value_times;
@@ -18,6 +19,7 @@ pub use experiment::{Experiment, in_units};
 use boolshap::lit::Watch;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -42,6 +44,13 @@ pub enum Bench {
     Values {
         /// A file of scores to measure on instead of a random network's.
         circuit: Option<PathBuf>,
+    },
+    /// How far each way of explaining goes, network by network.
+    Reach {
+        /// Files or folders of networks, besides random families.
+        networks: Vec<PathBuf>,
+        /// How long each question may take.
+        limit: Duration,
     },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
@@ -77,6 +86,10 @@ impl Bench {
             Bench::Questions => {
                 let times = question_times::QuestionTimes::measure(watch)?;
                 (times.json(), times.table())
+            }
+            Bench::Reach { networks, limit } => {
+                let reach = reach::Reach::measure(networks, *limit, watch)?;
+                (reach.json(), reach.table())
             }
             Bench::Stream { rows } => {
                 let times = stream_times::StreamTimes::measure(*rows, watch)?;

@@ -62,7 +62,7 @@ pub use lower_obdd::lower_obdd;
 pub use lower_sdd::{lower_sdd, lower_sdd_file};
 pub use lower_trees::lower_forest;
 pub use mentioned::VariableSets;
-pub use named::NamedCircuit;
+pub use named::{NamedCircuit, Uncompiled};
 pub use nnf::{read_nnf, write_nnf};
 pub use number_diagram::{NumberDiagram, NumberNode};
 pub use size::Counts;

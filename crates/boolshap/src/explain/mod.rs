@@ -12,6 +12,7 @@
 mod blocks;
 mod brute_force;
 mod conjunctions;
+mod corner_counts;
 mod cube;
 mod definition;
 mod diagram_tape;
@@ -36,6 +37,7 @@ mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
+mod network_game;
 mod numerators;
 mod open_box;
 mod open_box_floats;
@@ -83,6 +85,7 @@ pub use index::{Index, Order};
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
+pub use network_game::{ClassOfNetwork, MAX_DIFFERING, NetworkGame};
 pub use open_box::OpenBox;
 pub use players::Players;
 pub use probabilities::Probabilities;

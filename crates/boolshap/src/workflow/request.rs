@@ -4,7 +4,7 @@
 //! other are refused here ([`Request::check`]), and what the scores mean is described here, in keys and in words.
 
 use super::{ClassChoice, Error, ModelOutput};
-use crate::data::{Bits, Reading};
+use crate::data::{Bits, Grid, Reading};
 use crate::explain::{Index, Order};
 use crate::formula::Cnf;
 use crate::lit::Remedy;
@@ -67,6 +67,48 @@ pub enum DistributionFrom {
     Background(RowsFrom),
     /// As in those of these rows that agree with the present features (conditional).
     Empirical(RowsFrom),
+    /// As in this one row: a background of one.
+    Reference(ReferenceFrom),
+}
+
+/// Where the row of a reference comes from.
+#[derive(Debug, Clone)]
+pub enum ReferenceFrom {
+    /// Every feature is this.
+    All(bool),
+    /// A row of a file.
+    Row(RowOfFile),
+    /// One row of bits in memory.
+    Bits(Bits),
+}
+
+/// A row of a file, counted from 1; without a number the only one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowOfFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Which row.
+    pub row: Option<u64>,
+}
+
+impl RowOfFile {
+    /// From `FILE` or `FILE:ROW`; a file of that whole name comes first.
+    pub fn parse(text: &OsStr) -> Self {
+        let whole = RowOfFile { path: text.into(), row: None };
+        let split = text.to_str().and_then(|text| text.rsplit_once(':'));
+        match split.and_then(|(file, row)| Some((file, row.parse().ok()?))) {
+            Some((file, row)) if !file.is_empty() && !whole.path.exists() => {
+                RowOfFile { path: file.into(), row: Some(row) }
+            }
+            _ => whole,
+        }
+    }
+
+    /// Its name: the file by its name alone, because its folder is private.
+    pub fn name(&self) -> String {
+        let row = self.row.map_or(String::new(), |row| format!(":{row}"));
+        format!("{}{row}", file_name(&self.path))
+    }
 }
 
 /// Where rows come from.
@@ -90,6 +132,8 @@ pub enum PlayersFrom {
     File(PathBuf),
     /// The player of each feature by name.
     Named(HashMap<String, String>),
+    /// Rectangles of pixels, so many rows of so many, where the features have a grid.
+    Regions(Grid),
 }
 
 /// Where the groups of players come from.
@@ -146,7 +190,8 @@ fn one_of(text: &str, known: &[&str]) -> String {
     format!("'{text}' is not one of {}", known.join(", "))
 }
 
-const DISTRIBUTIONS: [&str; 5] = ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE"];
+const DISTRIBUTIONS: [&str; 6] =
+    ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE", "reference:zeros|ones|FILE"];
 
 impl FromStr for DistributionFrom {
     type Err = Error;
@@ -171,6 +216,14 @@ impl DistributionFrom {
             (Some("product"), Some(file)) => Ok(DistributionFrom::ProductFile(file.into())),
             (Some("background"), Some(file)) => Ok(DistributionFrom::Background(rows(file))),
             (Some("empirical"), Some(file)) => Ok(DistributionFrom::Empirical(rows(file))),
+            (Some("reference"), Some(file)) => Ok(DistributionFrom::Reference(match file.to_str() {
+                Some("zeros") => ReferenceFrom::All(false),
+                Some("ones") => ReferenceFrom::All(true),
+                _ => ReferenceFrom::Row(RowOfFile::parse(file)),
+            })),
+            (Some("reference"), None) => {
+                Err(Error::setting("distribution", "'reference' needs a row: zeros, ones or a file"))
+            }
             (Some("background" | "empirical"), None) => {
                 Err(Error::setting("distribution", format!("'{shown}' needs rows")))
             }
@@ -190,11 +243,17 @@ impl DistributionFrom {
             DistributionFrom::ProductFile(path) => format!("product:{}", file_name(path)),
             DistributionFrom::Background(rows) => of_rows("background", rows),
             DistributionFrom::Empirical(rows) => of_rows("empirical", rows),
+            DistributionFrom::Reference(from) => match from {
+                ReferenceFrom::All(value) => format!("reference:{}", if *value { "ones" } else { "zeros" }),
+                ReferenceFrom::Row(row) => format!("reference:{}", row.name()),
+                ReferenceFrom::Bits(_) => "reference".into(),
+            },
         }
     }
 
     fn is_of_rows(&self) -> bool {
-        matches!(self, DistributionFrom::Background(_) | DistributionFrom::Empirical(_))
+        use DistributionFrom::{Background, Empirical, Reference};
+        matches!(self, Background(_) | Empirical(_) | Reference(_))
     }
 }
 
@@ -213,6 +272,10 @@ impl PlayersFrom {
             Some("features") => Ok(PlayersFrom::Features),
             Some("columns") => Ok(PlayersFrom::Columns),
             Some("") => Err(Error::setting("players", "names no file")),
+            Some(text) if text.starts_with("regions:") => {
+                let regions = text["regions:".len()..].parse();
+                Ok(PlayersFrom::Regions(regions.map_err(|why| Error::setting("players", why))?))
+            }
             _ => Ok(PlayersFrom::File(text.into())),
         }
     }
@@ -224,17 +287,19 @@ impl PlayersFrom {
             PlayersFrom::Columns => "columns".into(),
             PlayersFrom::File(path) => file_name(path),
             PlayersFrom::Named(_) => "named".into(),
+            PlayersFrom::Regions(regions) => format!("regions:{regions}"),
         }
     }
 }
 
 impl Request {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 10] = [
+    pub const SETTINGS: [&'static str; 11] = [
         "distribution",
         "smoothing",
         "constraint",
         "players",
+        "regions",
         "model_output",
         "class",
         "index",
@@ -272,6 +337,12 @@ impl Request {
                 let wrong = |_| Error::setting("smoothing", format!("'{text}' is not a whole number from 0 on"));
                 self.smoothing = text.parse().map_err(wrong)?;
             }
+            "regions" => {
+                if !matches!(self.players, PlayersFrom::Features | PlayersFrom::Regions(_)) {
+                    return Err(Error::setting("regions", "are players: no others can be chosen beside them"));
+                }
+                self.players = PlayersFrom::Regions(text.parse().map_err(|why| Error::setting("regions", why))?);
+            }
             "model_output" => self.model_output = Some(text.parse()?),
             "class" => self.class = Some(text.parse()?),
             "index" => self.index = text.parse().map_err(|message| Error::setting("index", message))?,
@@ -294,7 +365,8 @@ impl Request {
         let distribution = match &self.distribution {
             DistributionFrom::ProductFile(path)
             | DistributionFrom::Background(RowsFrom::File(path))
-            | DistributionFrom::Empirical(RowsFrom::File(path)) => Some(path),
+            | DistributionFrom::Empirical(RowsFrom::File(path))
+            | DistributionFrom::Reference(ReferenceFrom::Row(RowOfFile { path, .. })) => Some(path),
             _ => None,
         };
         let constraint = self.constraint.as_ref().and_then(|constraint| match constraint {

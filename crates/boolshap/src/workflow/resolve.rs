@@ -2,9 +2,11 @@
 
 use super::Error;
 use super::read_source::read_formula;
-use super::request::{ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, Request, RowsFrom};
+use super::request::{
+    ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+};
 use crate::circuit::NamedCircuit;
-use crate::data::{Bits, DataError, Entities, Reading, Table};
+use crate::data::{Bits, DataError, Entities, Grid, Reading, Table, read_segments};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
@@ -26,7 +28,18 @@ impl Request {
         match &self.players {
             PlayersFrom::Features => Ok(Players::features(&circuit.features)),
             PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
+            PlayersFrom::File(path) if is_png(path) => segments(path, circuit),
             PlayersFrom::File(path) => read_players(path, &circuit.features),
+            PlayersFrom::Regions(regions) => {
+                let wrong = |why| Error::setting("regions", why);
+                let grid = grid_of(circuit, "regions")?;
+                grid.check_regions(*regions).map_err(wrong)?;
+                let name = |pixel: usize| {
+                    let (row, column) = grid.region(pixel, *regions);
+                    format!("r{row}c{column}")
+                };
+                players_of_pixels(circuit, grid, name).map_err(wrong)
+            }
             PlayersFrom::Named(player_of) => {
                 let known: HashSet<&String> = circuit.features.iter().collect();
                 if let Some(unknown) = player_of.keys().find(|name| !known.contains(name)) {
@@ -47,6 +60,7 @@ impl Request {
         let distribution = match &self.distribution {
             DistributionFrom::Background(from) => Distribution::Background(rows(from)?),
             DistributionFrom::Empirical(from) => Distribution::Empirical(rows(from)?),
+            DistributionFrom::Reference(from) => Distribution::Background(self.reference(from, circuit)?),
             _ => Distribution::Product(self.probabilities(circuit, players)?),
         };
         Ok(match (&self.constraint, distribution) {
@@ -60,13 +74,30 @@ impl Request {
         })
     }
 
+    /// The one row of a reference.
+    fn reference(&self, from: &ReferenceFrom, circuit: &NamedCircuit) -> Result<Bits, Error> {
+        let mut one = Bits::new(circuit.features.len());
+        match from {
+            ReferenceFrom::All(value) => one.push(&vec![*value; circuit.features.len()]),
+            ReferenceFrom::Row(row) => one.push(&read_row(row, circuit, self.input)?),
+            ReferenceFrom::Bits(bits) if bits.rows() == 1 => return Ok(bits.clone()),
+            ReferenceFrom::Bits(bits) => {
+                return Err(Error::setting("reference", format!("is one row, and {} were given", bits.rows())));
+            }
+        }
+        Ok(one)
+    }
+
     /// An error about a row of the distribution, with the file it is in.
     pub(super) fn in_rows(&self, error: ExplainError) -> Error {
         let path = match &self.distribution {
             DistributionFrom::ProductFile(path)
             | DistributionFrom::Background(RowsFrom::File(path))
-            | DistributionFrom::Empirical(RowsFrom::File(path)) => path,
-            DistributionFrom::Background(RowsFrom::Bits(_)) | DistributionFrom::Empirical(RowsFrom::Bits(_)) => {
+            | DistributionFrom::Empirical(RowsFrom::File(path))
+            | DistributionFrom::Reference(ReferenceFrom::Row(RowOfFile { path, .. })) => path,
+            DistributionFrom::Background(RowsFrom::Bits(_))
+            | DistributionFrom::Empirical(RowsFrom::Bits(_))
+            | DistributionFrom::Reference(ReferenceFrom::All(_) | ReferenceFrom::Bits(_)) => {
                 return match error {
                     ExplainError::Entity { entity, problem } => {
                         Error::input(format!("row {} of the {}: {problem}", entity + 1, self.distribution.name()))
@@ -163,12 +194,57 @@ pub(super) fn in_groups(players: Players, groups: &GroupsFrom) -> Result<Players
     }
 }
 
+/// One row of a file, as bits.
+pub(super) fn read_row(of: &RowOfFile, circuit: &NamedCircuit, reading: Reading) -> Result<Vec<bool>, Error> {
+    let rows = read_rows(&of.path, circuit, reading)?;
+    let count = rows.rows() as u64;
+    match of.row {
+        None if count == 1 => Ok(rows.row(0)),
+        Some(row) if (1..=count).contains(&row) => Ok(rows.row(row as usize - 1)),
+        None => Err(Error::input(format!("it has {count} rows: say which one, as FILE:ROW")).in_file(&of.path)),
+        Some(row) => {
+            Err(Error::input(format!("there is no row {row}: it has {count}, the first is 1")).in_file(&of.path))
+        }
+    }
+}
+
 /// Reads the name of a player or group.
 fn named(what: &'static str) -> impl Fn(String) -> Result<String, String> {
     move |name| match name.is_empty() {
         true => Err(format!("is not the name of a {what}")),
         false => Ok(name),
     }
+}
+
+fn is_png(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
+}
+
+/// The grid of the features, which something needs.
+fn grid_of(circuit: &NamedCircuit, what: &'static str) -> Result<Grid, Error> {
+    let grid = circuit.grid().map_err(Error::input)?;
+    grid.ok_or_else(|| {
+        let missing = "need to know how the features are laid out, and the file does not say it";
+        Error::setting(what, missing).with_remedy(Remedy::Grid)
+    })
+}
+
+/// The player of each feature by its pixel.
+fn players_of_pixels(circuit: &NamedCircuit, grid: Grid, name: impl Fn(usize) -> String) -> Result<Players, String> {
+    let pixels = grid.pixels(circuit.features.len(), circuit.binariser.as_ref())?;
+    let player_of = circuit.features.iter().cloned().zip(pixels.into_iter().map(name)).collect();
+    Players::named(&circuit.features, &player_of).map_err(|error| error.to_string())
+}
+
+/// A player for each colour of an image.
+fn segments(path: &Path, circuit: &NamedCircuit) -> Result<Players, Error> {
+    let grid = grid_of(circuit, "players")?;
+    let (found, colours) = read_segments(path)?;
+    if found != grid {
+        let other = format!("the image has {found} pixels, but the features are laid out as {grid}");
+        return Err(Error::input(other).in_file(path));
+    }
+    players_of_pixels(circuit, grid, |pixel| colours[pixel].clone()).map_err(|why| Error::input(why).in_file(path))
 }
 
 /// A table of features and players; every feature must be there once.
