@@ -32,7 +32,9 @@ from .errors import FileError, InputError
 #: What fills in absent players.
 Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
 #: Which value of the game.
-Index = Literal["shapley", "banzhaf", "interaction"]
+Index = Literal[
+    "shapley", "banzhaf", "interaction", "owen", "taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"
+]
 
 _FORMAT = "boolshap explainer 1"
 
@@ -46,6 +48,7 @@ class _Game:
     rows: Bits | None
     constraint: str | None
     players: str | dict[str, str]
+    groups: dict[str, str] | None = None
 
 
 class Explainer:
@@ -77,6 +80,8 @@ class Explainer:
     the name of its player, or a PNG file, each colour of which is a player. `regions=(7, 7)` are seven rows of seven
     rectangles of pixels as players, where the features have a grid (`Model.with_grid`).
 
+    `groups` is a dict that gives every player the name of its group, for the index `"owen"`.
+
     `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
     is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape; of
     scores also `"A-B"`, the score of one class less that of another.
@@ -102,6 +107,7 @@ class Explainer:
         probabilities: object = None,
         constraint: object = None,
         players: str | os.PathLike[str] | Mapping[str, str] = "features",
+        groups: Mapping[str, str] | None = None,
         regions: tuple[int, int] | str | None = None,
         reference: object = None,
         class_: int | str | None = None,
@@ -126,6 +132,7 @@ class Explainer:
             rows=None if background is None else _background(background, circuit, input),
             constraint=None if constraint is None else _constraint_text(constraint, features),
             players=_players(players) if regions is None else _regions(regions, players),
+            groups=None if groups is None else _groups(groups),
         )
         self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
 
@@ -143,8 +150,18 @@ class Explainer:
             warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
-            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_, model_output
+            circuit,
+            game.distribution,
+            probabilities,
+            game.rows,
+            game.constraint,
+            game.players,
+            game.groups,
+            class_,
+            model_output,
         )
+        for note in self._native.notes[len(circuit.cautions) :]:
+            warnings.warn(note, stacklevel=3)
         if isinstance(game.players, str) and game.players.endswith(".png"):
             # The image may be gone when the explainer is loaded again.
             members = zip(self._native.players, self._native.members)
@@ -261,6 +278,25 @@ class Explainer:
         square[:, first, second] = square[:, second, first] = pairs
         return square
 
+    def values(self, X: object, *, index: Index = "shapley") -> Floats:
+        """The numbers of any index, a column for each of `names(index)`: (rows, numbers), with each of several classes a
+        last axis for them.
+
+        `"owen"` are the Owen values of players in `groups`. `"taylor:K"` (Shapley-Taylor) and `"ksii:K"` (k-SII), for K from 1
+        to 3, give a number to every set of up to K players. Base value and all numbers of these add up to the prediction.
+
+        >>> import boolshap
+        >>> explainer = Explainer(boolshap.compile([([[1, 1]], [-1])], features=["left", "right"]))
+        >>> explainer.values([1, 1], index="taylor:2").tolist(), explainer.names("taylor:2")
+        ([[0.25, 0.25, 0.25]], [('left',), ('right',), ('left', 'right')])
+        """
+        return self._values(X, index)
+
+    def names(self, index: Index = "shapley") -> list[tuple[str, ...]]:
+        """The players that each number of an index is about."""
+        players = self.players
+        return [tuple(players[player] for player in players_of) for players_of in self._native.sets(index)]
+
     def exact(self, X: object, *, index: Index = "shapley", class_: int | str | None = None) -> ExactExplanation:
         """The scores as fractions, without any rounding; where each of several classes is explained, `class_` says
         which.
@@ -273,10 +309,9 @@ class Explainer:
         ([Fraction(1, 2)], [0])
         """
         values, base_values, predictions = self._native.explain_exact(self._read(X).bits, index, class_)
-        players = self.players
-        pairs = [(one, other) for place, one in enumerate(players) for other in players[place + 1 :]]
+        alone = index in ("shapley", "banzhaf", "owen")
         return ExactExplanation(
-            names=pairs if index == "interaction" else players,
+            names=self.players if alone else self.names(index),
             values=[[Fraction(*score) for score in row] for row in values],
             base_values=[Fraction(*value) for value in base_values],
             predictions=[Fraction(*one) if self.model_output == "score" else one[0] for one in predictions],
@@ -372,6 +407,7 @@ class Explainer:
             "distribution": self.distribution,
             "constraint": game.constraint,
             "players": game.players,
+            **({} if game.groups is None else {"groups": game.groups}),
             "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
             "threads": self._threads,
             "input": self._input,
@@ -399,7 +435,8 @@ class Explainer:
             np.load(io.BytesIO(parts[name]), allow_pickle=False) if name in parts else None
             for name in ("probabilities.npy", "rows.npy")
         )
-        game = _Game(settings["distribution"], probabilities, rows, settings["constraint"], settings["players"])
+        constraint, players, groups = settings["constraint"], settings["players"], settings.get("groups")
+        game = _Game(settings["distribution"], probabilities, rows, constraint, players, groups)
         circuit = Circuit.from_bytes(parts["circuit.bsc"])
         explainer = cls.__new__(cls)
         explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
@@ -482,6 +519,13 @@ def _players(given: object) -> str | dict[str, str]:
         if not isinstance(player, str) or not player:
             raise InputError(f"players: the player of {feature!r} is {player!r}, which is not a name")
     return {str(feature): player for feature, player in given.items()}
+
+
+def _groups(given: Mapping[str, str]) -> dict[str, str]:
+    for player, group in given.items():
+        if not isinstance(group, str) or not group:
+            raise InputError(f"groups: the group of {player!r} is {group!r}, which is not a name")
+    return {str(player): group for player, group in given.items()}
 
 
 def _constraint_text(given: object, features: list[str]) -> str:

@@ -115,6 +115,7 @@ class Explainer:
         rows: Bits | None,
         constraint: str | None,
         players: str | dict[str, str],
+        groups: dict[str, str] | None,
         class_: object,
         model_output: str | None,
     ) -> Explainer: ...
@@ -123,6 +124,8 @@ class Explainer:
     members: Final[list[list[int]]]
     one_hot: Final[list[bool]]
     scope: Final[str | None]
+    notes: Final[list[str]]
+    def sets(self, index: str) -> list[list[int]]: ...
     model_output: Final[str]
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...

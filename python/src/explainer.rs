@@ -9,7 +9,7 @@ use boolshap::data::Bits;
 use boolshap::explain::Index;
 use boolshap::formula::read_dimacs;
 use boolshap::workflow::{
-    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
+    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
 };
 use boolshap::{Error, Request, Scores};
 use dashu::rational::RBig;
@@ -38,7 +38,7 @@ type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, class_, model_output))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_, model_output))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -48,6 +48,7 @@ impl Explainer {
         rows: Option<PyReadonlyArray2<'_, u8>>,
         constraint: Option<&str>,
         players: Players,
+        groups: Option<HashMap<String, String>>,
         class_: Option<Bound<'_, PyAny>>,
         model_output: Option<&str>,
     ) -> PyResult<Self> {
@@ -61,6 +62,7 @@ impl Explainer {
                 distribution: distribution_of(distribution, probabilities, rows)?,
                 constraint: constraint.map(formula).transpose()?,
                 players: players_of(players)?,
+                groups: groups.map(GroupsFrom::Named),
                 class,
                 model_output: model_output.map(str::parse).transpose()?,
                 ..Request::default()
@@ -97,6 +99,17 @@ impl Explainer {
     #[getter]
     fn scope(&self) -> Option<String> {
         self.0.ask().scope.name()
+    }
+
+    /// What became of the circuit for its players, and what is not known of it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    /// The players of each number of an index, by their positions.
+    fn sets(&self, index: &str) -> PyResult<Vec<Vec<usize>>> {
+        Ok(index_of(index)?.sets(self.0.players().len()).collect())
     }
 
     /// What is explained: `label` or `score`.

@@ -2,6 +2,7 @@
 //!
 //! Each measurement is a table to read and a JSON object, and compares with a peer or a physical limit in the same run.
 
+mod background_times;
 mod compile_times;
 mod embedded;
 mod experiment;
@@ -35,6 +36,8 @@ pub enum Bench {
     },
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions.
     Modes,
+    /// A whole data set as background, for every one of its rows.
+    Background,
     /// What answers to questions cost: reasons, counterfactuals, radii.
     Questions,
     /// What the scores of a model's scores cost, on a network of one hidden layer.
@@ -70,6 +73,10 @@ impl Bench {
             }
             Bench::Modes => {
                 let times = mode_times::ModeTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
+            Bench::Background => {
+                let times = background_times::BackgroundTimes::measure(watch)?;
                 (times.json(), times.table())
             }
             Bench::Values { circuit } => {

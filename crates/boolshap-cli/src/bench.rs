@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure: paper, compile, shap, modes, values, questions, reach or stream
+/// Measure: paper, compile, shap, modes, background, values, questions, reach or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
@@ -46,6 +46,8 @@ enum Name {
     Shap,
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions
     Modes,
+    /// A whole data set as background, for every one of its rows, by counting and by sweeps
+    Background,
     /// What the scores of a model's scores cost: every feature and every class of a 784-100-10 network
     Values,
     /// What answers to questions cost: reasons, counterfactuals, radii
@@ -76,6 +78,7 @@ impl Bench {
             Name::Compile => Measurement::Compile { inputs: self.inputs.unwrap_or(28) as usize },
             Name::Shap => Measurement::Shap { circuit: self.circuit.clone() },
             Name::Modes => Measurement::Modes,
+            Name::Background => Measurement::Background,
             Name::Values => Measurement::Values { circuit: self.circuit.clone() },
             Name::Questions => Measurement::Questions,
             Name::Reach => {

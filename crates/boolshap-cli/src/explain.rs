@@ -68,6 +68,7 @@ impl Explain {
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
         explainer.columns(Vec::new()).map_err(|error| error.in_file(&self.circuit))?;
         let columns = explainer.columns(entities.kept()).map_err(|error| error.at("--keep"))?;
+        columns.about.get("reordered").into_iter().for_each(|reordered| note(reordered));
         let wait = self.wait(&explainer)?;
         if self.estimate {
             return self.print_wait(wait);

@@ -19,8 +19,8 @@ pub(crate) struct GameOptions {
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
     constraint: Option<OsString>,
-    /// Who plays: features; columns (a one-hot column is one player); a file with columns feature,player; or a PNG of the
-    /// size of the grid, in which each colour is a player
+    /// Who plays: features; columns (a one-hot column is one player); a file with columns feature,player, whose features
+    /// come and go together; or a PNG of the size of the grid, in which each colour is a player
     #[arg(long, value_name = "features|columns|FILE.csv|FILE.png", default_value = "features")]
     players: OsString,
     /// So many rows of so many rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
@@ -31,10 +31,12 @@ pub(crate) struct GameOptions {
     /// default what a file holds, and of a model its label)
     #[arg(long, value_parser = ModelOutput::NAMES)]
     model_output: Option<String>,
-    /// Which value of the game: the SHAP score, the mean contribution over all coalitions, or the Shapley interaction index
-    /// of every pair of players
-    #[arg(long, value_parser = ["shapley", "banzhaf", "interaction"], default_value = "shapley")]
-    index: String,
+    /// Which value of the game: the SHAP score (shapley), the mean contribution over all coalitions (banzhaf), the Shapley
+    /// interaction index of every pair of players (interaction), Owen values of players in groups (owen:FILE with columns
+    /// player,group), or the interactions of all sets of up to K players, from 1 to 3, which add up: Shapley-Taylor
+    /// (taylor:K), k-SII (ksii:K)
+    #[arg(long, value_name = "shapley|banzhaf|interaction|owen:FILE|taylor:K|ksii:K", default_value = "shapley")]
+    index: OsString,
     /// How to read the rows, and those of --distribution where both ways fit: from the header, raw values, or 0 and 1 for
     /// each feature
     #[arg(long, value_parser = INPUTS, default_value = "auto")]

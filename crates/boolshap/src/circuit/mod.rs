@@ -38,6 +38,7 @@ mod reach;
 mod size;
 mod smooth;
 mod soundness;
+mod together;
 mod values;
 mod values_file;
 
@@ -65,6 +66,8 @@ pub use named::{NamedCircuit, Uncompiled};
 pub use nnf::{read_nnf, write_nnf};
 pub use number_diagram::{NumberDiagram, NumberNode};
 pub use size::Counts;
+pub(crate) use smooth::smooth_over;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
+pub(crate) use together::{Together, diagram_together, together};
 pub(crate) use values::{PackedGate, WholeSum};
 pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};

@@ -90,6 +90,21 @@ pub enum ExplainError {
         /// The feature.
         feature: String,
     },
+    /// Groups that leave a player out.
+    #[error("the player '{player}' has no group")]
+    NoGroup {
+        /// The player.
+        player: String,
+    },
+    /// An index that scores have not.
+    #[error("the index {index} is for labels: scores have shapley, banzhaf and interaction")]
+    IndexOfScores {
+        /// The index.
+        index: &'static str,
+    },
+    /// An index of players in groups, without groups.
+    #[error("Owen values need groups of players")]
+    NoGroups,
     /// Players that do not share out the features of the circuit.
     #[error("the players have {found} features, but the circuit has {expected}")]
     PlayersLength {

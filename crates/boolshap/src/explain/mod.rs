@@ -9,7 +9,9 @@
 //! and exact fractions, for the uniform and for any product [`Probabilities`], and every [`Explanation`] has passed the
 //! test that base value and scores add up to the prediction.
 
+mod blocks;
 mod brute_force;
+mod conjunctions;
 mod corner_counts;
 mod cube;
 mod definition;
@@ -21,6 +23,7 @@ mod error_bound;
 mod explanation;
 mod factorials;
 mod fast;
+mod float_paths;
 mod fold;
 mod game;
 mod game_floats;
@@ -29,11 +32,13 @@ mod gate_forms;
 mod gate_sums;
 mod gate_tape;
 mod index;
+mod integer_rule;
 mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
 mod network_game;
+mod numerators;
 mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
@@ -52,6 +57,7 @@ mod value_game;
 mod value_gates;
 mod value_sweep;
 mod vertices;
+mod ways;
 mod wide_float;
 
 #[cfg(test)]
@@ -75,7 +81,7 @@ pub use fast::FastEngine;
 pub use game::{Distribution, Game};
 pub use game_floats::FloatGame;
 pub use game_fractions::ExactGame;
-pub use index::Index;
+pub use index::{Index, Order};
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};

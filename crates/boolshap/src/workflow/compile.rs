@@ -8,10 +8,13 @@ use super::outlook::check_in_passing;
 use super::stages::Stages;
 use super::verify::{method_names, prove};
 use super::{ClassChoice, CompileRequest, Error, ErrorKind, ModelOutput, Source, Via, read_source::Loaded};
-use crate::circuit::{Circuit, NamedCircuit, ProofOf, lower_forest, lower_obdd, lower_sdd};
+use crate::circuit::{Circuit, NamedCircuit, ProofOf, diagram_together, lower_forest, lower_obdd, lower_sdd};
 use crate::data::Table;
 use crate::diagram::reduce_table;
-use crate::diagram::{CompileOptions, Compiled, DiagramError, Direct, DirectOptions, compile_clauses, compile_direct};
+use crate::diagram::{
+    CompileOptions, Compiled, DiagramError, Direct, DirectOptions, Obdd, compile_clauses, compile_direct,
+};
+use crate::explain::Players;
 use crate::formula::Cnf;
 use crate::lit::{Digest, Lit, Pieces, Remedy, Watch};
 use crate::model::{Forest, Label, Model};
@@ -299,6 +302,7 @@ impl Work<'_> {
                 self.notes.push(note);
             }
         }
+        let diagram = columns_together(diagram, model, options.max_nodes, watch)?;
         let facts = json!({"nodes": diagram.len(), "orders": orders, "reason": reason, "abandoned": abandoned});
         self.stages.add("diagram", begin, facts);
         let begin = Instant::now();
@@ -455,4 +459,22 @@ fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error
 /// The names in a table's header.
 pub fn names_in_header(path: &Path) -> Result<Vec<String>, Error> {
     Ok(Table::open(path)?.columns().to_vec())
+}
+
+/// Diagrams up to this many nodes are reordered for columns as players.
+const CHEAP_NODES: usize = 1 << 16;
+
+/// The diagram with the bits of each column side by side, as columns as players need them, if that is quickly done and it
+/// grows by no more than a tenth; else as it is, and it is reordered when columns are asked for.
+fn columns_together(diagram: Obdd, model: &Model, max_nodes: usize, watch: &Watch<'_>) -> Result<Obdd, Error> {
+    let players = Players::columns(&model.features, model.binariser.as_ref());
+    if players.len() == model.features.len() || diagram.len() > CHEAP_NODES {
+        return Ok(diagram);
+    }
+    let column_of: Vec<usize> = (0..model.features.len()).map(|feature| players.of(feature)).collect();
+    match diagram_together(&diagram, &[column_of], 2 * diagram.len() + 64, watch) {
+        Ok(Some(moved)) if 10 * moved.len() <= 11 * diagram.len() && moved.len() <= max_nodes => Ok(moved),
+        Ok(_) | Err(DiagramError::TooManyNodes { .. }) => Ok(diagram),
+        Err(error) => Err(error.into()),
+    }
 }

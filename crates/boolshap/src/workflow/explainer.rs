@@ -4,7 +4,8 @@
 //! explainer serves a file of a million rows, a server's requests and an array alike. What is asked of it can be another
 //! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
 
-use super::{ClassChoice, EngineName, Error, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
+use super::resolve::in_groups;
+use super::{ClassChoice, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
 use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, WeightedSum};
 use crate::data::{
     Bits, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
@@ -14,7 +15,7 @@ use crate::explain::{
     ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, NetworkGame, Players,
     Reference, Streamed, ValueGame,
 };
-use crate::lit::{Pieces, Progress, Remedy, Watch};
+use crate::lit::{Pieces, Progress, Remedy, Watch, thousands};
 use arrow_schema::FieldRef;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -215,6 +216,34 @@ impl Explainer {
     /// The scope of a choice of classes.
     pub fn scope(&self, class: Option<&ClassChoice>) -> Result<Scope, Error> {
         scope_of(class, &self.circuit)
+    }
+
+    /// The same for players in groups, as Owen values need them.
+    pub fn in_groups(&self, groups: &GroupsFrom) -> Result<Self, Error> {
+        let players = in_groups(self.players.clone(), groups)?;
+        let request = Request { groups: Some(groups.clone()), ..self.request.clone() };
+        let explainer = Self::of_parts(self.circuit.clone(), players, self.distribution.clone(), &request)?;
+        Ok(Explainer { ask: self.ask, ..explainer })
+    }
+
+    /// What a person should know of the scores: what is not known of the circuit, and what became of it for its players.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.circuit.facts.cautions();
+        notes.extend(self.reordered());
+        notes
+    }
+
+    /// That the circuit grew in the order that its players need, as far as games are ready.
+    fn reordered(&self) -> Option<String> {
+        let games = self.outputs.iter().filter_map(|output| output.game.get()?.reordered());
+        let [before, after] = games.fold([0, 0], |[before, after], [old, new]| [before + old, after + new]);
+        let [old, new] = [before, after].map(|nodes| thousands(nodes as u64));
+        (after > before).then(|| {
+            format!(
+                "the circuit was reordered, so that the features of each player are side by side: {new} nodes instead of \
+                 {old}"
+            )
+        })
     }
 
     /// The scores of one row.
@@ -481,6 +510,9 @@ impl Explainer {
         }
         if let Some(caution) = self.circuit.facts.cautions().first() {
             columns.about.insert("caution".into(), caution.clone());
+        }
+        if let Some(note) = self.reordered() {
+            columns.about.insert("reordered".into(), note);
         }
         if scope == Scope::Each {
             let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));

@@ -91,7 +91,7 @@ pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
 pub use records::{ClaimsFrom, RecordsFrom};
 pub use request::{
-    ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+    ConstraintFrom, DistributionFrom, EngineName, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
 };
 pub use stages::Stages;
 #[cfg(feature = "train")]

@@ -5,7 +5,7 @@
 
 use super::{ClassChoice, Error, ModelOutput};
 use crate::data::{Bits, Grid, Reading};
-use crate::explain::Index;
+use crate::explain::{Index, Order};
 use crate::formula::Cnf;
 use crate::lit::Remedy;
 use dashu::rational::RBig;
@@ -41,6 +41,8 @@ pub struct Request {
     pub class: Option<ClassChoice>,
     /// Which value of the game.
     pub index: Index,
+    /// The groups of the players, for Owen values.
+    pub groups: Option<GroupsFrom>,
     /// Which engine; the fast one by default, or one in fractions.
     pub engine: Option<EngineName>,
     /// Fractions instead of floats.
@@ -132,6 +134,15 @@ pub enum PlayersFrom {
     Named(HashMap<String, String>),
     /// Rectangles of pixels, so many rows of so many, where the features have a grid.
     Regions(Grid),
+}
+
+/// Where the groups of players come from.
+#[derive(Debug, Clone)]
+pub enum GroupsFrom {
+    /// A file with columns `player` and `group`.
+    File(PathBuf),
+    /// The group of each player by name.
+    Named(HashMap<String, String>),
 }
 
 /// Where a constraint comes from.
@@ -304,6 +315,14 @@ impl Request {
             "distribution" => self.distribution = DistributionFrom::parse(name)?,
             "constraint" => self.constraint = Some(ConstraintFrom::File(name.into())),
             "players" => self.players = PlayersFrom::parse(name)?,
+            "index" if split_at_colon(name).0 == "owen" => {
+                self.index = Index::Owen;
+                match split_at_colon(name).1 {
+                    Some(file) if file.is_empty() => return Err(Error::setting("index", "'owen:' names no file")),
+                    Some(file) => self.groups = Some(GroupsFrom::File(file.into())),
+                    None => {}
+                }
+            }
             _ => match name.to_str() {
                 Some(text) => self.set_text(setting, text)?,
                 None => return Err(Error::input(format!("{setting} '{}' is not UTF-8", name.to_string_lossy()))),
@@ -355,7 +374,8 @@ impl Request {
             ConstraintFrom::Formula(_) => None,
         });
         let players = if let PlayersFrom::File(path) = &self.players { Some(path) } else { None };
-        [distribution, constraint, players].into_iter().flatten().map(PathBuf::as_path).collect()
+        let groups = if let Some(GroupsFrom::File(path)) = &self.groups { Some(path) } else { None };
+        [distribution, constraint, players, groups].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Refuses settings that contradict each other, before anything is read.
@@ -373,6 +393,9 @@ impl Request {
         }
         if self.constraint.is_some() && self.distribution.is_of_rows() {
             return Err(Error::setting("constraint", "goes with the distributions uniform and product, not with rows"));
+        }
+        if self.index == Index::Owen && self.groups.is_none() {
+            return Err(Error::setting("index", "'owen' needs the groups of the players"));
         }
         let is_simple = matches!(self.players, PlayersFrom::Features)
             && self.index == Index::Shapley
@@ -394,12 +417,20 @@ impl Request {
         }
     }
 
+    /// The name of the index, with the file of its groups.
+    fn index_name(&self) -> String {
+        match (self.index, &self.groups) {
+            (Index::Owen, Some(GroupsFrom::File(path))) => format!("owen:{}", file_name(path)),
+            (index, _) => index.name().into(),
+        }
+    }
+
     /// What the scores are, by key; `class` only for a circuit of several.
     pub fn about(&self, class: Option<&str>) -> BTreeMap<String, String> {
         let mut about: BTreeMap<String, String> = [
             ("distribution", self.distribution.name()),
             ("players", self.players.name()),
-            ("index", self.index.name().into()),
+            ("index", self.index_name()),
             ("engine", self.engine_name().into()),
             ("checked", self.index.checked().into()),
         ]
@@ -424,16 +455,22 @@ impl Request {
 
     /// The same as a line to read.
     pub fn describe(&self, class: Option<&str>) -> String {
+        let sum = match class {
+            _ if self.is_of_scores() => "the score",
+            Some("predicted") => "1, the label of the class predicted",
+            Some(_) => "the label of the class, which is the explained value",
+            None => "the prediction",
+        };
+        let up_to = |order: Order| match order {
+            Order::One => "of single players".to_string(),
+            order => format!("of up to {} players", order.size()),
+        };
+        let adding = |what: String| format!("{what}; base value and scores of each row were found to add up to {sum}");
         let index = match self.index {
-            Index::Shapley => {
-                let sum = match class {
-                    _ if self.is_of_scores() => "the score",
-                    Some("predicted") => "1, the label of the class predicted",
-                    Some(_) => "the label of the class, which is the explained value",
-                    None => "the prediction",
-                };
-                format!("Shapley values; base value and scores of each row were found to add up to {sum}")
-            }
+            Index::Shapley => adding("Shapley values".into()),
+            Index::Owen => adding("Owen values of players in groups".into()),
+            Index::Taylor(order) => adding(format!("Shapley-Taylor interactions {}", up_to(order))),
+            Index::Ksii(order) => adding(format!("k-SII interactions {}", up_to(order))),
             Index::Banzhaf => "Banzhaf values, which have no sum to check".into(),
             Index::Interaction => "Shapley interactions, of which those of each player were found to add up".into(),
         };

@@ -2,7 +2,9 @@
 
 use super::Error;
 use super::read_source::read_formula;
-use super::request::{ConstraintFrom, DistributionFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom};
+use super::request::{
+    ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+};
 use crate::circuit::NamedCircuit;
 use crate::data::{Bits, DataError, Entities, Grid, Reading, Table, read_segments};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
@@ -13,8 +15,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 impl Request {
-    /// The players of a circuit.
+    /// The players of a circuit, in groups if there are some.
     pub fn players(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
+        let players = self.players_alone(circuit)?;
+        match &self.groups {
+            None => Ok(players),
+            Some(groups) => in_groups(players, groups),
+        }
+    }
+
+    fn players_alone(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
         match &self.players {
             PlayersFrom::Features => Ok(Players::features(&circuit.features)),
             PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
@@ -166,6 +176,24 @@ pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -
     Ok(all)
 }
 
+/// Players in groups, of which each must name every player once.
+pub(super) fn in_groups(players: Players, groups: &GroupsFrom) -> Result<Players, Error> {
+    match groups {
+        GroupsFrom::Named(group_of) => {
+            let known: HashSet<&String> = players.names().iter().collect();
+            if let Some(unknown) = group_of.keys().find(|name| !known.contains(name)) {
+                return Err(Error::setting("groups", format!("names '{unknown}', which is not a player")));
+            }
+            Ok(players.in_groups(group_of)?)
+        }
+        GroupsFrom::File(path) => {
+            let table = Table::open(path)?;
+            let found = read_pairs(&table, ["player", "group"], players.names(), named("group"))?;
+            players.in_groups(&found).map_err(|error| Error::from(error).in_file(path))
+        }
+    }
+}
+
 /// One row of a file, as bits.
 pub(super) fn read_row(of: &RowOfFile, circuit: &NamedCircuit, reading: Reading) -> Result<Vec<bool>, Error> {
     let rows = read_rows(&of.path, circuit, reading)?;
@@ -177,6 +205,14 @@ pub(super) fn read_row(of: &RowOfFile, circuit: &NamedCircuit, reading: Reading)
         Some(row) => {
             Err(Error::input(format!("there is no row {row}: it has {count}, the first is 1")).in_file(&of.path))
         }
+    }
+}
+
+/// Reads the name of a player or group.
+fn named(what: &'static str) -> impl Fn(String) -> Result<String, String> {
+    move |name| match name.is_empty() {
+        true => Err(format!("is not the name of a {what}")),
+        false => Ok(name),
     }
 }
 
@@ -214,16 +250,13 @@ fn segments(path: &Path, circuit: &NamedCircuit) -> Result<Players, Error> {
 /// A table of features and players; every feature must be there once.
 fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
     let table = Table::open(path)?;
-    let found = read_pairs(&table, "player", features, |player| match player.is_empty() {
-        true => Err("is not the name of a player".into()),
-        false => Ok(player),
-    })?;
+    let found = read_pairs(&table, ["feature", "player"], features, named("player"))?;
     Players::named(features, &found).map_err(|error| Error::from(error).in_file(path))
 }
 
 /// A table of features and probabilities, decimals read exactly; every feature must be there once.
 fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, Error> {
-    let mut found = read_pairs(table, "probability", features, |text| match parse_decimal(&text) {
+    let mut found = read_pairs(table, ["feature", "probability"], features, |text| match parse_decimal(&text) {
         // Decimals have the range of floats, so that a few characters cannot mean gigabytes of digits.
         None if text.trim().parse() == Ok(0.0f64) => {
             Err("is smaller than the smallest that can be read, 5e-324".into())
@@ -236,28 +269,28 @@ fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, E
     features.iter().map(|name| found.remove(name).ok_or_else(|| missing(name))).collect()
 }
 
-/// The column `what` by the column `feature`, whose values must be features, each once.
+/// The column `what` by the column `key`, whose values must be names that are known, each once.
 fn read_pairs<T>(
     table: &Table,
-    what: &str,
-    features: &[String],
+    [key, what]: [&str; 2],
+    names: &[String],
     parse: impl Fn(String) -> Result<T, String>,
 ) -> Result<HashMap<String, T>, Error> {
-    let known: HashSet<&String> = features.iter().collect();
+    let known: HashSet<&String> = names.iter().collect();
     let mut found = HashMap::new();
-    for chunk in table.chunks(&[table.position("feature")?, table.position(what)?])? {
+    for chunk in table.chunks(&[table.position(key)?, table.position(what)?])? {
         let chunk = chunk?;
         for row in 0..chunk.rows {
             let place = format!("{}, row {}", table.path().display(), chunk.first_row + row as u64);
             let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
             let (name, given) = (text(0), text(1));
             if !known.contains(&name) {
-                return Err(Error::input(format!("the circuit has no feature '{name}'")).at(place));
+                return Err(Error::input(format!("the circuit has no {key} '{name}'")).at(place));
             }
             let value = parse(given.clone())
                 .map_err(|problem| Error::input(format!("the {what} '{given}' of '{name}' {problem}")).at(&place))?;
             if found.insert(name.clone(), value).is_some() {
-                return Err(Error::input(format!("the feature '{name}' is there twice")).at(place));
+                return Err(Error::input(format!("the {key} '{name}' is there twice")).at(place));
             }
         }
     }
