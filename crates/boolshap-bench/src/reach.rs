@@ -167,7 +167,7 @@ fn ring(model: &Model) -> Bits {
     let mut rows = Bits::new(inputs);
     let is_on = |input: usize| {
         if side * side != inputs {
-            return input % 2 == 0;
+            return input.is_multiple_of(2);
         }
         let middle = (side as f64 - 1.0) / 2.0;
         let (down, across) = ((input / side) as f64 - middle, (input % side) as f64 - middle);

@@ -29,9 +29,9 @@ mod differing;
 mod encode;
 mod error;
 mod explainer;
-#[cfg(feature = "train")]
 mod free;
 mod import;
+#[cfg(feature = "train")]
 mod inspect;
 #[cfg(feature = "train")]
 mod learn;
