@@ -42,7 +42,7 @@ pub struct ExactGame {
 
 enum ExactForm {
     Paths { swept: Swept, starts: Arc<Starts> },
-    Vertices { above: Swept, below: Option<Swept>, starts: Arc<Starts>, playing: Vec<usize> },
+    Vertices { above: Swept, below: Option<Box<Swept>>, starts: Arc<Starts>, playing: Vec<usize> },
     Empirical,
 }
 
@@ -90,7 +90,7 @@ impl ExactGame {
             }
             Form::Vertices { above, below, starts } => {
                 let above = Swept::new(above, game)?;
-                let below = below.as_ref().map(|below| Swept::new(below, game)).transpose()?;
+                let below = below.as_ref().map(|below| Swept::new(below, game).map(Box::new)).transpose()?;
                 let mut mentioned = above.sweeps.mentioned.clone();
                 below.iter().for_each(|below| mentioned.extend(&below.sweeps.mentioned));
                 let playing = playing(&game.players, &mentioned);
