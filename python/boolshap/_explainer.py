@@ -14,7 +14,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -30,9 +30,11 @@ from ._types import Bits, Floats, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
 #: What fills in absent players.
-Distribution = Literal["uniform", "product", "background", "empirical"]
+Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
 #: Which value of the game.
-Index = Literal["shapley", "banzhaf", "interaction"]
+Index = Literal[
+    "shapley", "banzhaf", "interaction", "owen", "taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"
+]
 
 _FORMAT = "boolshap explainer 1"
 
@@ -46,13 +48,15 @@ class _Game:
     rows: Bits | None
     constraint: str | None
     players: str | dict[str, str]
+    groups: dict[str, str] | None = None
 
 
 class Explainer:
     """Gives exact scores for rows.
 
     `circuit` is a `Circuit`, or anything that `boolshap.compile` takes; a network that would take long to compile is
-    refused here, and has to be compiled first.
+    explained without a circuit against a background or a reference, where up to 25 players differ, and else refused: it
+    has to be compiled first.
 
     `model_output` says what is explained: `"label"`, the decision, 0 or 1 (for a circuit of several classes, "it is this
     class"); or `"score"`, the number before the last step or argmax, a score for each class. By default what a circuit holds,
@@ -65,14 +69,18 @@ class Explainer:
       with the marginals of training that the circuit keeps;
     - `"background"`, the default with a `background`: as in its rows, whatever the present values are. This is what the
       shap package calls interventional;
-    - `"empirical"`: as in those rows of `background` that agree with the present values.
+    - `"empirical"`: as in those rows of `background` that agree with the present values;
+    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row.
 
     `constraint` leaves only inputs that satisfy a formula: a DIMACS file, its text, or a list of clauses, which are
     lists of numbers (feature 1 is the first; negative: it is 0) or of feature names (with a leading `-`: it is 0). It
     goes with `"uniform"` and `"product"`.
 
-    `players` are the `"features"`, the `"columns"` (a one-hot column is one player), or a dict that gives every feature
-    the name of its player.
+    `players` are the `"features"`, the `"columns"` (a one-hot column is one player), a dict that gives every feature
+    the name of its player, or a PNG file, each colour of which is a player. `regions=(7, 7)` are seven rows of seven
+    rectangles of pixels as players, where the features have a grid (`Model.with_grid`).
+
+    `groups` is a dict that gives every player the name of its group, for the index `"owen"`.
 
     `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
     is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape; of
@@ -98,7 +106,10 @@ class Explainer:
         distribution: Distribution | None = None,
         probabilities: object = None,
         constraint: object = None,
-        players: str | Mapping[str, str] = "features",
+        players: str | os.PathLike[str] | Mapping[str, str] = "features",
+        groups: Mapping[str, str] | None = None,
+        regions: tuple[int, int] | str | None = None,
+        reference: object = None,
         class_: int | str | None = None,
         model_output: ModelOutput | None = None,
         threads: int | None = None,
@@ -111,12 +122,17 @@ class Explainer:
         if input not in ("auto", "raw", "bits"):
             raise InputError(f"input {input!r} is not one of auto, raw, bits")
         features = circuit.features
+        if reference is not None:
+            if background is not None or distribution not in (None, "reference"):
+                raise InputError("reference is a background of one row: no other background or distribution beside it")
+            background, distribution = _reference(reference, features), "reference"
         game = _Game(
             distribution=distribution,
             probabilities=None if probabilities is None else _probabilities(probabilities, features),
             rows=None if background is None else _background(background, circuit, input),
             constraint=None if constraint is None else _constraint_text(constraint, features),
-            players=_players(players),
+            players=_players(players) if regions is None else _regions(regions, players),
+            groups=None if groups is None else _groups(groups),
         )
         self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
 
@@ -134,8 +150,23 @@ class Explainer:
             warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
         self._native = _native.Explainer(
-            circuit, game.distribution, probabilities, game.rows, game.constraint, game.players, class_, model_output
+            circuit,
+            game.distribution,
+            probabilities,
+            game.rows,
+            game.constraint,
+            game.players,
+            game.groups,
+            class_,
+            model_output,
         )
+        for note in self._native.notes[len(circuit.cautions) :]:
+            warnings.warn(note, stacklevel=3)
+        if isinstance(game.players, str) and game.players.endswith(".png"):
+            # The image may be gone when the explainer is loaded again.
+            members = zip(self._native.players, self._native.members)
+            named = {circuit.features[member]: player for player, own in members for member in own}
+            self._game = replace(game, players=named)
 
     @property
     def circuit(self) -> Circuit:
@@ -178,6 +209,38 @@ class Explainer:
             output_names=self.output_names,
         )
 
+    def images(self, X: object) -> Explanation:
+        """The Shapley values as images, for `shap.image_plot`: `values` is (rows, height, width, 1), with each of several
+        classes (rows, height, width, 1, classes), and `data` the images. The score of a player of several pixels is shared
+        out among them, so that sums stay what they are. The features must have a grid (`Model.with_grid`).
+
+        >>> import boolshap
+        >>> layers = boolshap.compile([([[1, 1, -1, 1]], [0])])
+        >>> Explainer(layers, [[0, 0, 0, 0]]).images([1, 1, 1, 1])
+        Traceback (most recent call last):
+            ...
+        boolshap.errors.InputError: images need to know how the features are laid out: give the model a grid
+        """
+        grid, pixels = self._circuit.grid, self._circuit._pixels()
+        if grid is None or pixels is None:
+            raise InputError("images need to know how the features are laid out: give the model a grid")
+        rows, cells = self._read(X), grid[0] * grid[1]
+        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
+        shape = (len(rows.bits), cells, *values.shape[2:])
+        images, shown = np.zeros(shape), np.zeros((len(rows.bits), cells))
+        for player, members in enumerate(self._native.members):
+            own = sorted({pixels[member] for member in members})
+            images[:, own] += values[:, player, None] / len(own)
+        for feature, pixel in enumerate(pixels):
+            shown[:, pixel] += rows.bits[:, feature]
+        shown /= np.bincount(pixels, minlength=cells)
+        return _explanation_class()(
+            images.reshape(len(images), *grid, 1, *values.shape[2:]),
+            base_values=base_values,
+            data=shown.reshape(len(images), *grid, 1),
+            output_names=self.output_names,
+        )
+
     def shap_values(self, X: object) -> Floats:
         """The Shapley values alone: (rows, players), with each of several classes (rows, players, classes).
 
@@ -215,6 +278,25 @@ class Explainer:
         square[:, first, second] = square[:, second, first] = pairs
         return square
 
+    def values(self, X: object, *, index: Index = "shapley") -> Floats:
+        """The numbers of any index, a column for each of `names(index)`: (rows, numbers), with each of several classes a
+        last axis for them.
+
+        `"owen"` are the Owen values of players in `groups`. `"taylor:K"` (Shapley-Taylor) and `"ksii:K"` (k-SII), for K from 1
+        to 3, give a number to every set of up to K players. Base value and all numbers of these add up to the prediction.
+
+        >>> import boolshap
+        >>> explainer = Explainer(boolshap.compile([([[1, 1]], [-1])], features=["left", "right"]))
+        >>> explainer.values([1, 1], index="taylor:2").tolist(), explainer.names("taylor:2")
+        ([[0.25, 0.25, 0.25]], [('left',), ('right',), ('left', 'right')])
+        """
+        return self._values(X, index)
+
+    def names(self, index: Index = "shapley") -> list[tuple[str, ...]]:
+        """The players that each number of an index is about."""
+        players = self.players
+        return [tuple(players[player] for player in players_of) for players_of in self._native.sets(index)]
+
     def exact(self, X: object, *, index: Index = "shapley", class_: int | str | None = None) -> ExactExplanation:
         """The scores as fractions, without any rounding; where each of several classes is explained, `class_` says
         which.
@@ -227,10 +309,9 @@ class Explainer:
         ([Fraction(1, 2)], [0])
         """
         values, base_values, predictions = self._native.explain_exact(self._read(X).bits, index, class_)
-        players = self.players
-        pairs = [(one, other) for place, one in enumerate(players) for other in players[place + 1 :]]
+        alone = index in ("shapley", "banzhaf", "owen")
         return ExactExplanation(
-            names=pairs if index == "interaction" else players,
+            names=self.players if alone else self.names(index),
             values=[[Fraction(*score) for score in row] for row in values],
             base_values=[Fraction(*value) for value in base_values],
             predictions=[Fraction(*one) if self.model_output == "score" else one[0] for one in predictions],
@@ -326,6 +407,7 @@ class Explainer:
             "distribution": self.distribution,
             "constraint": game.constraint,
             "players": game.players,
+            **({} if game.groups is None else {"groups": game.groups}),
             "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
             "threads": self._threads,
             "input": self._input,
@@ -353,7 +435,8 @@ class Explainer:
             np.load(io.BytesIO(parts[name]), allow_pickle=False) if name in parts else None
             for name in ("probabilities.npy", "rows.npy")
         )
-        game = _Game(settings["distribution"], probabilities, rows, settings["constraint"], settings["players"])
+        constraint, players, groups = settings["constraint"], settings["players"], settings.get("groups")
+        game = _Game(settings["distribution"], probabilities, rows, constraint, players, groups)
         circuit = Circuit.from_bytes(parts["circuit.bsc"])
         explainer = cls.__new__(cls)
         explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
@@ -412,13 +495,37 @@ def _probabilities(given: object, features: list[str]) -> Floats:
     return values
 
 
+def _reference(given: object, features: list[str]) -> object:
+    """The row of a reference."""
+    if isinstance(given, str):
+        if given not in ("zeros", "ones"):
+            raise InputError(f"reference is {given!r}, not 'zeros', 'ones' or a row")
+        return np.full((1, len(features)), int(given == "ones"), dtype=np.uint8)
+    return given
+
+
+def _regions(given: tuple[int, int] | str, players: object) -> str:
+    if players != "features":
+        raise InputError("regions are players: no others can be chosen beside them")
+    return "regions:" + (given if isinstance(given, str) else "x".join(str(int(side)) for side in given))
+
+
 def _players(given: object) -> str | dict[str, str]:
+    if isinstance(given, os.PathLike):
+        return str(Path(given))
     if not isinstance(given, Mapping):
         return str(given)
     for feature, player in given.items():
         if not isinstance(player, str) or not player:
             raise InputError(f"players: the player of {feature!r} is {player!r}, which is not a name")
     return {str(feature): player for feature, player in given.items()}
+
+
+def _groups(given: Mapping[str, str]) -> dict[str, str]:
+    for player, group in given.items():
+        if not isinstance(group, str) or not group:
+            raise InputError(f"groups: the group of {player!r} is {group!r}, which is not a name")
+    return {str(player): group for player, group in given.items()}
 
 
 def _constraint_text(given: object, features: list[str]) -> str:

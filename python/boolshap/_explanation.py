@@ -161,7 +161,7 @@ class ExactExplanation:
     """
 
     #: what the scores belong to
-    names: list[str] | list[tuple[str, str]]
+    names: list[str] | list[tuple[str, ...]]
     values: list[list[Fraction]]
     base_values: list[Fraction]
     #: the answers that the scores explain, 0 or 1, or the class; of a model's scores these

@@ -68,6 +68,8 @@ class Model:
     features: Final[list[str]]
     classes: Final[list[str]]
     shape: Final[str]
+    grid: Final[tuple[int, int] | None]
+    def with_grid(self, height: int, width: int) -> Model: ...
     def predict(self, X: object) -> npt.NDArray[np.uint32]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -83,6 +85,8 @@ class Circuit:
     def to_bytes(self) -> bytes: ...
     features: Final[list[str]]
     classes: Final[list[str]]
+    grid: Final[tuple[int, int] | None]
+    def _pixels(self) -> list[int] | None: ...
     model_output: Final[str]
     nodes: Final[int]
     edges: Final[int]
@@ -111,6 +115,7 @@ class Explainer:
         rows: Bits | None,
         constraint: str | None,
         players: str | dict[str, str],
+        groups: dict[str, str] | None,
         class_: object,
         model_output: str | None,
     ) -> Explainer: ...
@@ -119,6 +124,8 @@ class Explainer:
     members: Final[list[list[int]]]
     one_hot: Final[list[bool]]
     scope: Final[str | None]
+    notes: Final[list[str]]
+    def sets(self, index: str) -> list[list[int]]: ...
     model_output: Final[str]
     def base_values(self) -> list[float]: ...
     def error_bound(self, index: str) -> float: ...

@@ -43,6 +43,8 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
+    free: list[str] | None = None
+    at: list[int] | None = None
     model_output: str = "label"
 
     def refuse(self, source: str, *names: str) -> None:
@@ -86,6 +88,8 @@ def compile(
     verify: bool = False,
     progress: Progress = None,
     inputs: str | None = None,
+    free: Iterable[str] | None = None,
+    at: object = None,
     model_output: ModelOutput = "label",
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
@@ -113,6 +117,7 @@ def compile(
     verify : prove that the circuit is the model before it is given.
     progress : a callable that gets how many inputs of a function are done, of how many; True and False show a bar on
         standard error or none. By default there is one on a terminal.
+    free, at : of a network, leave these features and fix all others to this row of bits: the circuit is over `free`.
     inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
     model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
         only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
@@ -132,9 +137,21 @@ def compile(
     return _circuit(
         source,
         Options(
-            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, model_output=model_output
+            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, False, *_free_inputs(free, at),
+            model_output=model_output,
         ),
     )
+
+
+def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | None, list[int] | None]:
+    if (free is None) != (at is None):
+        raise InputError("free and at go together: which features are left, and the row that the others are fixed to")
+    if free is None:
+        return None, None
+    row = np.asarray(at)
+    if not np.isin(row, (0, 1)).all():
+        raise InputError("at is not a row of 0 and 1, one for each feature")
+    return unique_names("free", free), [int(bit) for bit in row.reshape(-1)]
 
 
 def compile_in_passing(source: object, model_output: str, background: object = None) -> Circuit:
@@ -144,7 +161,9 @@ def compile_in_passing(source: object, model_output: str, background: object = N
     if inspect.isroutine(source) and background is not None:
         columns = getattr(background, "columns", None)
         features = [str(name) for name in columns] if columns is not None else int(np.shape(background)[-1])
-    return _circuit(source, Options(features, None, None, "auto", None, None, False, None, None, True, model_output))
+    return _circuit(source, Options(
+        features, None, None, "auto", None, None, False, None, None, in_passing=True, model_output=model_output
+    ))
 
 
 def _circuit(source: object, options: Options) -> Circuit:
@@ -152,7 +171,7 @@ def _circuit(source: object, options: Options) -> Circuit:
     if isinstance(source, (str, os.PathLike)):
         return _of_path(Path(source), options)
     if isinstance(source, Circuit):
-        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs")
+        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs", "free")
         if options.model_output == "score" and source.model_output != "score":
             raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source
@@ -238,7 +257,7 @@ def _of_model(model: Model, options: Options) -> Circuit:
 
 
 def _of_function(predict: Callable[..., Any], options: Options) -> Circuit:
-    options.refuse("a function", "inputs")
+    options.refuse("a function", "inputs", "free")
     if options.model_output == "score":
         return _scores.of_function(lambda bits: predict(bits.astype(np.int64)), options)
     if options.features is None:
@@ -263,7 +282,7 @@ def _of_decisions(decide: Decide, features: list[str], classes: list[str], what:
 
 
 def _of_classifier(classifier: _sklearn.Classifier, options: Options) -> Circuit:
-    options.refuse(f"a {classifier.name}", "inputs")
+    options.refuse(f"a {classifier.name}", "inputs", "free")
     features = options.names(classifier.inputs, classifier.features)
     classes = options.class_names(classifier.classes)
     if len(classes) > MAX_CLASSES:

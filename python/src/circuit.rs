@@ -81,10 +81,23 @@ impl Circuit {
         self.0.classes.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// How the features are laid out as an image, if that is known: height and width.
+    #[getter]
+    fn grid(&self) -> Result<Option<(usize, usize)>, Failure> {
+        Ok(self.0.grid().map_err(Error::input)?.map(|grid| (grid.height, grid.width)))
+    }
+
+    /// The pixel of each feature, where they are laid out as an image.
+    fn _pixels(&self) -> Result<Option<Vec<usize>>, Failure> {
+        let Some(grid) = self.0.grid().map_err(Error::input)? else { return Ok(None) };
+        let pixels = grid.pixels(self.0.features.len(), self.0.binariser.as_ref());
+        Ok(Some(pixels.map_err(Error::input)?))
+    }
+
     /// What it holds: `label`, circuits of decisions, or `score`, the numbers before them.
     #[getter]
     fn model_output(&self) -> &'static str {
-        if self.0.values.is_some() { "score" } else { "label" }
+        if self.0.is_of_scores() { "score" } else { "label" }
     }
 
     /// The number of nodes of all classes: each literal and constant once, a decision node as one.

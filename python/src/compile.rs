@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::work::work;
 use boolshap::circuit::Rule;
 use boolshap::model::{Forest, TreeNode};
-use boolshap::workflow::{self, ClassChoice, NumberForm, NumberSource, Source, compile_watched};
+use boolshap::workflow::{self, ClassChoice, FixedRow, FreeInputs, NumberForm, NumberSource, Source, compile_watched};
 use boolshap::{CompileRequest, Error};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -25,6 +25,8 @@ pub(crate) struct Options<'py> {
     timeout: Option<f64>,
     verify: bool,
     in_passing: bool,
+    free: Option<Vec<String>>,
+    at: Option<Vec<u8>>,
 }
 
 #[derive(FromPyObject)]
@@ -53,6 +55,11 @@ pub(crate) enum Given<'py> {
 }
 
 impl Options<'_> {
+    fn free_inputs(&self) -> Option<FreeInputs> {
+        let at = self.at.as_ref()?.iter().map(|&bit| bit == 1).collect();
+        Some(FreeInputs { free: self.free.clone()?, at: FixedRow::Bits(at) })
+    }
+
     fn compile(&self, py: Python<'_>, source: Source<'_>) -> PyResult<Circuit> {
         let mut request = CompileRequest {
             via: self.via.parse().map_err(Failure::from)?,
@@ -61,6 +68,9 @@ impl Options<'_> {
             // An array has room for all classes.
             each_of_several: true,
             in_passing: self.in_passing,
+            // Without a circuit, an explainer can still answer against background rows.
+            or_network: self.in_passing,
+            free: self.free_inputs(),
             max_nodes: self.max_nodes,
             verify: self.verify,
             ..CompileRequest::default()

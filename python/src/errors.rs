@@ -70,6 +70,7 @@ fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
         Remedy::Probabilities => "give probabilities=",
         Remedy::SmallerNetwork { .. } => "train with fewer neurons (hidden=) or fewer columns",
         Remedy::CompileFirst => "call boolshap.compile and give its circuit, or train with fewer neurons (hidden=)",
+        Remedy::Grid => "give grid=(height, width) where the model comes from",
         Remedy::SmallerBackground => "give fewer background rows, or take players=\"columns\"",
         Remedy::Input => "give input=\"raw\" or input=\"bits\"",
         _ => return None,

@@ -8,7 +8,9 @@ use crate::work::work;
 use boolshap::data::Bits;
 use boolshap::explain::Index;
 use boolshap::formula::read_dimacs;
-use boolshap::workflow::{self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, PlayersFrom, RowsFrom, Scope};
+use boolshap::workflow::{
+    self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
+};
 use boolshap::{Error, Request, Scores};
 use dashu::rational::RBig;
 use numpy::ndarray::{ArrayD, IxDyn};
@@ -36,7 +38,7 @@ type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, class_, model_output))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_, model_output))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -46,6 +48,7 @@ impl Explainer {
         rows: Option<PyReadonlyArray2<'_, u8>>,
         constraint: Option<&str>,
         players: Players,
+        groups: Option<HashMap<String, String>>,
         class_: Option<Bound<'_, PyAny>>,
         model_output: Option<&str>,
     ) -> PyResult<Self> {
@@ -59,6 +62,7 @@ impl Explainer {
                 distribution: distribution_of(distribution, probabilities, rows)?,
                 constraint: constraint.map(formula).transpose()?,
                 players: players_of(players)?,
+                groups: groups.map(GroupsFrom::Named),
                 class,
                 model_output: model_output.map(str::parse).transpose()?,
                 ..Request::default()
@@ -95,6 +99,17 @@ impl Explainer {
     #[getter]
     fn scope(&self) -> Option<String> {
         self.0.ask().scope.name()
+    }
+
+    /// What became of the circuit for its players, and what is not known of it.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.0.notes()
+    }
+
+    /// The players of each number of an index, by their positions.
+    fn sets(&self, index: &str) -> PyResult<Vec<Vec<usize>>> {
+        Ok(index_of(index)?.sets(self.0.players().len()).collect())
     }
 
     /// What is explained: `label` or `score`.
@@ -203,11 +218,16 @@ fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     match players {
         Players::Each(player_of) => Ok(PlayersFrom::Named(player_of)),
         // A text that the library would take for the name of a file.
-        Players::Text(name) if !["features", "columns"].contains(&name.as_str()) => {
-            Err(Error::setting("players", format!("'{name}' is not one of features, columns, or a dict")))
+        Players::Text(name) if !is_players_text(&name) => {
+            Err(Error::setting("players", format!("'{name}' is not one of features, columns, a PNG file, or a dict")))
         }
         Players::Text(name) => name.parse(),
     }
+}
+
+/// Whether a text says who plays, and is not a name that was meant otherwise.
+fn is_players_text(name: &str) -> bool {
+    ["features", "columns"].contains(&name) || name.starts_with("regions:") || name.ends_with(".png")
 }
 
 /// The distribution of this name, or the one that fits what is given.
@@ -230,10 +250,12 @@ fn distribution_of(
         }
         ("background", None, Some(rows)) => Ok(DistributionFrom::Background(RowsFrom::Bits(rows))),
         ("empirical", None, Some(rows)) => Ok(DistributionFrom::Empirical(RowsFrom::Bits(rows))),
+        ("reference", None, Some(rows)) => Ok(DistributionFrom::Reference(ReferenceFrom::Bits(rows))),
+        ("reference", None, None) => wrong("needs a row: give it as reference"),
         ("background" | "empirical", None, None) => wrong("needs rows: give them as background"),
         ("uniform" | "product", None, None) => name.parse(),
-        ("uniform" | "background" | "empirical", Some(_), _) => wrong("takes no probabilities"),
+        ("uniform" | "background" | "empirical" | "reference", Some(_), _) => wrong("takes no probabilities"),
         ("uniform" | "product", _, Some(_)) => wrong("takes no background"),
-        _ => wrong("is not one of uniform, product, background, empirical"),
+        _ => wrong("is not one of uniform, product, background, empirical, reference"),
     }
 }

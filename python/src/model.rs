@@ -164,6 +164,26 @@ impl Model {
         Ok(Model(model::Model { classes: Some(names), ..self.0.clone() }))
     }
 
+    /// The same model with its features laid out as the pixels of an image, row by row; kept in its file and its circuits.
+    ///
+    /// >>> import boolshap
+    /// >>> model = boolshap.Model.from_json('''{"format": "boolshap model", "version": 1, "features": ["a", "b"],
+    /// ...     "classes": null, "schema": null, "marginals": null, "hidden": [],
+    /// ...     "output": {"step": {"weights": "++", "need": "1"}}, "provenance": {}}''')
+    /// >>> model.with_grid(1, 2).grid
+    /// (1, 2)
+    fn with_grid(&self, height: usize, width: usize) -> Result<Self, Failure> {
+        let wrong = |why: String| Error::setting("grid", format!("does not fit: {why}"));
+        let grid = format!("{height}x{width}").parse().map_err(wrong)?;
+        Ok(Model(self.0.clone().with_grid(grid).map_err(wrong)?))
+    }
+
+    /// How the features are laid out as an image, if that is known: height and width.
+    #[getter]
+    fn grid(&self) -> Result<Option<(usize, usize)>, Failure> {
+        Ok(self.0.grid().map_err(Error::input)?.map(|grid| (grid.height, grid.width)))
+    }
+
     /// Writes a model file, whole or not at all.
     fn save(&self, path: PathBuf) -> Result<(), Failure> {
         Ok(self.0.save(&path)?)

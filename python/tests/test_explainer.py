@@ -326,8 +326,8 @@ def test_rows_that_are_wrong_are_named(circuit: Circuit) -> None:
         ]:
             with pytest.raises(ValueError, match=message):
                 method(rows)
-    with pytest.raises(InputError, match="index 'owen' is not one of shapley, banzhaf, interaction"):
-        explainer.exact([0] * 6, index="owen")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="index 'median' is not one of shapley, banzhaf, interaction"):
+        explainer.exact([0] * 6, index="median")  # type: ignore[arg-type]
 
 
 def test_no_rows_give_no_scores(circuit: Circuit) -> None:

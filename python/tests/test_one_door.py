@@ -121,6 +121,64 @@ def test_numbers_are_the_same(folder, ask, distribution, players, index, class_)
     assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
 
 
+@pytest.mark.parametrize("index", ["owen", "taylor:2", "taylor:3", "ksii:2", "ksii:3"])
+@pytest.mark.parametrize("players", ["features", "columns", "p.csv"])
+@pytest.mark.parametrize("distribution", ["uniform", "background", "empirical"])
+def test_numbers_of_groups_and_sets_are_the_same(folder, ask, distribution, players, index):
+    own = {"sea=near": "s", "sea=far": "s", "old": "o", "large": "s"}
+    names = {"features": FEATURES, "columns": ["sea", "old", "large"], "p.csv": ["s", "o"]}[players]
+    (folder / "p.csv").write_text("\n".join(["feature,player", *(f"{name},{player}" for name, player in own.items()), ""]))
+    groups = {name: "g" if name in ("old", "o", "sea=far") else "h" for name in names}
+    (folder / "g.csv").write_text("\n".join(["player,group", *(f"{name},{group}" for name, group in groups.items()), ""]))
+    of_rows = distribution != "uniform"
+    done = command(
+        folder, "explain", "c.bsc", "rows.csv", "-o", "s.csv", "--exact", "--class", 0, "--players", players,
+        "--distribution", f"{distribution}:rows.csv" if of_rows else distribution,
+        "--index", "owen:g.csv" if index == "owen" else index,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(folder / "s.csv") as file:
+        header, *lines = csv.reader(file)
+    told = [[Fraction(cell) for name, cell in zip(header, row) if name != "explained_value"] for row in lines]
+    explainer = boolshap.Explainer(
+        boolshap.load(folder / "c.bsc"),
+        ROWS if of_rows else None,
+        distribution=distribution,
+        players=own if players == "p.csv" else players,
+        groups=groups,
+        class_=0,
+    )
+    exact = explainer.exact(ROWS, index=index)
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in told]
+    assert np.abs(explainer.values(ROWS, index=index) - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+    assert ["*".join(names) for names in explainer.names(index)] == header[-len(told[0]) + 2 :]
+    if players == "p.csv":
+        return
+    fields = {"groups": groups} if index == "owen" else {}
+    status, answer = ask(distribution=distribution, players=players, index=index, exact=True, **fields, **{"class": 0})
+    assert status == 200, answer
+    for row, one in zip(told, answer["explanations"], strict=True):
+        assert [one["prediction"], Fraction(answer["base_value"]), *map(Fraction, one["scores"])] == row
+
+
+def test_groups_are_refused_alike(folder, ask):
+    circuit = boolshap.load(folder / "c.bsc")
+    (folder / "few.csv").write_text("player,group\nold,g\n")
+    done = command(folder, "explain", "c.bsc", "rows.csv", "--index", "owen:few.csv")
+    assert done.returncode == 1 and "the player 'sea=near' has no group" in done.stderr
+    status, error = ask(index="owen", groups={"old": "g"}, **{"class": 0})
+    assert status in (400, 422) and "the player 'sea=near' has no group" in error["message"]
+    with pytest.raises(BoolshapError, match="the player 'sea=near' has no group"):
+        boolshap.Explainer(circuit, groups={"old": "g"})
+    done = command(folder, "explain", "c.bsc", "rows.csv", "--index", "owen")
+    assert done.returncode in (1, 2) and "'owen' needs the groups of the players" in done.stderr
+    assert ask(index="owen")[1]["field"] == "groups"
+    assert ask(index="owen:few.csv")[1]["field"] == "index"
+    assert ask(groups={})[1]["field"] == "groups"
+    with pytest.raises(BoolshapError, match="Owen values need groups"):
+        boolshap.Explainer(circuit).values(ROWS, index="owen")
+
+
 @pytest.mark.parametrize("index", ["shapley", "banzhaf", "interaction"])
 def test_the_bound_of_errors_is_the_same(folder, ask, index):
     done = command(folder, "explain", "c.bsc", "rows.csv", "-o", "s.csv", "--json", "--index", index, "--class", 1)
@@ -225,8 +283,7 @@ REFUSED = [
 def test_refusals_are_the_same(folder, ask, fields, words):
     [(setting, value)] = fields.items()
     done = command(folder, "explain", "c.bsc", "rows.csv", "--" + setting, value)
-    # The index is refused by the parser of the command line, which lists the values in its own way.
-    assert done.returncode in (1, 2) and (words in done.stderr or setting == "index"), done.stderr
+    assert done.returncode in (1, 2) and words in done.stderr, done.stderr
     status, error = ask(**fields)
     assert status == 400 and error["field"] == setting and words in error["message"]
     with pytest.raises(BoolshapError) as caught:
@@ -246,3 +303,109 @@ def test_a_network_that_takes_long_is_not_compiled_in_passing():
         boolshap.Explainer(wide)
     with pytest.raises(boolshap.errors.LimitError, match="call boolshap.compile"):
         boolshap.Explainer(wide)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """A network of 4x6 pixels whose features know that they are an image."""
+    folder = tmp_path_factory.mktemp("image")
+    chance = np.random.default_rng(5)
+    signs = ["".join(chance.choice(["+", "-"], 24)) for _ in range(5)]
+    model = {
+        "format": "boolshap model", "version": 1, "features": [f"x{number}" for number in range(1, 25)], "classes": None,
+        "schema": None, "marginals": None, "hidden": [[{"weights": text, "need": "12"} for text in signs]],
+        "output": {"argmax": [{"weights": "++--+", "bias": "0"}, {"weights": "+-+-+", "bias": "1"},
+                              {"weights": "--++-", "bias": "0"}]}, "provenance": {},
+    }  # fmt: skip
+    (folder / "plain.json").write_text(json.dumps(model))
+    boolshap.Model.load(folder / "plain.json").with_grid(4, 6).save(folder / "m.json")
+    rows = chance.integers(0, 2, (3, 24))
+    lines = [",".join(model["features"]), *(",".join(map(str, row)) for row in rows.tolist()), ""]
+    (folder / "rows.csv").write_text("\n".join(lines))
+    done = command(folder, "compile", "m.json", "-o", "c.bsc", "--class", "all")
+    assert done.returncode == 0, done.stderr
+    return folder, rows
+
+
+def scores_of(folder, source, *options):
+    done = command(folder, "explain", source, "rows.csv", "-o", "s.csv", "--exact", "--class", 1, *options)
+    assert done.returncode == 0, done.stderr
+    with open(folder / "s.csv") as file:
+        header, *lines = csv.reader(file)
+    return header, [[Fraction(cell) for cell in row] for row in lines]
+
+
+@pytest.mark.parametrize("reference", ["zeros", "ones", "row"])
+def test_regions_against_a_reference_are_the_same(image, reference):
+    folder, rows = image
+    text = "rows.csv:3" if reference == "row" else reference
+    options = ("--distribution", f"reference:{text}", "--regions", "2x3")
+    header, told = scores_of(folder, "c.bsc", *options)
+    assert header[-6:] == ["r0c0", "r0c1", "r0c2", "r1c0", "r1c1", "r1c2"]
+    given = {"regions": (2, 3), "reference": rows[2] if reference == "row" else reference, "class_": 1}
+    exact = boolshap.Explainer(boolshap.load(folder / "c.bsc"), **given).exact(rows)
+    assert list(exact.values) == [row[-6:] for row in told]
+    line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0", *options]
+    server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
+        body = json.dumps({"entities": rows.tolist(), "class": 1, "exact": True}).encode()
+        request = urllib.request.Request(address + "/api/explain", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=300) as response:
+            answer = json.load(response)
+    finally:
+        server.terminate()
+        server.wait(300)
+    assert [[Fraction(score) for score in one["scores"]] for one in answer["explanations"]] == [row[-6:] for row in told]
+
+
+def test_images_are_what_shap_plots(image):
+    folder, rows = image
+    explainer = boolshap.Explainer(boolshap.load(folder / "c.bsc"), regions="2x3", reference="zeros")
+    images = explainer.images(rows)
+    assert images.values.shape == (3, 4, 6, 1, 3) and images.data.shape == (3, 4, 6, 1)
+    assert (images.data.reshape(3, 24) == rows).all()
+    whole = explainer.shap_values(rows)
+    # A region of 2x2 pixels: its score is shared out.
+    np.testing.assert_allclose(images.values[:, 0, 0, 0] * 4, whole[:, 0], atol=1e-12)
+    np.testing.assert_allclose(images.values.sum(axis=(1, 2, 3)), whole.sum(axis=1), atol=1e-12)
+    shap = pytest.importorskip("shap")
+    plots = pytest.importorskip("matplotlib.pyplot")
+    shap.image_plot(list(np.moveaxis(images.values, -1, 0)), images.data, show=False)
+    plots.close("all")
+
+
+def test_a_network_without_a_circuit_is_explained_against_rows(tmp_path):
+    chance = np.random.default_rng(1)
+    wide = [(chance.choice([-1, 1], size=(13, 60)), np.zeros(13)), (chance.choice([-1, 1], size=(1, 13)), np.zeros(1))]
+    players = {f"x{number}": f"p{number % 9}" for number in range(1, 61)}
+    row = chance.integers(0, 2, 60)
+    explainer = boolshap.Explainer(wide, reference="zeros", players=players)
+    exact = explainer.exact(row)
+    assert exact.base_values[0] + sum(exact.values[0]) == exact.predictions[0]
+    # Set by set, by the network itself in numpy.
+    of_feature = np.array([int(players[f"x{number}"][1:]) for number in range(1, 61)])
+    masks = np.arange(512)[:, None] >> of_feature[None, :] & 1
+    signs = np.where(masks * row[None, :] > 0, 1, -1)
+    for weights, bias in wide:
+        signs = np.where(signs @ np.asarray(weights).T + bias >= 0, 1, -1)
+    labels = (signs[:, 0] > 0).astype(int)
+    names = explainer.players
+    for player in range(9):
+        score = Fraction(0)
+        for mask in (mask for mask in range(512) if not mask >> player & 1):
+            size = mask.bit_count()
+            weight = Fraction(1, 9 * [1, 8, 28, 56, 70, 56, 28, 8, 1][size])
+            score += weight * int(labels[mask | 1 << player] - labels[mask])
+        assert exact.values[0][names.index(f"p{player}")] == score
+
+
+def test_a_part_of_a_network_is_the_same_file(image):
+    folder, rows = image
+    free = ["x3", "x10", "x17"]
+    done = command(folder, "compile", "m.json", "-o", "part.bsc", "--class", 2, "--free", ",".join(free), "--at", "rows.csv:1")
+    assert done.returncode == 0, done.stderr
+    circuit = boolshap.compile(boolshap.Model.load(folder / "m.json"), class_=2, free=free, at=rows[0])
+    assert circuit.to_bytes() == (folder / "part.bsc").read_bytes() and circuit.features == free
+    assert circuit.verify(boolshap.Model.load(folder / "m.json")).verified["standing"] == "proved"

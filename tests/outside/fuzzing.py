@@ -20,6 +20,7 @@ from games import Formula, write_table
 sys.set_int_max_str_digits(0)
 
 INDICES = ["shapley", "banzhaf", "interaction"]
+ORDERS = ["taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"]
 # What a case that has no answer may be refused with.
 REFUSALS = {
     "constraint": "the constraint does not hold",
@@ -341,8 +342,25 @@ def sample_game(label, rows, players, entity, conditional):
     return [v(mask) for mask in range(1 << len(players))]
 
 
-def scores(v, n, index):
-    """The numbers of an index by its definition, in the order of players or pairs."""
+def subsets(players):
+    return [part for size in range(len(players) + 1) for part in itertools.combinations(players, size)]
+
+
+def owen(v, n, groups):
+    """Owen values: the mean contribution over all orders in which the players of each group come one after the other."""
+    blocks = [[i for i in range(n) if groups[i] == group] for group in dict.fromkeys(groups)]
+    totals, count = [Fraction()] * n, 0
+    for order in itertools.permutations(blocks):
+        for inner in itertools.product(*(itertools.permutations(block) for block in order)):
+            count, mask = count + 1, 0
+            for i in itertools.chain(*inner):
+                totals[i] += v[mask | 1 << i] - v[mask]
+                mask |= 1 << i
+    return [total / count for total in totals]
+
+
+def scores(v, n, index, groups=()):
+    """The numbers of an index by its definition, in the order of players or of sets of them."""
     size = lambda mask: mask.bit_count()
     without = lambda *players: [mask for mask in range(1 << n) if not any(mask >> i & 1 for i in players)]
     mean = lambda terms, weight: sum((sum(group) * weight(k) for k, group in terms.items()), Fraction())
@@ -354,10 +372,28 @@ def scores(v, n, index):
         return groups
 
     orders = lambda n: lambda k: Fraction(math.factorial(k) * math.factorial(n - k - 1), math.factorial(n))
-    if index == "interaction":
-        pairs = itertools.combinations(range(n), 2)
-        gain = lambda i, j: lambda mask: v[mask | 1 << i | 1 << j] - v[mask | 1 << i] - v[mask | 1 << j] + v[mask]
-        return [mean(by_size(without(i, j), gain(i, j)), orders(n - 1)) for i, j in pairs]
+
+    def gain_of(players):
+        parts = [(sum(1 << i for i in part), (-1) ** (len(players) - len(part))) for part in subsets(players)]
+        return lambda mask: sum(sign * v[mask | part] for part, sign in parts)
+
+    interaction = lambda players: mean(by_size(without(*players), gain_of(players)), orders(n - len(players) + 1))
+    name, _, order = index.partition(":")
+    every = [players for size in range(1, int(order or 0) + 1) for players in itertools.combinations(range(n), size)]
+    if name == "interaction":
+        return [interaction(pair) for pair in itertools.combinations(range(n), 2)]
+    if name == "taylor":
+        # Small sets alone; the largest at the last of their players to come, in all orders.
+        weight = lambda k: Fraction(int(order), n) / math.comb(n - 1, k)
+        of_all = lambda players: mean(by_size(without(*players), gain_of(players)), weight)
+        return [of_all(players) if len(players) == int(order) else gain_of(players)(0) for players in every]
+    if name == "ksii":
+        bernoulli = [Fraction(1), Fraction(-1, 2), Fraction(1, 6)]
+        indices = {players: interaction(players) for players in every}
+        around = lambda players: [(other, value) for other, value in indices.items() if {*players} <= {*other}]
+        return [sum(bernoulli[len(other) - len(one)] * value for other, value in around(one)) for one in every]
+    if name == "owen":
+        return owen(v, n, groups)
     gain = lambda i: lambda mask: v[mask | 1 << i] - v[mask]
     weight = orders(n) if index == "shapley" else lambda k: Fraction(1, 1 << n - 1)
     return [mean(by_size(without(i), gain(i)), weight) for i in range(n)]
@@ -381,12 +417,18 @@ class Case:
     def __init__(self, world, rng):
         self.world, self.rng = world, rng
         self.options, self.refusals = [], set()
-        self.index = str(rng.choice(INDICES, p=[0.6, 0.2, 0.2]))
+        self.index = str(rng.choice([*INDICES, "owen", *ORDERS], p=[0.4, 0.1, 0.1, 0.15, *[0.25 / len(ORDERS)] * len(ORDERS)]))
         self.exact = bool(rng.integers(4) == 0)
         self.draw_players()
+        # All orders of six players, but not of more.
+        if self.index == "owen" and len(self.names) > 6:
+            self.index = "shapley"
+        self.groups = [f"g{rng.integers(3)}" for _ in self.names]
+        write_table(world.folder / "groups.csv", ["player", "group"], list(zip(self.names, self.groups)))
         self.draw_distribution()
         self.draw_rows()
-        self.options += ["--index", self.index] + ["--exact"] * self.exact
+        given = "owen:groups.csv" if self.index == "owen" else self.index
+        self.options += ["--index", given] + ["--exact"] * self.exact
         self.class_ = None
         if world.all_classes:
             self.class_ = str(rng.choice(["each", "predicted", "predicted", *map(str, range(world.classes))]))
@@ -546,13 +588,13 @@ class Case:
             if None not in games:
                 n = len(self.players)
                 values = [int(class_ == answer) for class_ in classes] if world.all_classes else None
-                table.append((prediction, values, [[v[0], *scores(v, n, self.index)] for v in games]))
+                table.append((prediction, values, [[v[0], *scores(v, n, self.index, self.groups)] for v in games]))
         return table
 
     def header(self):
         names = self.names
-        if self.index == "interaction":
-            names = [f"{one}*{other}" for one, other in itertools.combinations(names, 2)]
+        sizes = {"interaction": [2]}.get(self.index, range(1, int(self.index.partition(":")[2] or 1) + 1))
+        names = ["*".join(players) for size in sizes for players in itertools.combinations(names, size)]
         names = ["base_value", *names]
         if self.class_ == "each":
             names = [f"{name}:{k}" for k in range(self.world.classes) for name in names]

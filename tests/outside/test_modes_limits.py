@@ -2,6 +2,7 @@
 
 import csv
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -57,25 +58,35 @@ def test_the_limit_counts_columns_not_bits(boolshap, mode):
     close(found, [[v[0], *shapley_of_table(v)] for v in tables])
 
 
-@pytest.mark.parametrize("mode", ["empirical", "constraint", "players"])
+@pytest.mark.parametrize("mode", ["empirical", "constraint"])
 def test_more_than_twenty_players_are_refused_where_time_doubles_with_each(boolshap, mode):
-    # A player of two features leaves 21 players of 22 features.
-    n = 22 if mode == "players" else 21
+    n = 21
     features = [f"x{i + 1}" for i in range(n)]
     compile_formula(boolshap, Formula(n, [[i, i + 1] for i in range(1, n)]), features)
     entity = [1] * n
     write_table(boolshap.folder / "e.csv", features, [entity])
     Formula(n, [[1, 2]]).write(boolshap.folder / "k.cnf")
-    players = [(name, "x1" if name == "x2" else name) for name in features]
-    write_table(boolshap.folder / "p.csv", ["feature", "player"], players)
-    options = {
-        "empirical": ["--distribution", "empirical:e.csv"],
-        "constraint": ["--constraint", "k.cnf"],
-        "players": ["--players", "p.csv"],
-    }[mode]
+    options = {"empirical": ["--distribution", "empirical:e.csv"], "constraint": ["--constraint", "k.cnf"]}[mode]
     for index in INDICES:
         said = refused(boolshap, 1, "c.bsc", "e.csv", *options, "--index", index)
         assert "20" in said and ("--players columns" in said or "background" in said)
+
+
+def test_thirty_blocks_of_two_features(boolshap):
+    """Sixty features in pairs that are far apart: 30 players, against the definition for players that are alike."""
+    features = [f"x{i + 1}" for i in range(60)]
+    # At least one feature of each pair: the AND of 30 clauses over (i, i + 30).
+    compile_formula(boolshap, Formula(60, [[i, i + 30] for i in range(1, 31)]), features)
+    write_table(boolshap.folder / "e.csv", features, [[1] * 60])
+    write_table(boolshap.folder / "p.csv", ["feature", "player"], [(f"x{i + 1}", f"p{i % 30}") for i in range(60)])
+    for exact in [False, True]:
+        header, rows, said = explain(boolshap, "c.bsc", "e.csv", "--players", "p.csv", *["--exact"][:exact])
+        assert header[2:] == [f"p{i}" for i in range(30)]
+        # All players share alike what there is from (3/4)^30 to 1.
+        base = Fraction(3, 4) ** 30
+        expected = [base, *[(1 - base) / 30] * 30]
+        found = [Fraction(value) for value in rows[0][1:]]
+        assert found == expected if exact else max(abs(a - b) for a, b in zip(found, expected)) < 1e-12
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "background:e.csv"])
@@ -315,3 +326,22 @@ def test_files_that_are_not_there_or_not_what_they_should_be(boolshap, small):
         assert "empty.csv" in refused(boolshap, 1, small, "e.csv", "--distribution", f"{kind}:empty.csv")
     write_table(boolshap.folder / "w.csv", ["feature", "who"], zip(FEATURES, "aabbc"))
     assert "'player'" in refused(boolshap, 1, small, "e.csv", "--players", "w.csv")
+
+
+@pytest.mark.parametrize("index, name", [("taylor", "STII"), ("ksii", "k-SII")])
+@pytest.mark.parametrize("order", [2, 3])
+def test_interactions_against_shapiq(boolshap, index, name, order):
+    exact = pytest.importorskip("shapiq.game_theory.exact")
+    rng = np.random.default_rng(5)
+    features, f = [f"x{i + 1}" for i in range(6)], chain(6)
+    compile_formula(boolshap, f, features)
+    rows = rng.integers(0, 2, (8, 6))
+    entity = np.array([1, 0, 1, 1, 0, 1])
+    write_table(boolshap.folder / "e.csv", features, [entity.tolist()])
+    write_table(boolshap.folder / "r.csv", features, rows.tolist())
+    game = lambda sets: np.array([f.labels(np.where(known, entity, rows)).mean() for known in np.atleast_2d(sets)])
+    expected = exact.ExactComputer(n_players=6, game=game)(index=name, order=order)
+    options = ["--distribution", "background:r.csv", "--index", f"{index}:{order}"]
+    header, found, _ = explain(boolshap, "c.bsc", "e.csv", *options)
+    for column, value in zip(header[2:], found[0][2:], strict=True):
+        assert abs(expected[tuple(features.index(name) for name in column.split("*"))] - float(value)) < 1e-9

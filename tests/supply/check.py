@@ -23,6 +23,7 @@ LICENCES = {
 TWICE = {
     "getrandom": "ahash through arrow, and tempfile, have not agreed",
     "hashbrown": "safetensors",
+    "miniz_oxide": "png is behind flate2",
     "r-efi": "getrandom on UEFI",
     "syn": "derive macros between two versions",
 }

@@ -2,11 +2,13 @@
 //!
 //! Each measurement is a table to read and a JSON object, and compares with a peer or a physical limit in the same run.
 
+mod background_times;
 mod compile_times;
 mod embedded;
 mod experiment;
 mod mode_times;
 mod question_times;
+mod reach;
 mod shap_times;
 mod stream_times;
 mod value_times;
@@ -17,6 +19,7 @@ pub use experiment::{Experiment, in_units};
 use boolshap::lit::Watch;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -33,12 +36,21 @@ pub enum Bench {
     },
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions.
     Modes,
+    /// A whole data set as background, for every one of its rows.
+    Background,
     /// What answers to questions cost: reasons, counterfactuals, radii.
     Questions,
     /// What the scores of a model's scores cost, on a network of one hidden layer.
     Values {
         /// A file of scores to measure on instead of a random network's.
         circuit: Option<PathBuf>,
+    },
+    /// How far each way of explaining goes, network by network.
+    Reach {
+        /// Files or folders of networks, besides random families.
+        networks: Vec<PathBuf>,
+        /// How long each question may take.
+        limit: Duration,
     },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
@@ -63,6 +75,10 @@ impl Bench {
                 let times = mode_times::ModeTimes::measure(watch)?;
                 (times.json(), times.table())
             }
+            Bench::Background => {
+                let times = background_times::BackgroundTimes::measure(watch)?;
+                (times.json(), times.table())
+            }
             Bench::Values { circuit } => {
                 let times = value_times::ValueTimes::measure(circuit.as_deref(), watch)?;
                 (times.json(), times.table())
@@ -70,6 +86,10 @@ impl Bench {
             Bench::Questions => {
                 let times = question_times::QuestionTimes::measure(watch)?;
                 (times.json(), times.table())
+            }
+            Bench::Reach { networks, limit } => {
+                let reach = reach::Reach::measure(networks, *limit, watch)?;
+                (reach.json(), reach.table())
             }
             Bench::Stream { rows } => {
                 let times = stream_times::StreamTimes::measure(*rows, watch)?;

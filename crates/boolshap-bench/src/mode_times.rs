@@ -5,7 +5,7 @@ use crate::stream_times::median;
 use crate::{embedded_model, embedded_rows};
 use boolshap::data::Bits;
 use boolshap::diagram::DirectOptions;
-use boolshap::explain::{Distribution, Engine, ExactGame, FloatGame, Game, Index, Players, Probabilities};
+use boolshap::explain::{Distribution, Engine, ExactGame, FloatGame, Game, Index, Order, Players, Probabilities};
 use boolshap::lit::{Watch, thousands};
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -39,13 +39,13 @@ impl ModeTimes {
             let quiet = &watch.silent();
             let mut engines = Vec::new();
             for (name, players, distribution, index, exact) in
-                modes(&Players::features(&model.features), &columns, &entities)
+                modes(&Players::features(&model.features), &columns, &pairs(&model.features)?, &entities)
             {
                 let game = Game::new(&circuit, players, distribution, quiet)?;
                 let engine: Box<dyn Engine> =
                     if exact { Box::new(ExactGame::new(&game)?) } else { Box::new(FloatGame::new(&game)) };
-                // The first two are compared with each other, over many rows.
-                let rows = if engines.len() < 2 { &entities } else { &few };
+                // The first three are compared with each other, over many rows.
+                let rows = if engines.len() < 3 { &entities } else { &few };
                 engines.push((name, engine, index, rows));
             }
             let mut times = vec![Vec::new(); engines.len()];
@@ -80,10 +80,17 @@ impl ModeTimes {
     }
 }
 
+/// Every two features, half of all apart, as a player.
+fn pairs(features: &[String]) -> anyhow::Result<Players> {
+    let half = features.len().div_ceil(2);
+    let of = features.iter().enumerate().map(|(place, name)| (name.clone(), format!("pair {}", place % half)));
+    Ok(Players::named(features, &of.collect())?)
+}
+
 type Mode = (String, Players, Distribution, Index, bool);
 
 /// Every mode by name, the plain one first.
-fn modes(features: &Players, columns: &Players, entities: &Bits) -> Vec<Mode> {
+fn modes(features: &Players, columns: &Players, pairs: &Players, entities: &Bits) -> Vec<Mode> {
     let uniform = || Distribution::Product(Probabilities::uniform(entities.features()));
     let background = |count: usize| {
         let rows: Vec<usize> = (0..count).map(|k| k % entities.rows()).collect();
@@ -95,12 +102,17 @@ fn modes(features: &Players, columns: &Players, entities: &Bits) -> Vec<Mode> {
     let mut modes = vec![
         mode("features, uniform", features, uniform(), Index::Shapley, false),
         mode("columns, uniform", columns, uniform(), Index::Shapley, false),
+        mode("blocks of two, uniform", pairs, uniform(), Index::Shapley, false),
         mode("features, Banzhaf", features, uniform(), Index::Banzhaf, false),
         mode("features, interactions", features, uniform(), Index::Interaction, false),
     ];
+    let group_of = (0..features.len()).map(|player| (features.names()[player].clone(), pairs.of(player).to_string()));
+    let grouped = features.clone().in_groups(&group_of.collect()).expect("every player has a group");
     for count in BACKGROUNDS {
         modes.push(mode(&format!("background of {count}"), features, background(count), Index::Shapley, false));
     }
+    modes.push(mode("features, Owen values of pairs", &grouped, uniform(), Index::Owen, false));
+    modes.push(mode("features, k-SII of three", features, uniform(), Index::Ksii(Order::Three), false));
     modes.push(mode("columns, background of 100", columns, background(100), Index::Shapley, false));
     modes.push(mode("empirical", features, Distribution::Empirical(entities.clone()), Index::Shapley, false));
     modes.push(mode("features, uniform, exact", features, uniform(), Index::Shapley, true));

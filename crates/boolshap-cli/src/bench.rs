@@ -1,13 +1,14 @@
 //! `boolshap bench`: the measurements of the README, by name.
 
-use crate::terminal::{output_path, print, print_json, usage, with_progress};
+use crate::terminal::{output_path, print, print_json, seconds, usage, with_progress};
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap_bench::{Bench as Measurement, Experiment, embedded_model, embedded_rows};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// Measure: paper, compile, shap, modes, values, questions or stream
+/// Measure: paper, compile, shap, modes, background, values, questions, reach or stream
 #[derive(Args)]
 pub(crate) struct Bench {
     /// What to measure
@@ -24,6 +25,12 @@ pub(crate) struct Bench {
     /// Measure on this circuit instead of the embedded network's (shap), or on this file of scores (values)
     #[arg(long, value_name = "CIRCUIT")]
     circuit: Option<PathBuf>,
+    /// Networks to measure besides random families: models, or other tools' files and folders (reach)
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    networks: Vec<PathBuf>,
+    /// How long each question may take (reach; 60 seconds by default)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    limit: Option<Duration>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -39,10 +46,14 @@ enum Name {
     Shap,
     /// What each meaning of a score costs: columns as players, background rows, interactions, fractions
     Modes,
+    /// A whole data set as background, for every one of its rows, by counting and by sweeps
+    Background,
     /// What the scores of a model's scores cost: every feature and every class of a 784-100-10 network
     Values,
     /// What answers to questions cost: reasons, counterfactuals, radii
     Questions,
+    /// How far each way of explaining goes, network by network: label, score, regions, radius
+    Reach,
     /// Explaining a table of raw rows against reading it and writing the scores
     Stream,
 }
@@ -52,6 +63,8 @@ impl Bench {
         for (option, given, name) in [
             ("--figure", self.figure.is_some(), Name::Paper),
             ("--rows", self.rows.is_some(), Name::Stream),
+            ("--networks", !self.networks.is_empty(), Name::Reach),
+            ("--limit", self.limit.is_some(), Name::Reach),
             ("--inputs", self.inputs.is_some(), Name::Compile),
             ("--circuit", self.circuit.is_some() && self.name != Name::Values, Name::Shap),
         ] {
@@ -65,8 +78,13 @@ impl Bench {
             Name::Compile => Measurement::Compile { inputs: self.inputs.unwrap_or(28) as usize },
             Name::Shap => Measurement::Shap { circuit: self.circuit.clone() },
             Name::Modes => Measurement::Modes,
+            Name::Background => Measurement::Background,
             Name::Values => Measurement::Values { circuit: self.circuit.clone() },
             Name::Questions => Measurement::Questions,
+            Name::Reach => {
+                let limit = self.limit.unwrap_or(Duration::from_secs(60));
+                Measurement::Reach { networks: self.networks.clone(), limit }
+            }
             Name::Stream => Measurement::Stream { rows: self.rows.unwrap_or(1_000_000) },
         };
         let (value, table) = with_progress("measuring", |watch| measurement.run(watch))?;

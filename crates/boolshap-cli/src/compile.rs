@@ -7,11 +7,12 @@ use crate::terminal::{
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::workflow::{
-    CompileRequest, ModelOutput, Shape, Via, compile_sdd, compile_watched, names_in_header, outlook, outlook_if_long,
-    source_files,
+    CompileRequest, FixedRow, FreeInputs, ModelOutput, RowOfFile, Shape, Via, compile_sdd, compile_watched,
+    names_in_header, outlook, outlook_if_long, source_files,
 };
 use clap::Args;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,6 +42,12 @@ pub(crate) struct Compile {
     /// Compile "the answer is class K" (a number or a name), or with `all` each class; needed with more than two
     #[arg(long, value_name = "K|all")]
     class: Option<String>,
+    /// Of a network, leave these features and fix all others as in --at
+    #[arg(long, value_name = "A,B,...", requires = "at")]
+    free: Vec<String>,
+    /// The row that all features but those of --free are fixed to, of a file of rows (1 is the first)
+    #[arg(long, value_name = "FILE[:ROW]", requires = "free")]
+    at: Option<OsString>,
     /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
@@ -91,6 +98,8 @@ impl Compile {
             class: self.class.as_deref().map(str::parse).transpose()?,
             each_of_several: false,
             in_passing: false,
+            or_network: false,
+            free: self.free_inputs(),
             features: self.features.as_deref().map(names_in_header).transpose()?,
             variables: self.variables,
             shape: self.shape.shape(),
@@ -99,7 +108,9 @@ impl Compile {
             verify: self.verify,
         };
         let Some(output) = &self.output else { return self.estimate(&request) };
-        let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
+        let row = self.at.as_deref().map(|at| RowOfFile::parse(at).path);
+        let inputs: Vec<PathBuf> =
+            source_files(&self.source).into_iter().chain(self.features.clone()).chain(row).collect();
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
         let is_sdd = output.extension().is_some_and(|extension| extension == "sdd");
         let output = output_path(output, &inputs)?;
@@ -140,6 +151,12 @@ impl Compile {
             print(&format!("{what} {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
         }
         Ok(())
+    }
+
+    fn free_inputs(&self) -> Option<FreeInputs> {
+        let at = FixedRow::File(RowOfFile::parse(self.at.as_deref()?));
+        let free = self.free.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_string()).collect();
+        Some(FreeInputs { free, at })
     }
 
     /// What it will take, without doing it.

@@ -3,7 +3,7 @@
 use crate::first_rows::FirstRows;
 use crate::game_options::GameOptions;
 use crate::terminal::{
-    input_path, note, output_path, print, print_json, ready, thousands, usage, wait_text, with_progress,
+    input_path, note, output_path, print, print_json, ready_explained, thousands, usage, wait_text, with_progress,
 };
 use boolshap::Explainer;
 use boolshap::data::{Means, ScoreColumns, ScoreFile, ScoreSink};
@@ -20,7 +20,8 @@ use std::time::Instant;
 /// 4 million (128 MiB of them); beyond, that number is not known (null).
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    /// The circuit, or a model, which is compiled in passing if that takes a moment; else it is explained without a circuit
+    /// against background rows or a reference
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
@@ -61,12 +62,13 @@ impl Explain {
         let request = self.game.request(&more)?;
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
-        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
+        let circuit = ready_explained(&self.circuit, request.model_output.unwrap_or_default())?;
         let explainer = with_progress("preparing", |watch| Explainer::prepare(circuit, &request, watch))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
         entities.keep(&kept_columns(&self.keep, entities.table().columns()))?;
         explainer.columns(Vec::new()).map_err(|error| error.in_file(&self.circuit))?;
         let columns = explainer.columns(entities.kept()).map_err(|error| error.at("--keep"))?;
+        columns.about.get("reordered").into_iter().for_each(|reordered| note(reordered));
         let wait = self.wait(&explainer)?;
         if self.estimate {
             return self.print_wait(wait);

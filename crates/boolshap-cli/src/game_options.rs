@@ -9,7 +9,8 @@ use std::ffi::{OsStr, OsString};
 pub(crate) struct GameOptions {
     /// What fills in absent features: uniform; product (the marginals of training); product:FILE with columns
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
-    /// the present features are); empirical:FILE (those rows of FILE that agree with the present features)
+    /// the present features are); empirical:FILE (those rows of FILE that agree with the present features);
+    /// reference:zeros, reference:ones or reference:FILE[:ROW] (one row as a background; the first is 1)
     #[arg(long, default_value = "uniform")]
     distribution: OsString,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)
@@ -18,17 +19,24 @@ pub(crate) struct GameOptions {
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
     constraint: Option<OsString>,
-    /// Who plays: features; columns (a one-hot column is one player); or a file with columns feature,player
-    #[arg(long, value_name = "features|columns|FILE.csv", default_value = "features")]
+    /// Who plays: features; columns (a one-hot column is one player); a file with columns feature,player, whose features
+    /// come and go together; or a PNG of the size of the grid, in which each colour is a player
+    #[arg(long, value_name = "features|columns|FILE.csv|FILE.png", default_value = "features")]
     players: OsString,
+    /// So many rows of so many rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
+    /// evenly as can be. The file must know the grid of its features (import --grid, train --grid)
+    #[arg(long, value_name = "HEIGHTxWIDTH")]
+    regions: Option<String>,
     /// What of a model: its label, or the score, the number before the last step or argmax, which prediction then is (by
     /// default what a file holds, and of a model its label)
     #[arg(long, value_parser = ModelOutput::NAMES)]
     model_output: Option<String>,
-    /// Which value of the game: the SHAP score, the mean contribution over all coalitions, or the Shapley interaction index
-    /// of every pair of players
-    #[arg(long, value_parser = ["shapley", "banzhaf", "interaction"], default_value = "shapley")]
-    index: String,
+    /// Which value of the game: the SHAP score (shapley), the mean contribution over all coalitions (banzhaf), the Shapley
+    /// interaction index of every pair of players (interaction), Owen values of players in groups (owen:FILE with columns
+    /// player,group), or the interactions of all sets of up to K players, from 1 to 3, which add up: Shapley-Taylor
+    /// (taylor:K), k-SII (ksii:K)
+    #[arg(long, value_name = "shapley|banzhaf|interaction|owen:FILE|taylor:K|ksii:K", default_value = "shapley")]
+    index: OsString,
     /// How to read the rows, and those of --distribution where both ways fit: from the header, raw values, or 0 and 1 for
     /// each feature
     #[arg(long, value_parser = INPUTS, default_value = "auto")]
@@ -46,6 +54,7 @@ impl GameOptions {
             ("smoothing", Some(self.smoothing.as_ref())),
             ("constraint", self.constraint.as_deref()),
             ("players", Some(&self.players)),
+            ("regions", self.regions.as_ref().map(OsStr::new)),
             ("model_output", self.model_output.as_ref().map(OsStr::new)),
             ("index", Some(self.index.as_ref())),
             ("input", Some(self.input.as_ref())),

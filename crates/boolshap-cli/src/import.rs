@@ -1,8 +1,9 @@
 //! `boolshap import`: a network from another tool's file.
 
 use crate::terminal::{note, output_path, print};
+use boolshap::data::Grid;
 use boolshap::model::{ImportOptions, InputValues, Kernels};
-use boolshap::workflow::{ImportedModel, describe_model, import, names_in_header, source_files};
+use boolshap::workflow::{Error, ImportedModel, describe_model, import, names_in_header, source_files};
 use clap::Args;
 use dashu::rational::RBig;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(crate) struct Import {
     /// Take the names of the inputs from the header of this CSV or Parquet file (else x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
+    /// The features are the pixels of an image, row by row: kept in the model and its circuits, for --regions and pictures
+    #[arg(long, value_name = "HEIGHTxWIDTH")]
+    grid: Option<Grid>,
     /// The epsilon of batch normalisation, where the file does not hold it
     #[arg(long, value_name = "X", value_parser = epsilon)]
     bn_epsilon: Option<RBig>,
@@ -57,7 +61,10 @@ impl Import {
         let (bn_epsilon, kernels) = (self.bn_epsilon.clone(), self.kernels);
         let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight, inputs: self.inputs.clone() };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
-        let ImportedModel { model, kind, notes } = import(&self.source, &options, names)?;
+        let ImportedModel { mut model, kind, notes } = import(&self.source, &options, names)?;
+        if let Some(grid) = self.grid {
+            model = model.with_grid(grid).map_err(|why| Error::setting("grid", format!("does not fit: {why}")))?;
+        }
         notes.iter().for_each(|text| note(text));
         model.save(&output)?;
         print(&format!("{kind} from {}", self.source.display()))?;

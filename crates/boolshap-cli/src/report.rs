@@ -1,12 +1,12 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, output_path, print, ready, usage, wait_text, with_progress};
+use crate::terminal::{input_path, note, output_path, print, ready, ready_explained, usage, wait_text, with_progress};
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
-use boolshap::report::{Figure, Page, Rows, Subject, Survey, png};
+use boolshap::report::{Figure, Page, Rows, Subject, Survey, image_figure, picture, png};
 use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope};
 use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
@@ -35,10 +35,10 @@ pub(crate) struct Report {
     format: Option<Format>,
     /// Which figure: importance, the mean absolute score of each player (the default); beeswarm, the scores of all rows;
     /// waterfall, from the base value to the decision of one row; interactions, the mean absolute interaction of each
-    /// pair; circuit, if it is small
+    /// pair; circuit, if it is small; image, one row with its scores over the pixels or regions of a grid
     #[arg(long, value_name = "NAME")]
     figure: Option<Figure>,
-    /// The row of the waterfall, counted from 1 (the first by default)
+    /// The row of the waterfall or image, counted from 1 (the first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     row: Option<u64>,
     /// How many pixels of a PNG make one of the figure's 720 units across (2 by default)
@@ -80,6 +80,9 @@ impl Report {
         let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref()];
         let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
         let output = output_path(&self.output, &[own, request.files()].concat())?;
+        if figure == Figure::Image {
+            return self.image(&request, row as u64, format, &output);
+        }
         let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
@@ -131,6 +134,37 @@ impl Report {
         Ok(())
     }
 
+    /// One row as an image; a network that is not compiled will do.
+    fn image(&self, request: &Request, row: u64, format: Format, output: &Path) -> anyhow::Result<()> {
+        if self.class.is_some() {
+            return usage("--figure image shows every class: --class is for the other figures");
+        }
+        let circuit = ready_explained(&self.circuit, request.model_output.unwrap_or_default())?;
+        let out_place = || output.display().to_string();
+        let mut file = WholeFile::create(output).with_context(out_place)?;
+        let svg = with_progress("explaining", |watch| {
+            let explainer = Explainer::prepare(circuit, request, watch)?;
+            let path = input_path(&self.data);
+            let mut before = 0;
+            for bits in explainer.open(&path)? {
+                let bits = bits.map_err(Error::from)?;
+                if row <= before + bits.rows() as u64 {
+                    let entity = bits.row((row - before - 1) as usize);
+                    let picture = picture(&explainer, &entity, format!("row {row}"), watch);
+                    return Ok(image_figure(&picture.map_err(|error| in_row(error, &path, row))?));
+                }
+                before += bits.rows() as u64;
+            }
+            Err(Error::input(format!("there is no row {row} ({before} rows)")).in_file(&path))
+        })?;
+        let bytes = match format {
+            Format::Png => png(&svg, self.scale.unwrap_or(2.0)).map_err(anyhow::Error::msg)?,
+            Format::Html | Format::Svg => svg.into_bytes(),
+        };
+        file.write_all(&bytes).and_then(|()| file.finish()).with_context(out_place)?;
+        Ok(print(&format!("figure of row {row}: {}", self.output.display()))?)
+    }
+
     /// The scores of all kinds of rows; an error names the row of the file.
     fn survey(
         &self,
@@ -168,10 +202,18 @@ impl Report {
         if self.scale.is_some() && format != Format::Png {
             return usage("--scale is for --format png");
         }
-        if self.row.is_some() && figure != Figure::Waterfall {
-            return usage("--row is for --figure waterfall");
+        if self.row.is_some() && ![Figure::Waterfall, Figure::Image].contains(&figure) {
+            return usage("--row is for --figure waterfall or image");
         }
         Ok((format, figure))
+    }
+}
+
+/// The same error with the row of the file.
+fn in_row(error: Error, path: &Path, row: u64) -> Error {
+    match error {
+        Error::Explain(error) => error.in_file(path, |_| row).into(),
+        other => other,
     }
 }
 

@@ -4,8 +4,8 @@ pub(crate) use crate::progress::{with_progress, with_timeout};
 use boolshap::NamedCircuit;
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
-use boolshap::lit::{ColumnRemedy, Remedy};
-use boolshap::workflow::{Error, ErrorKind, ModelOutput, Outlook, Wait, ready_circuit};
+use boolshap::lit::{ColumnRemedy, Remedy, Watch};
+use boolshap::workflow::{Error, ErrorKind, ModelOutput, Outlook, ReadyCircuit, Wait, ready_circuit, ready_to_explain};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -206,6 +206,7 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
              (--hidden) or fewer columns (--ignore)"
                 .into()
         }
+        Remedy::Grid => "import or train the network with --grid HEIGHTxWIDTH".into(),
         Remedy::SmallerBackground => "use fewer background rows, or --players columns".into(),
         Remedy::ExactEngine => "leave --engine out, or use paper or brute-force".into(),
         _ => String::new(),
@@ -214,7 +215,16 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
 
 /// The circuit of a file, or of a model that is compiled in passing, with notes about it.
 pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
-    let ready = with_progress("reading", |watch| ready_circuit(path, output, watch))?;
+    ready_by(|watch| ready_circuit(path, output, watch))
+}
+
+/// The same to be explained: a network that would take long to compile stays as it is.
+pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+    ready_by(|watch| ready_to_explain(path, output, watch))
+}
+
+fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send) -> anyhow::Result<Arc<NamedCircuit>> {
+    let ready = with_progress("reading", read)?;
     ready.notes.iter().for_each(|text| note(text));
     Ok(Arc::new(ready.circuit))
 }

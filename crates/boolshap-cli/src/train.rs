@@ -3,7 +3,7 @@
 use crate::column_options::ColumnOptions;
 use crate::terminal::{note_with_flags, output_path, output_paths, print, print_json, thousands, with_progress};
 use anyhow::Context;
-use boolshap::data::{FitOn, WholeFile};
+use boolshap::data::{FitOn, Grid, WholeFile};
 use boolshap::model::{ClassWeights, Hidden, TrainOptions, Weights};
 use boolshap::workflow::{TrainRequest, Trained, train_watched};
 use clap::Args;
@@ -41,6 +41,9 @@ pub(crate) struct Train {
     /// The rows that thresholds are fitted on: all, without looking at their labels, or the training rows
     #[arg(long, value_name = "all|train", default_value = "all")]
     fit: FitOn,
+    /// The columns are the pixels of an image, row by row: kept in the model and its circuits, for --regions and pictures
+    #[arg(long, value_name = "HEIGHTxWIDTH")]
+    grid: Option<Grid>,
     /// Where the split, the weights and the search are drawn from
     #[arg(long, default_value = "7")]
     seed: u64,
@@ -89,6 +92,7 @@ impl Train {
                 ..TrainOptions::default()
             },
             seeds: self.seeds,
+            grid: self.grid,
             ..TrainRequest::new(&self.target)
         };
         self.columns.fill(&mut request)?;

@@ -54,12 +54,14 @@ impl Answer {
     /// Explains the entities.
     pub(crate) fn new(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<Self, ApiError> {
         let menu = site.report.menu();
-        let (explainer, ask) = (menu.explainer(question.game)?, question.ask);
+        let (offered, ask) = (menu.explainer(question.game)?, question.ask);
+        let grouped = question.groups.as_ref().map(|groups| offered.in_groups(groups)).transpose()?;
+        let explainer = grouped.as_ref().unwrap_or(offered);
         let scores = explainer.explain_as(&question.entities, ask, watch)?;
         let flips = || menu.flips(&question.entities, ask.scope, &scores, watch);
         let flips = question.flips.then(flips).transpose()?;
         let players = ask.index.columns(explainer.players().names());
-        let (error_bound, cautions) = (explainer.error_bound(ask)?, site.circuit().facts.cautions());
+        let (error_bound, cautions) = (explainer.error_bound(ask)?, explainer.notes());
         let (classes, is_score) = (site.circuit().classes.len(), scores.has_values());
         let decides = is_score && explainer.decides();
         let explained = if is_score { Vec::new() } else { ask.scope.explained(classes) };

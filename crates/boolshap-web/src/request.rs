@@ -6,7 +6,8 @@ use crate::site::Site;
 use axum::http::StatusCode;
 use boolshap::Request;
 use boolshap::data::{Bits, Reading, bits_of_json, bits_of_stream, each_in_json, short_text};
-use boolshap::workflow::{Ask, Choice, Scope};
+use boolshap::explain::Index;
+use boolshap::workflow::{Ask, Choice, GroupsFrom, Scope};
 use std::collections::HashMap;
 
 /// A request for explanations.
@@ -15,14 +16,16 @@ pub(crate) struct ExplainQuestion {
     pub(crate) entities: Bits,
     pub(crate) game: Choice,
     pub(crate) ask: Ask,
+    /// The groups of the players, for Owen values.
+    pub(crate) groups: Option<GroupsFrom>,
     pub(crate) flips: bool,
 }
 
 /// About how many bytes a fraction takes.
 pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
-pub(crate) const SETTINGS: [&str; 8] =
-    ["distribution", "players", "model_output", "class", "index", "exact", "flips", "input"];
+pub(crate) const SETTINGS: [&str; 9] =
+    ["distribution", "players", "model_output", "class", "index", "groups", "exact", "flips", "input"];
 
 impl ExplainQuestion {
     /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
@@ -99,13 +102,29 @@ impl ExplainQuestion {
         for name in ["model_output", "class", "index", "exact", "input"] {
             setting(name).map_or(Ok(()), |text| request.set(name, text))?;
         }
+        let groups = setting("groups").map(groups_of).transpose()?;
+        match (request.index, &groups) {
+            // A file would be one of the server's.
+            _ if request.groups.is_some() => return Err(ApiError::bad("index", "takes no file here: give groups")),
+            (Index::Owen, None) => {
+                return Err(ApiError::bad("groups", "is missing: Owen values need the group of every player"));
+            }
+            (Index::Owen, Some(_)) | (_, None) => {}
+            (_, Some(_)) => return Err(ApiError::bad("groups", "goes with the index owen")),
+        }
         let flips = truth("flips", setting("flips"))?;
         let explainer = menu.explainer(game)?;
         explainer.check_output(&request)?;
         let scope = explainer.scope(request.class.as_ref())?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
-        Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, flips })
+        Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, groups, flips })
     }
+}
+
+/// The group of each player, from an object of texts.
+fn groups_of(text: &str) -> Result<GroupsFrom, ApiError> {
+    let wrong = |_| ApiError::bad("groups", "is not an object that gives each player the name of its group");
+    serde_json::from_str::<HashMap<String, String>>(text).map(GroupsFrom::Named).map_err(wrong)
 }
 
 /// An option that is true or false; false if it is not given.
@@ -127,6 +146,8 @@ fn text_of(name: &str, value: &str) -> Result<String, ApiError> {
         "class" => {
             (text().or_else(|| whole().map(|class| format!("index:{}", class as u64))), "the number or name of a class")
         }
+        // Looked into where it is used.
+        "groups" => (Some(value.to_string()), "an object"),
         known if SETTINGS.contains(&known) => (text(), "a text"),
         _ => {
             let problem = format!("there is no such field (there are: entities, {})", SETTINGS.join(", "));

@@ -31,7 +31,18 @@ pub fn conjoin(
     max_nodes: usize,
     watch: &Watch<'_>,
 ) -> Result<[Circuit; 2], CircuitError> {
-    let mut manager = SddManager::new(Vtree::right_linear_over(&order(circuit, groups))?);
+    conjoin_in(circuit, formula, &order(circuit, groups), max_nodes, watch)
+}
+
+/// The same with the variables in a given order, which names each once.
+pub(super) fn conjoin_in(
+    circuit: &Circuit,
+    formula: &Cnf,
+    order: &[Var],
+    max_nodes: usize,
+    watch: &Watch<'_>,
+) -> Result<[Circuit; 2], CircuitError> {
+    let mut manager = SddManager::new(Vtree::right_linear_over(order)?);
     manager.set_max_nodes(max_nodes);
     let function = import(&mut manager, circuit, watch)?;
     let mut clauses = Vec::with_capacity(formula.len());
@@ -64,7 +75,7 @@ pub fn exactly_one(variables: usize, groups: &[Vec<Var>]) -> Cnf {
 }
 
 /// The variables in the order in which a walk from the root first mentions them, groups together.
-fn order(circuit: &Circuit, groups: &[Vec<Var>]) -> Vec<Var> {
+pub(super) fn order(circuit: &Circuit, groups: &[Vec<Var>]) -> Vec<Var> {
     let mut group_of = vec![None; circuit.variables()];
     for (index, group) in groups.iter().enumerate() {
         group.iter().for_each(|var| group_of[var.index()] = Some(index));

@@ -52,6 +52,12 @@ pub enum CircuitError {
     /// A class was asked for, but there is only one label.
     #[error("the circuit has one label and no classes to choose from")]
     OneLabel,
+    /// A circuit was asked for, but there is only a network, which was not compiled.
+    #[error("{why}")]
+    NotCompiled {
+        /// Why it was not.
+        why: String,
+    },
     /// A label was asked for, but the file holds the numbers before the decision.
     #[error("the file holds scores, the numbers before the decision, and no circuit of a label")]
     OnlyScores,

@@ -8,13 +8,13 @@
 use super::NodeId;
 use crate::lit::Digest;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The names of the methods by which a circuit is proved.
 const METHODS: [&str; 4] = ["exhaustive", "walk", "sat", "gates"];
 /// The facts that stand among the free ones in a file.
-const NAMES: [&str; 5] = ["route", "class", "smooth", "model", "verified"];
+const NAMES: [&str; 6] = ["route", "class", "smooth", "model", "fixed", "verified"];
 
 /// What the compiler says of a circuit; a model cannot say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Facts {
     pub model: Option<Digest>,
     /// Whether it was proved equal to its source.
     pub verified: Verified,
+    /// The inputs of the model that are fixed in the circuit, by name; empty if all of them are left.
+    pub fixed: BTreeMap<String, bool>,
     /// The or-gates of which it is not known that they are deterministic: too large to be decided where the circuit was
     /// read. Counts and scores are right only if they are. No file says this; it is found out by every reader.
     pub undecided: Vec<NodeId>,
@@ -180,6 +182,13 @@ impl Facts {
                 }
                 "smooth" => facts.smooth = value.as_bool().ok_or_else(wrong)?,
                 "model" => facts.model = Some(value.as_str().ok_or_else(wrong)?.parse().map_err(|_| wrong())?),
+                "fixed" => {
+                    let bits: BTreeMap<String, u8> = serde_json::from_value(value.clone()).map_err(|_| wrong())?;
+                    if bits.values().any(|bit| *bit > 1) {
+                        return Err(wrong());
+                    }
+                    facts.fixed = bits.into_iter().map(|(name, bit)| (name, bit == 1)).collect();
+                }
                 _ => facts.verified = Verified::Unbacked(known_method(value.as_str().ok_or_else(wrong)?)?),
             }
         }
@@ -202,6 +211,16 @@ impl Facts {
             ("class", self.class.map(Value::from)),
             ("smooth", self.smooth.then_some(Value::Bool(true))),
             ("model", self.model.map(|digest| digest.to_string().into())),
+            (
+                "fixed",
+                (!self.fixed.is_empty()).then(|| {
+                    self.fixed
+                        .iter()
+                        .map(|(name, &bit)| (name.clone(), Value::from(u8::from(bit))))
+                        .collect::<Map<_, _>>()
+                        .into()
+                }),
+            ),
             ("verified", verified),
         ];
         provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
@@ -226,10 +245,16 @@ impl Facts {
         )]
     }
 
-    /// All that a person should know: the cautions, and a claim that was dropped.
+    /// All that a person should know: the cautions, a claim that was dropped, and inputs that are fixed.
     pub fn notes(&self) -> Vec<String> {
         let dropped =
             matches!(self.verified, Verified::Refuted(_)).then(|| format!("verified: {}", self.verified.words()));
-        self.cautions().into_iter().chain(dropped).collect()
+        let fixed = (!self.fixed.is_empty()).then(|| {
+            format!(
+                "{} inputs of its network are fixed: it is the network for these values of them only",
+                self.fixed.len()
+            )
+        });
+        self.cautions().into_iter().chain(dropped).chain(fixed).collect()
     }
 }

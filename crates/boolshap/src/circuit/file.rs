@@ -16,7 +16,7 @@
 //!
 //! The header is an object of `features` (names), `schema` (how raw values become bits, or null), `marginals` (`rows` and
 //! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`,
-//! `model`, the digest of the model's file), `nodes` (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
+//! `model`, the digest of the model's file, `fixed`, the features of the model that are not left and their values), `nodes` (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
 //! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
 //! file as this program writes it, or of the table.
 //!
@@ -150,6 +150,7 @@ impl NamedCircuit {
 
     /// Writes the content of the file.
     pub fn write(&self, target: impl Write) -> io::Result<()> {
+        self.check_compiled().map_err(io::Error::other)?;
         let mut out = Summed::new(target);
         self.write_content(&mut out)?;
         if let Some(proof) = self.facts.verified.proof() {

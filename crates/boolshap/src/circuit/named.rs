@@ -4,9 +4,9 @@
 
 use super::check::{Effort, soundness};
 use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Values, Verified};
-use crate::data::{Binariser, CodedColumn};
+use crate::data::{Binariser, CodedColumn, Grid};
 use crate::lit::Digest;
-use crate::model::{Marginals, Model};
+use crate::model::{Marginals, Model, Network, Output};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub struct NamedCircuit {
     pub circuit: Arc<Circuit>,
     /// If it holds a circuit for each class, their names and roots; `circuit` itself is then that of the first.
     pub classes: Vec<(String, NodeId)>,
+    /// If there is no circuit, the network that was not compiled, and why; such a file cannot be written.
+    pub network: Option<Arc<Uncompiled>>,
     /// If it holds numbers instead of labels: one, or one for each class, whose roots then mean nothing.
     pub values: Option<Arc<Values>>,
     /// The names of the features.
@@ -32,7 +34,54 @@ pub struct NamedCircuit {
     pub provenance: BTreeMap<String, Value>,
 }
 
+/// A network that was not compiled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Uncompiled {
+    /// The network.
+    pub network: Arc<Network>,
+    /// Whether its scores are asked for, the numbers before the decision, and not its label.
+    pub scores: bool,
+    /// Why it was not.
+    pub why: String,
+}
+
 impl NamedCircuit {
+    /// The names and origin of a model whose network is not compiled: it can be explained against background rows.
+    /// Its label, or its scores; of two classes only the label of the second is explained, but the scores of both.
+    pub(crate) fn of_network(model: &Model, why: String, scores: bool) -> Result<Self, CircuitError> {
+        let mut builder = CircuitBuilder::new(model.features.len())?;
+        let root = builder.constant(false)?;
+        let never = builder.finish(root)?;
+        let mut named = Self::unchecked(never, model.features.clone())?.with_model(model);
+        let several = match model.network.output() {
+            Output::Step(_) => false,
+            Output::Argmax(all) => scores || all.len() > 2,
+        };
+        if several {
+            named.classes = model.class_names().into_iter().map(|name| (name, NodeId::new(0))).collect();
+        }
+        named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), scores, why }));
+        Ok(named)
+    }
+
+    /// The layout of the features, if they are the pixels of an image.
+    pub fn grid(&self) -> Result<Option<Grid>, String> {
+        Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
+    }
+
+    /// Whether it is about numbers and not about labels.
+    pub fn is_of_scores(&self) -> bool {
+        self.values.is_some() || self.network.as_ref().is_some_and(|network| network.scores)
+    }
+
+    /// Fails if there is no circuit.
+    pub fn check_compiled(&self) -> Result<(), CircuitError> {
+        match &self.network {
+            None => Ok(()),
+            Some(network) => Err(CircuitError::NotCompiled { why: network.why.clone() }),
+        }
+    }
+
     /// A circuit with names only; it must be sound.
     pub fn new(circuit: impl Into<Arc<Circuit>>, features: Vec<String>) -> Result<Self, CircuitError> {
         Self::unchecked(circuit, features)?.checked()
@@ -64,6 +113,7 @@ impl NamedCircuit {
         Ok(NamedCircuit {
             circuit,
             classes,
+            network: None,
             values: None,
             features,
             binariser: None,
@@ -153,6 +203,7 @@ impl NamedCircuit {
     /// The circuit of one class, or of the only label.
     pub fn label(&self, class: Option<usize>) -> Result<Arc<Circuit>, CircuitError> {
         let classes = self.classes.len();
+        self.check_compiled()?;
         if self.values.is_some() {
             return Err(CircuitError::OnlyScores);
         }

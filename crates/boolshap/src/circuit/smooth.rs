@@ -12,7 +12,7 @@
 use super::fan_in::{Complements, fold_gates};
 use super::mentioned::MAX_SET_WORDS;
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId, VariableSets};
-use crate::lit::Watch;
+use crate::lit::{Var, Watch};
 
 /// The watch is checked each time this many nodes are done.
 const WATCHED: usize = 256;
@@ -54,9 +54,22 @@ pub fn smooth(circuit: &Circuit) -> Result<Circuit, CircuitError> {
 
 /// The same with limits.
 pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> Result<Circuit, CircuitError> {
+    smooth_over(circuit, |_| true, max_nodes, watch)
+}
+
+/// The same for some of the variables only.
+pub(crate) fn smooth_over(
+    circuit: &Circuit,
+    counts: impl Fn(Var) -> bool,
+    max_nodes: usize,
+    watch: &Watch<'_>,
+) -> Result<Circuit, CircuitError> {
     let uses = circuit.uses();
-    let mut filler =
-        Filler { builder: CircuitBuilder::new(circuit.variables())?, sets: VariableSets::new(circuit.variables()) };
+    let mut filler = Filler {
+        builder: CircuitBuilder::new(circuit.variables())?,
+        sets: VariableSets::new(circuit.variables()),
+        counts: (0..circuit.variables()).map(|var| counts(Var::new(var))).collect(),
+    };
     let limit = max_nodes.min(MAX_SET_WORDS / filler.sets.stride());
     let mut smoothed = vec![circuit.root(); circuit.stored_nodes()];
     let mut children = Vec::new();
@@ -104,6 +117,8 @@ pub fn smooth_within(circuit: &Circuit, max_nodes: usize, watch: &Watch<'_>) -> 
 struct Filler {
     builder: CircuitBuilder,
     sets: VariableSets,
+    /// Which variables are added where they are missing.
+    counts: Vec<bool>,
 }
 
 impl Filler {
@@ -127,7 +142,8 @@ impl Filler {
             }
         }
         for node in nodes {
-            let missing: Vec<_> = self.sets.missing_of(*node, &union).collect();
+            let missing = self.sets.missing_of(*node, &union);
+            let missing: Vec<Var> = missing.filter(|var| self.counts[var.index()]).collect();
             for var in missing {
                 let (yes, no) = (self.builder.literal(var.positive())?, self.builder.literal(var.negative())?);
                 let either = self.builder.or(&[yes, no])?;
@@ -143,7 +159,6 @@ mod tests {
     use super::*;
     use crate::circuit::check;
     use crate::circuit::samples::{from_table, random_circuit};
-    use crate::lit::Var;
     use proptest::prelude::*;
 
     proptest! {

@@ -104,6 +104,14 @@ pub enum DataError {
         /// The first column of counts.
         column: String,
     },
+    /// An image that cannot be read.
+    #[error("{}: {message}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A value that a program sent, named by its place in the request.
     #[error("{field}: {problem}")]
     Field {

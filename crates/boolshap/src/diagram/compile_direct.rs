@@ -6,6 +6,7 @@
 //! is tried. Where diagrams are cheap, several variable orders are compiled and the smallest result is kept.
 
 use super::compile_apply::{ApplyOptions, compile_apply};
+use super::estimate::expected_states;
 use super::order::candidate_orders;
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, SumsLimits, compile_sums, compile_table};
 use crate::lit::{Pieces, Var, Watch};
@@ -213,7 +214,8 @@ fn smallest(
 }
 
 /// Partial sums in rounds: all orders with a low limit on states, then with higher ones. The first round in which an
-/// order succeeds decides; orders that got further in one round go first in the next.
+/// order succeeds decides; orders that got further in one round go first in the next. Before a round that could fill
+/// memory, orders that a sample shows to be hopeless are left out; without any left, that is the end.
 fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
     let mut orders: Vec<(usize, Vec<Var>)> = candidate_orders(label).into_iter().map(|order| (0, order)).collect();
     let mut allowed = FIRST_STATES.min(options.max_states);
@@ -254,6 +256,33 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
         orders.sort_by_key(|(reached, _)| std::cmp::Reverse(*reached));
         // Rounds with many states try only the most promising orders.
         orders.truncate(orders.len().div_ceil(2));
+        if allowed >= FIRST_STATES * MORE_STATES {
+            leave_hopeless_out(label, &mut orders, options.max_states)?;
+        }
         allowed = allowed.saturating_mul(MORE_STATES).min(options.max_states);
+    }
+}
+
+/// Leaves out orders with many times more states than allowed, by a sample; fails if that is all of them.
+fn leave_hopeless_out(
+    label: &Label,
+    orders: &mut Vec<(usize, Vec<Var>)>,
+    max_states: usize,
+) -> Result<(), DiagramError> {
+    /// A sample may be wrong by this factor, and no order is left out that could have been compiled.
+    const DOUBT: f64 = 4.0;
+    let mut least = f64::INFINITY;
+    let mut kept = Vec::new();
+    for (reached, order) in orders.drain(..) {
+        let expected = expected_states(label, &order)?;
+        least = least.min(expected);
+        if expected <= DOUBT * max_states as f64 {
+            kept.push((reached, order));
+        }
+    }
+    *orders = kept;
+    match orders.is_empty() {
+        true => Err(DiagramError::TooManyExpected { about: least as u64, limit: max_states }),
+        false => Ok(()),
     }
 }

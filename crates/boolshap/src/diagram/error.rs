@@ -131,6 +131,14 @@ pub enum DiagramError {
         /// The limit.
         limit: usize,
     },
+    /// A sample of the states shows that there will be more than allowed, whatever the order of the inputs.
+    #[error("about {about} states are expected, more than the limit of {limit}")]
+    TooManyExpected {
+        /// About how many, in the best order.
+        about: u64,
+        /// The limit.
+        limit: usize,
+    },
     /// The diagram has more nodes than allowed.
     #[error("the limit of {limit} diagram nodes is reached")]
     TooManyNodes {

@@ -159,10 +159,14 @@ fn by_sample(label: &Label, blank: Estimate, watch: &Watch<'_>) -> Result<Estima
 fn by_states(label: &Label, max_states: usize) -> Result<Size, DiagramError> {
     let mut least = f64::INFINITY;
     for order in candidate_orders(label) {
-        let network = SumNetwork::new(label, &order)?;
-        least = least.min(count_states(&network, order.len()));
+        least = least.min(expected_states(label, &order)?);
     }
     Ok(if least > max_states as f64 { Size::MoreThan(max_states as u64) } else { Size::About(least as u64) })
+}
+
+/// About how many states the partial sums of a label go through in this order, from a sample of them.
+pub(super) fn expected_states(label: &Label, order: &[Var]) -> Result<f64, DiagramError> {
+    Ok(count_states(&SumNetwork::new(label, order)?, order.len()))
 }
 
 /// About how many states there are over all levels.

@@ -136,19 +136,52 @@ impl Definition {
             let scores = match index {
                 Index::Shapley => (0..count).map(|i| shapley(&values, count, i)).collect(),
                 Index::Banzhaf => (0..count).map(|i| banzhaf(&values, count, i)).collect(),
-                Index::Interaction => {
-                    let later = |i: usize| (i + 1..count).map(move |j| (i, j));
-                    (0..count).flat_map(later).map(|(i, j)| interaction(&values, count, i, j)).collect()
+                Index::Interaction => of_size(count, 2).map(|set| interaction(&values, count, set)).collect(),
+                Index::Owen => (0..count).map(|i| self.owen(&values, i)).collect::<Result<_, _>>()?,
+                Index::Taylor(order) => {
+                    let all = (1..=order.size()).flat_map(|size| of_size(count, size));
+                    all.map(|set| taylor(&values, count, set, order.size())).collect()
+                }
+                Index::Ksii(order) => {
+                    let all = (1..=order.size()).flat_map(|size| of_size(count, size));
+                    all.map(|set| k_shapley(&values, count, set, order.size())).collect()
                 }
             };
             let prediction = self.label(entity);
             let explanation = Explanation { base_value: values[0].clone(), prediction, scores };
-            if index == Index::Shapley {
+            if index.is_efficient() {
                 explanation.check_sum(number)?;
             }
             explanations.push(explanation);
         }
         Ok(explanations)
+    }
+
+    /// The mean, over all orders of the groups and of the player's own group, of its contribution to the groups before its
+    /// own and the fellows before it; an order matters only by the sets that come before.
+    fn owen(&self, v: &[RBig], player: usize) -> Result<RBig, ExplainError> {
+        let n = self.players.len();
+        let groups = (0..n).map(|i| self.players.group_of(i).ok_or(ExplainError::NoGroups));
+        let groups = groups.collect::<Result<Vec<usize>, _>>()?;
+        let own = groups[player];
+        let mut sum = RBig::ZERO;
+        let names: std::collections::BTreeSet<usize> = groups.iter().copied().collect();
+        let fellows = groups.iter().filter(|group| **group == own).count();
+        for set in sets(n, 1 << player) {
+            let is_in = |i: usize| set >> i & 1 == 1;
+            // All of another group, or nobody.
+            let outside: Vec<usize> = names.iter().copied().filter(|group| *group != own).collect();
+            let whole = |group: usize| (0..n).filter(|&i| groups[i] == group).all(is_in);
+            let is_split = |group: &usize| !whole(*group) && (0..n).any(|i| groups[i] == *group && is_in(i));
+            if outside.iter().any(is_split) {
+                continue;
+            }
+            let before = outside.iter().filter(|group| whole(**group)).count();
+            let mine = (0..n).filter(|&i| groups[i] == own && is_in(i)).count();
+            let weight = order_weight(before, names.len()) * order_weight(mine, fellows);
+            sum += weight * (&v[set | 1 << player] - &v[set]);
+        }
+        Ok(sum)
     }
 
     fn label(&self, entity: &[bool]) -> bool {
@@ -242,9 +275,51 @@ fn banzhaf(v: &[RBig], n: usize, i: usize) -> RBig {
     sum / RBig::from(UBig::ONE << (n - 1))
 }
 
-fn interaction(v: &[RBig], n: usize, i: usize, j: usize) -> RBig {
-    let (i, j) = (1 << i, 1 << j);
-    let terms = sets(n, i | j)
-        .map(|s| order_weight(s.count_ones() as usize, n - 1) * (&v[s | i | j] - &v[s | i] - &v[s | j] + &v[s]));
+/// What a set of players gains together with a coalition: the sum over its parts, with signs.
+fn gain(v: &[RBig], set: usize, with: usize) -> RBig {
+    let parts = (0..=set).filter(|part| part & !set == 0);
+    parts.fold(RBig::ZERO, |sum, part| match (set & !part).count_ones() % 2 {
+        0 => sum + &v[with | part],
+        _ => sum - &v[with | part],
+    })
+}
+
+/// The sets of this many players, as masks, by their first players.
+fn of_size(n: usize, size: usize) -> impl Iterator<Item = usize> {
+    let mut all: Vec<usize> = (0..1usize << n).filter(|set| set.count_ones() as usize == size).collect();
+    // The set with the smaller first player is the larger number with its bits reversed.
+    all.sort_by_key(|set| std::cmp::Reverse(set.reverse_bits()));
+    all.into_iter()
+}
+
+/// The Shapley interaction index of a set.
+fn interaction(v: &[RBig], n: usize, set: usize) -> RBig {
+    let size = set.count_ones() as usize;
+    let terms = sets(n, set).map(|s| order_weight(s.count_ones() as usize, n - size + 1) * gain(v, set, s));
     terms.fold(RBig::ZERO, |sum, term| sum + term)
+}
+
+/// Theorem 1 of Sundararajan, Dhamdhere and Agarwal: k / n times the sum of the gains over C(n-1, size).
+fn taylor(v: &[RBig], n: usize, set: usize, k: usize) -> RBig {
+    if (set.count_ones() as usize) < k {
+        return gain(v, set, 0);
+    }
+    let terms = sets(n, set).map(|s| gain(v, set, s) / RBig::from(choose(n - 1, s.count_ones() as usize)));
+    terms.fold(RBig::ZERO, |sum, term| sum + term) * RBig::from_parts(k.into(), n.into())
+}
+
+/// The recursion of Bordt and von Luxburg: to the interaction index of a set, at each further order the Bernoulli number
+/// of the distance times all interactions of sets of that order around it is added.
+fn k_shapley(v: &[RBig], n: usize, set: usize, k: usize) -> RBig {
+    let size = set.count_ones() as usize;
+    let bernoulli = [(1, 1u8), (-1, 2), (1, 6)].map(|(above, below)| RBig::from_parts(above.into(), below.into()));
+    let of_order = |order: usize| {
+        let around = of_size(n, order).filter(|other| other & set == set);
+        around.fold(RBig::ZERO, |sum, other| sum + interaction(v, n, other)) * &bernoulli[order - size]
+    };
+    (size..=k).fold(RBig::ZERO, |sum, order| sum + of_order(order))
+}
+
+fn choose(n: usize, k: usize) -> UBig {
+    (0..k).fold(UBig::ONE, |product, at| product * UBig::from(n - at) / UBig::from(at + 1))
 }

@@ -4,6 +4,7 @@ use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
 use crate::data::DataError;
 use crate::lit::{Remedy, Stopped};
+use crate::model::ModelError;
 use std::path::PathBuf;
 
 /// An error of the explain stage.
@@ -89,6 +90,21 @@ pub enum ExplainError {
         /// The feature.
         feature: String,
     },
+    /// Groups that leave a player out.
+    #[error("the player '{player}' has no group")]
+    NoGroup {
+        /// The player.
+        player: String,
+    },
+    /// An index that scores have not.
+    #[error("the index {index} is for labels: scores have shapley, banzhaf and interaction")]
+    IndexOfScores {
+        /// The index.
+        index: &'static str,
+    },
+    /// An index of players in groups, without groups.
+    #[error("Owen values need groups of players")]
+    NoGroups,
     /// Players that do not share out the features of the circuit.
     #[error("the players have {found} features, but the circuit has {expected}")]
     PlayersLength {
@@ -166,6 +182,15 @@ pub enum ExplainError {
     /// Rows could not be read, or scores not be written.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// An index that is not counted without a circuit.
+    #[error("the index {index} needs a circuit: without one there are shapley, banzhaf and interaction")]
+    IndexNeedsCircuit {
+        /// The index.
+        index: &'static str,
+    },
+    /// The network could not be projected.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Circuit(#[from] CircuitError),
@@ -207,6 +232,19 @@ pub enum EntityProblem {
         player: String,
         /// How many of its bits are 1.
         ones: usize,
+    },
+    /// An entity that differs from a background row in more players than can be tried in all their combinations.
+    #[error(
+        "{differ} players differ from a background row, so that the network would have to be tried on 2^{differ} inputs, \
+         and the limit is {limit} players{hint}"
+    )]
+    TooManyDiffer {
+        /// How many differ.
+        differ: usize,
+        /// How many may.
+        limit: usize,
+        /// Which larger players would do, if that is known.
+        hint: String,
     },
     /// An entity outside the population.
     #[error("the constraint does not hold")]

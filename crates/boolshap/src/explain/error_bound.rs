@@ -39,21 +39,30 @@
 //! that of the true points, each moved by a rounding, which is counted above, with positive weights that add up to 1. A
 //! sum over m points of numbers in [-1, 1] is wrong by m + 2, which makes I = (sweep) + 8 V + m + 2 for an integral.
 //!
-//! **Scores.** A player is one variable or the k bits of a column, whose ways `e - p` add up to at most c = 1 or 2 in absolute
+//! **Switches.** A circuit with switches (`blocks`) is a circuit over more variables, V with its switches and copies, whose
+//! weights are as above; what moves is a switch, from 0 to 1.
+//!
+//! **Scores.** A player is one variable, a switch or the k bits of a column, whose ways `e - p` add up to at most c = 1 or 2 in absolute
 //! value. The contributions of s starts are added up in blocks, B = min(s, [`BLOCK`]) + s / [`BLOCK`] times k in a row.
 //!
 //! | mode | error in units of 2^-53 |
 //! | --- | --- |
-//! | uniform, product, background; features or columns: Shapley | c I + 3 c + 3 + c k B |
+//! | uniform, product, background; features, columns or blocks: Shapley | c I + 3 c + 3 + c k B |
 //! | the same: Banzhaf | the same with m = 1 |
 //! | the same: interactions | twice that with B = s, and 2 c: a difference of two integrals |
+//! | the same: sets of three | four times that with B = s, and 9 c |
+//! | the same: Shapley-Taylor | that of the largest sets, and 3 c for each difference: the weights of points have three factors |
+//! | the same: Owen | as Shapley, with m = n + 2 for both integrals and B = s m, and 3 c |
 //! | the same: base value | (sweep) + V; of background rows 1, the quotient of two counts |
-//! | v(S) of blocks of features | T + B + 2, from sweeps over positive numbers only |
+//! | v(S) of blocks that cannot be put side by side | T + B + 2, from sweeps over positive numbers only |
 //! | v(S) given a constraint | T + 1, with T of both circuits |
 //! | v(S) of a sample | 1, the quotient of two counts |
 //! | Shapley of v(S), n players | 2 v(S) + n + 4 + 2^(n-2) / n |
 //! | Banzhaf of v(S) | 2 v(S) + 2 + 2^(n-2) |
-//! | interactions of v(S) | 4 v(S) + 2 n + 9 + 2^(n-2) / (n-1) |
+//! | Owen of v(S) | 2 v(S) + n^2 + 6 + 2^(n-2) |
+//! | interactions of v(S), sets of k players | 2^k (v(S) + k - 1) + 2^(k-1) (n + 4) + 2^(n-2) / (n+1-k) |
+//! | Shapley-Taylor of v(S) | the same and k 2^(n-2) |
+//! | k-SII | interactions of a set, of half those around it by one player, of a sixth of those by two, and their additions |
 //! | engine `paper` | 2 T + 6 n + 8, with T of products of polynomials |
 //! | engine `brute-force` over the labels | 9 n + 6 + A |
 //! | engine `brute-force` otherwise | 2, the rounding of a fraction |
@@ -68,8 +77,9 @@
 //! is at most 1. Nothing may get lost below 2^-1022: where the product of the smallest weights of
 //! all variables could, `wide_float` takes the place of `f64`, which rounds as floats do and has no smallest number.
 
+use super::index::count_sets;
 use super::tape::Tape;
-use super::{ExplainError, Index};
+use super::{ExplainError, Index, Order};
 
 /// What one rounding does to a number, relatively.
 pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
@@ -128,15 +138,15 @@ pub(super) struct Paths {
     pub(super) variables: usize,
     /// How many players these belong to.
     pub(super) players: usize,
-    /// The most of them that belong to one player.
+    /// The most of those that move and belong to one player.
     pub(super) bits: usize,
 }
 
 impl Paths {
-    /// On a tape whose variables belong to these of so many players.
-    pub(super) fn new(tape: &Tape, player_of: &[usize], players: usize) -> Self {
+    /// On a tape whose variables, as far as they move, belong to these of so many players.
+    pub(super) fn new(tape: &Tape, player_of: &[Option<usize>], players: usize) -> Self {
         let mut bits = vec![0; players];
-        player_of.iter().for_each(|&player| bits[player] += 1);
+        player_of.iter().flatten().for_each(|&player| bits[player] += 1);
         Paths {
             sweep: tape.roundings(),
             variables: player_of.len(),
@@ -150,27 +160,67 @@ impl Paths {
         let Paths { sweep, variables, players, bits } = *self;
         let points = match index {
             Index::Banzhaf => 1,
-            Index::Shapley | Index::Interaction => players.div_ceil(2),
+            // Those of both integrals.
+            Index::Owen => players + 2,
+            _ => players.div_ceil(2),
         };
         let way = if bits > 1 { 2.0 } else { 1.0 };
         let integral = sweep.slope + 8.0 * variables as f64 + points as f64 + 2.0;
         let score = |starts: usize| way * integral + 3.0 * way + 3.0 + way * (bits * starts) as f64;
+        // So many numbers of at most 1, added up in a row, are rounded by 2 + 3 + ... at most.
+        let set = |size: usize| {
+            let corners = corners(size);
+            corners * score(starts) + way * (corners * (corners + 1.0) / 2.0 - 1.0)
+        };
         let base = sweep.value + variables as f64;
         in_all(base.max(match index {
             Index::Shapley | Index::Banzhaf => score(additions(starts)),
-            Index::Interaction => 2.0 * score(starts) + 2.0 * way,
+            Index::Owen => score(starts * points) + 3.0 * way,
+            Index::Interaction => set(2),
+            // Three more roundings in the weight of a point.
+            Index::Taylor(order) => set(order.size()) + 3.0 * way * corners(order.size()),
+            Index::Ksii(order) => gathered(order, players, set),
         }))
     }
 }
 
+/// How many first derivatives the derivative by a set of players is the sum of; also the most that it can be.
+fn corners(size: usize) -> f64 {
+    (1u32 << (size - 1)) as f64
+}
+
+/// The worst of the k-Shapley values of so many players, if the interactions of sets of each size are wrong by so much:
+/// half of those around by one player and a sixth of those around by two are added up in a row, which rounds N numbers
+/// of at most M by N^2 M / 2.
+fn gathered(order: Order, players: usize, of_size: impl Fn(usize) -> f64) -> f64 {
+    let of = |size: usize| {
+        let around = |more: usize, factor: f64| match size + more <= order.size() {
+            false => 0.0,
+            true => {
+                let sets = count_sets(players, more) as f64;
+                factor * sets * (of_size(size + more) + (sets / 2.0 + 3.0) * corners(size + more))
+            }
+        };
+        of_size(size) + around(1, 0.5) + around(2, 1.0 / 6.0)
+    };
+    (1..=order.size()).map(of).fold(0.0, f64::max)
+}
+
 /// Scores from v of all sets of this many players, each wrong by this many units.
 pub(super) fn of_sets(value: f64, players: usize, index: Index) -> f64 {
-    let n = players.max(2) as f64;
+    let n = players.max(3) as f64;
     let sets = (n - 2.0).exp2();
+    let set = |size: usize| {
+        let corners = corners(size);
+        2.0 * corners * (value + size as f64 - 1.0) + corners * (n + 4.0) + sets / (n + 1.0 - size as f64)
+    };
     in_all(match index {
         Index::Shapley => 2.0 * value + n + 4.0 + sets / n,
         Index::Banzhaf => 2.0 * value + 2.0 + sets,
-        Index::Interaction => 4.0 * value + 2.0 * n + 9.0 + sets / (n - 1.0),
+        Index::Owen => 2.0 * value + n * n + 6.0 + sets,
+        Index::Interaction => set(2),
+        Index::Taylor(order) => set(order.size()) + order.size() as f64 * sets,
+        Index::Ksii(order) => gathered(order, players, set),
     })
 }
 

@@ -5,7 +5,7 @@ use super::error_bound::{self, Paths, SweepRoundings};
 use super::tape::Tape;
 use super::{
     BruteForce, Definition, Distribution, Engine, ExactGame, ExplainError, Explanation, FastEngine, FloatGame, Game,
-    Index, Labels, OpenBox, Players, Probabilities, Reference,
+    Index, Labels, OpenBox, Order, Players, Probabilities, Reference,
 };
 use crate::circuit::samples::random_circuit;
 use crate::circuit::{Circuit, CircuitBuilder, NodeId};
@@ -18,7 +18,14 @@ use dashu::rational::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-const INDICES: [Index; 3] = [Index::Shapley, Index::Banzhaf, Index::Interaction];
+const INDICES: [Index; 6] = [
+    Index::Shapley,
+    Index::Banzhaf,
+    Index::Interaction,
+    Index::Owen,
+    Index::Taylor(Order::Three),
+    Index::Ksii(Order::Three),
+];
 
 /// Fails if a float is further from the fraction than the bound, which must be a small one.
 pub(super) fn assert_within(table: &Scores, exact: &[Explanation<RBig>], bound: f64) {
@@ -59,15 +66,25 @@ fn names(features: usize) -> Vec<String> {
     (0..features).map(|v| format!("x{v}")).collect()
 }
 
-fn all_players(features: usize) -> [Players; 3] {
+fn all_players(features: usize) -> Vec<Players> {
     let column = |v: usize| if v < 3 { format!("a={v}") } else { format!("x{v}") };
     let of: HashMap<String, String> =
         names(features).into_iter().enumerate().map(|(v, x)| (x, format!("p{}", v % 3))).collect();
-    [
+    let all = [
         Players::features(&names(features)),
         Players::columns(&(0..features).map(column).collect::<Vec<_>>(), None),
         Players::named(&names(features), &of).unwrap(),
-    ]
+    ];
+    // Every second one of a group.
+    let groups = |players: &Players| -> HashMap<String, String> {
+        players.names().iter().enumerate().map(|(place, name)| (name.clone(), format!("g{}", place % 2))).collect()
+    };
+    all.into_iter()
+        .map(|players| {
+            let groups = groups(&players);
+            players.in_groups(&groups).unwrap()
+        })
+        .collect()
 }
 
 /// A random row, one-hot where the players are.

@@ -23,6 +23,7 @@ use super::lanes::LANES;
 use super::path_integral::{Workspace, lane_of_last};
 use super::quadrature::{Point, gauss_legendre};
 use super::tape::Tape;
+use super::ways::Ways;
 use super::{ExplainError, Explanation, Index, Probabilities};
 use crate::circuit::{Circuit, CircuitEvaluator, check};
 use crate::data::{Bits, Numbers, Scores};
@@ -56,9 +57,12 @@ pub struct FastEngine {
     pub(super) tape: Tape,
     /// What the error bound depends on, from one start.
     bound: error_bound::Paths,
-    /// Whose score each variable of the tape adds to, and how many scores there are.
-    pub(super) player_of: Vec<usize>,
+    /// The way of each variable of the tape.
+    pub(super) ways: Ways,
+    /// How many scores there are.
     pub(super) width: usize,
+    /// The features that matter.
+    features: Vec<Var>,
     pub(super) arch: Arch,
     merge_rows: bool,
     workspaces: Mutex<Vec<Workspace>>,
@@ -74,17 +78,19 @@ impl FastEngine {
     }
 
     pub(super) fn with_tape(circuit: &Circuit, tape: Tape) -> Self {
-        let player_of = tape.players.iter().map(|var| var.index()).collect();
-        Self::of_players(&Arc::new(circuit.clone()), tape, player_of, circuit.variables())
+        let ways = Ways::of_features(tape.players.iter().map(|var| var.index()), circuit.variables());
+        Self::of_ways(&Arc::new(circuit.clone()), tape, ways)
     }
 
-    /// With this circuit for the predictions, and several variables to a player.
-    pub(super) fn of_players(circuit: &Arc<Circuit>, tape: Tape, player_of: Vec<usize>, width: usize) -> Self {
+    /// With this circuit for the predictions, and variables that go these ways.
+    pub(super) fn of_ways(circuit: &Arc<Circuit>, tape: Tape, ways: Ways) -> Self {
+        let width = ways.width();
         FastEngine {
             circuit: circuit.clone(),
-            bound: error_bound::Paths::new(&tape, &player_of, width),
+            bound: error_bound::Paths::new(&tape, &ways.player_of, width),
             tape,
-            player_of,
+            features: ways.features().into_iter().map(Var::new).collect(),
+            ways,
             width,
             arch: Arch::new(),
             merge_rows: true,
@@ -117,7 +123,12 @@ impl FastEngine {
 
     /// How many pairs of sweeps an entity takes at most: half the number of features with an influence.
     pub fn points(&self) -> usize {
-        self.tape.players.len().div_ceil(2)
+        self.movers().div_ceil(2)
+    }
+
+    /// How many variables move.
+    pub(super) fn movers(&self) -> usize {
+        self.ways.player_of.iter().flatten().count()
     }
 
     /// How far base value and scores can be from the true ones, whatever the probabilities and the row.
@@ -170,7 +181,7 @@ impl FastEngine {
         watch.check()?;
         error_bound::check(self.error_bound())?;
         let rows = match self.merge_rows {
-            true => DistinctRows::of(entities, &self.tape.players),
+            true => DistinctRows::of(entities, &self.features),
             false => DistinctRows::all(entities.rows()),
         };
         // A base value in front of the scores of each row.
@@ -181,22 +192,24 @@ impl FastEngine {
             None => self.integrate(entities, weights, points, &rows.first, &mut numbers, watch)?,
         };
         numbers.iter_mut().step_by(width).for_each(|base| *base = base_value);
-        let predictions = self.predictions(entities, &rows.first)?.into_iter().map(u32::from).collect();
+        let predictions = predictions(&self.circuit, entities, &rows.first)?.into_iter().map(u32::from).collect();
         Ok(Scores::new(width, rows.kinds, predictions, Numbers::Floats(numbers)))
     }
 
     /// How many players differ from their probability in some entity: a bound on how many do so in one entity.
     fn moved_players(&self, entities: &Bits, probabilities: &[f64]) -> usize {
-        let differs = |var: &&Var| {
-            let ones = entities.feature(var.index());
-            match probabilities[var.index()] {
+        let differs = |&feature: &usize| {
+            let ones = entities.feature(feature);
+            match probabilities[feature] {
                 0.0 => ones.iter().any(|&word| word != 0),
                 1.0 => ones.iter().map(|word| word.count_ones() as usize).sum::<usize>() < entities.rows(),
                 _ => true,
             }
         };
-        let moved = self.tape.players.iter().zip(&self.player_of).filter(|(var, _)| differs(var));
-        count_distinct(moved.map(|(_, &player)| player), self.width)
+        let moves = |place: usize| self.ways.features_of(place).iter().any(differs);
+        let players = self.ways.player_of.iter().enumerate();
+        let moved = players.filter_map(|(place, player)| player.filter(|_| moves(place)));
+        count_distinct(moved, self.width)
     }
 
     /// The quadrature rule of this many points, computed once.
@@ -224,19 +237,18 @@ impl FastEngine {
         let block = |workspace: &mut Workspace, index: usize, rows: &[usize], scores: &mut [f64]| {
             watch.check()?;
             let points = if index == 0 { &with_base } else { points };
-            let path = |row: usize, player: usize| {
-                let var = self.tape.players[player].index();
-                let value = f64::from(u8::from(entities.get(rows[row], var)));
-                (probabilities[var], value - probabilities[var])
+            let path = |row: usize, place: usize| {
+                self.ways.floats(place, |feature| probabilities[feature], |feature| entities.get(rows[row], feature))
             };
             let last = workspace.integrate(self.arch, &self.tape, points, rows.len(), path, &silent)?;
             if index == 0 {
                 base.store(last[lane_of_last(points.len(), rows.len(), 0)].to_bits(), Ordering::Relaxed);
             }
             for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
-                for (var, &player) in self.player_of.iter().enumerate() {
+                for (place, player) in self.ways.player_of.iter().enumerate() {
+                    let Some(player) = player else { continue };
                     // Adding to zero makes minus zero plain.
-                    scores[1 + player] += path(row, var).1 * workspace.integral(row, var);
+                    scores[1 + player] += path(row, place).1 * workspace.integral(row, place);
                 }
             }
             meter.add(rows.len() as u64)?;
@@ -265,29 +277,29 @@ impl FastEngine {
         lock().push(workspace);
         result
     }
+}
 
-    /// The labels of these rows, by plain evaluation of the circuit.
-    pub(super) fn predictions(&self, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
-        const FEW: usize = 8;
-        if rows.len() <= FEW {
-            return rows.iter().map(|&row| Ok(self.circuit.evaluate(&entities.row(row))?)).collect();
-        }
-        // An evaluator takes a while to make, so each does many words.
-        const ROWS: usize = 64 * 64;
-        let labels = rows.par_chunks(ROWS).map(|rows| -> Result<Vec<bool>, ExplainError> {
-            let mut evaluator = CircuitEvaluator::new(&self.circuit);
-            let mut labels = Vec::with_capacity(rows.len());
-            for rows in rows.chunks(64) {
-                let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
-                let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
-                let inputs: Vec<u64> = (0..self.circuit.variables()).map(word).collect();
-                let word = evaluator.words(&inputs)?;
-                labels.extend((0..rows.len()).map(|place| word >> place & 1 == 1));
-            }
-            Ok(labels)
-        });
-        Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
+/// The labels of these rows, by plain evaluation of the circuit.
+pub(super) fn predictions(circuit: &Circuit, entities: &Bits, rows: &[usize]) -> Result<Vec<bool>, ExplainError> {
+    const FEW: usize = 8;
+    if rows.len() <= FEW {
+        return rows.iter().map(|&row| Ok(circuit.evaluate(&entities.row(row))?)).collect();
     }
+    // An evaluator takes a while to make, so each does many words.
+    const ROWS: usize = 64 * 64;
+    let labels = rows.par_chunks(ROWS).map(|rows| -> Result<Vec<bool>, ExplainError> {
+        let mut evaluator = CircuitEvaluator::new(circuit);
+        let mut labels = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(64) {
+            let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
+            let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
+            let inputs: Vec<u64> = (0..circuit.variables()).map(word).collect();
+            let word = evaluator.words(&inputs)?;
+            labels.extend((0..rows.len()).map(|place| word >> place & 1 == 1));
+        }
+        Ok(labels)
+    });
+    Ok(labels.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// Fails unless base value and scores of every row add up to the prediction (the efficiency axiom).

@@ -10,19 +10,25 @@
 //!   features and background rows are of this form, and so are one-hot columns as players: "exactly one" is conjoined to
 //!   the circuit for every column that it touches, the literal of a value weighs what the value does, its negation 1, and
 //!   no smoothing is needed, since a bit missing from a satisfiable branch could be flipped, which "exactly one" forbids.
-//! - **Vertices.** v(S) is a quotient of two circuits' expected values, or players are blocks of several independent
-//!   features, so that per-feature weights would tell the sum of the features' scores instead. All sets are looked at.
+//!   Players of several independent features are of this form where the circuit is an ordered diagram with their features
+//!   side by side, or can be made one: each has a switch (`blocks`).
+//! - **Vertices.** v(S) is a quotient of two circuits' expected values; or a player has several features, and a circuit
+//!   with these side by side would be too large. All sets are looked at.
 //! - **Empirical.** v(S) is the mean label of the sample's rows that agree with the entity on S; numerator and denominator are
 //!   sums over the rows whose set of agreements contains S: a superset-sum transform each.
 //!
 //! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
 //! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
 
+use super::blocks::{Role, Switched};
+use super::conjunctions::Conjunctions;
 use super::cube::Cubes;
 use super::starts::{Sample, Starts};
-use super::{EntityProblem, ExplainError, Players, Probabilities};
-use crate::circuit::{Circuit, Node, NodeId, check, conjoin, exactly_one};
+use super::ways::Weighted;
+use super::{EntityProblem, ExplainError, Index, Players, Probabilities};
+use crate::circuit::{Circuit, CircuitError, Node, NodeId, Together, check, conjoin, exactly_one, together};
 use crate::data::Bits;
+use crate::diagram::DiagramError;
 use crate::formula::Cnf;
 use crate::lit::{Lit, Remedy, Var, Watch};
 use dashu::rational::RBig;
@@ -43,6 +49,9 @@ pub enum Distribution {
 
 /// How large the circuit may grow when "exactly one" or a constraint is joined to it.
 const MAX_JOINED_NODES: usize = 1 << 24;
+
+/// The same where the features of a player are put side by side, and all sets of the players could be looked at instead.
+const MAX_NODES_IF_FEW: usize = 1 << 20;
 
 /// A game on the label of an entity; a copy shares all that is large.
 ///
@@ -66,6 +75,8 @@ pub struct Game {
     pub(super) players: Players,
     pub(super) form: Form,
     constraint: Option<Cnf>,
+    /// The nodes before and after, if the circuit was reordered for the players.
+    reordered: Option<[usize; 2]>,
 }
 
 #[derive(Clone)]
@@ -73,13 +84,6 @@ pub(super) enum Form {
     Paths { circuit: Weighted, starts: Arc<Starts> },
     Vertices { above: Weighted, below: Option<Weighted>, starts: Arc<Starts> },
     Empirical { sample: Arc<Sample>, labels: Arc<[bool]> },
-}
-
-/// A circuit some of whose variables are one-hot bits.
-#[derive(Clone)]
-pub(super) struct Weighted {
-    pub(super) circuit: Arc<Circuit>,
-    pub(super) one_hot: Vec<bool>,
 }
 
 impl Game {
@@ -99,18 +103,18 @@ impl Game {
         if players.feature_count() != features {
             return Err(ExplainError::PlayersLength { expected: features, found: players.feature_count() });
         }
-        let mut constraint = None;
+        let (mut constraint, mut reordered) = (None, None);
         let form = match distribution {
             Distribution::Product(probabilities) => {
                 probabilities.check(features)?;
                 let starts = Arc::new(Starts::product(&probabilities, &players)?);
-                unconditional(circuit, &players, starts, watch)?
+                unconditional(circuit, &players, starts, &mut reordered, watch)?
             }
             Distribution::Background(rows) => {
                 check_width(&rows, features)?;
                 players.check_rows(&rows)?;
                 let starts = Arc::new(Starts::Rows(Sample::new(&rows, "background")?));
-                unconditional(circuit, &players, starts, watch)?
+                unconditional(circuit, &players, starts, &mut reordered, watch)?
             }
             Distribution::Empirical(rows) => {
                 check_width(&rows, features)?;
@@ -128,7 +132,7 @@ impl Game {
                 constrained(circuit, &players, starts, constraint.insert(formula), watch)?
             }
         };
-        Ok(Game { labels: circuit.clone(), players, form, constraint })
+        Ok(Game { labels: circuit.clone(), players, form, constraint, reordered })
     }
 
     /// The circuit of the label.
@@ -141,6 +145,24 @@ impl Game {
         &self.players
     }
 
+    /// How many nodes the circuit has, and how many in the order that its players need, if that is another.
+    pub fn reordered(&self) -> Option<[usize; 2]> {
+        self.reordered
+    }
+
+    /// The same game by the values of all sets of players, where the circuit is the one of the label.
+    #[cfg(test)]
+    pub(super) fn at_all_vertices(self) -> Self {
+        let form = match self.form {
+            Form::Paths { starts, .. } => {
+                let one_hot = vec![false; self.labels.variables()];
+                Form::Vertices { above: Weighted::of_features(self.labels.clone(), one_hot), below: None, starts }
+            }
+            other => other,
+        };
+        Game { form, ..self }
+    }
+
     /// The cubes between entities and background rows, if the game is one against such rows and the circuit has a table.
     pub(super) fn cubes(&self) -> Option<Cubes> {
         match &self.form {
@@ -150,6 +172,30 @@ impl Game {
             },
             _ => None,
         }
+    }
+
+    /// The paths of the circuit with all background rows counted, if the game is one against such rows and paths are few.
+    pub(super) fn conjunctions(&self) -> Option<Conjunctions> {
+        match &self.form {
+            Form::Paths { starts, .. } | Form::Vertices { starts, below: None, .. } => match &**starts {
+                Starts::Rows(sample) => Conjunctions::new(&self.labels, &self.players, sample),
+                Starts::One(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Fails if an index needs what the players have not.
+    pub(super) fn check_index(&self, index: Index) -> Result<(), ExplainError> {
+        match index {
+            Index::Owen if !self.players.has_groups() => Err(ExplainError::NoGroups),
+            _ => Ok(()),
+        }
+    }
+
+    /// The group of each of some players; one for all where there are no groups.
+    pub(super) fn groups_of(&self, players: impl Iterator<Item = usize>) -> Vec<usize> {
+        players.map(|player| self.players.group_of(player).unwrap_or(0)).collect()
     }
 
     /// Fails if some entity is no member of the population.
@@ -165,31 +211,62 @@ impl Game {
     }
 }
 
-/// v(S) as a sum over starts: by paths if every player is one feature or one-hot, else by its values at all vertices.
+/// v(S) as a sum over starts: by paths, or by its values at all vertices if the features of a player cannot be put side by
+/// side. `reordered` learns what became of the circuit.
 fn unconditional(
     circuit: &Arc<Circuit>,
     players: &Players,
     starts: Arc<Starts>,
+    reordered: &mut Option<[usize; 2]>,
     watch: &Watch<'_>,
 ) -> Result<Form, ExplainError> {
     let mentioned = circuit.mentioned();
-    if players.has_blocks() {
-        let why = "a player of several features has no shorter way";
-        check_players(playing(players, &mentioned).len(), why, Remedy::FewerPlayers)?;
-        let above = Weighted { circuit: circuit.clone(), one_hot: vec![false; circuit.variables()] };
-        return Ok(Form::Vertices { above, below: None, starts });
-    }
     let groups = players.one_hot_groups(&mentioned);
+    let is_switched = !players.blocks(&mentioned).is_empty() || !players.switched_groups(&mentioned).is_empty();
     let one_hot = flags(circuit.variables(), &groups);
-    let circuit = match groups.is_empty() {
-        true => circuit.clone(),
-        false => {
-            let formula = exactly_one(circuit.variables(), &groups);
-            let [joined, _] = conjoin(circuit, &formula, &groups, MAX_JOINED_NODES, watch)?;
-            Arc::new(joined)
+    if groups.is_empty() && !is_switched {
+        return Ok(Form::Paths { circuit: Weighted::of_features(circuit.clone(), one_hot), starts });
+    }
+    let playing = playing(players, &mentioned).len();
+    // Without "exactly one", there is another way for few players.
+    let is_needed = !groups.is_empty() || playing > Game::MAX_PLAYERS;
+    let limit = if is_needed { MAX_JOINED_NODES } else { MAX_NODES_IF_FEW };
+    let formula = exactly_one(circuit.variables(), &groups);
+    let near = match together(circuit, &formula, &players.groupings(), limit, watch) {
+        Ok(near) => near,
+        Err(CircuitError::Conjoin(DiagramError::TooManyNodes { .. })) if !is_needed => {
+            let above = Weighted::of_features(circuit.clone(), one_hot);
+            return Ok(Form::Vertices { above, below: None, starts });
         }
+        Err(CircuitError::Conjoin(DiagramError::TooManyNodes { .. })) if is_switched => {
+            let why = "with the features of each player side by side the circuit would be too large";
+            let limit = Game::MAX_PLAYERS;
+            return Err(ExplainError::TooManyPlayers { players: playing, why, limit, remedy: Remedy::FewerPlayers });
+        }
+        Err(error) => return Err(error.into()),
     };
-    Ok(Form::Paths { circuit: Weighted { circuit, one_hot }, starts })
+    *reordered = near.reordered;
+    Ok(Form::Paths { circuit: with_switches(near, players, one_hot, is_switched)?, starts })
+}
+
+fn with_switches(
+    near: Together,
+    players: &Players,
+    mut one_hot: Vec<bool>,
+    is_switched: bool,
+) -> Result<Weighted, ExplainError> {
+    if !is_switched {
+        return Ok(Weighted::of_features(near.circuit, one_hot));
+    }
+    let Switched { circuit, roles } = Switched::new(&near.circuit, players)?;
+    // The copies of a column's bits are one-hot as these are.
+    one_hot.extend(
+        roles[one_hot.len()..]
+            .iter()
+            .map(|role| matches!(role, Role::Inside(feature) if one_hot[*feature]))
+            .collect::<Vec<_>>(),
+    );
+    Ok(Weighted { circuit: Arc::new(circuit), one_hot, roles: roles.into() })
 }
 
 /// Whether a circuit has a model of a weight above 0.
@@ -240,7 +317,7 @@ fn constrained(
     if !can_be_met(&below, &one_hot, &starts) {
         return Err(ExplainError::ImpossibleConstraint);
     }
-    let weighted = |circuit| Weighted { circuit: Arc::new(circuit), one_hot: one_hot.clone() };
+    let weighted = |circuit| Weighted::of_features(Arc::new(circuit), one_hot.clone());
     Ok(Form::Vertices { above: weighted(above), below: Some(weighted(below)), starts: Arc::new(starts) })
 }
 

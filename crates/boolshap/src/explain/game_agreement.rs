@@ -2,7 +2,7 @@
 
 use super::error_bound_tests::assert_within;
 use super::{
-    Definition, Distribution, ExactGame, ExplainError, FloatGame, Game, Index, Labels, Players, Probabilities,
+    Definition, Distribution, ExactGame, ExplainError, FloatGame, Game, Index, Labels, Order, Players, Probabilities,
 };
 use crate::circuit::Circuit;
 use crate::circuit::samples::{from_table, random_circuit};
@@ -13,7 +13,18 @@ use dashu::rational::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-const INDICES: [Index; 3] = [Index::Shapley, Index::Banzhaf, Index::Interaction];
+const INDICES: [Index; 10] = [
+    Index::Shapley,
+    Index::Banzhaf,
+    Index::Interaction,
+    Index::Owen,
+    Index::Taylor(Order::One),
+    Index::Taylor(Order::Two),
+    Index::Taylor(Order::Three),
+    Index::Ksii(Order::One),
+    Index::Ksii(Order::Two),
+    Index::Ksii(Order::Three),
+];
 
 fn names(features: usize) -> Vec<String> {
     (0..features).map(|v| format!("x{v}")).collect()
@@ -33,6 +44,19 @@ fn blocks(features: usize) -> Players {
     let of: HashMap<String, String> =
         names(features).into_iter().enumerate().map(|(v, name)| (name, format!("p{}", v * v % 3))).collect();
     Players::named(&names(features), &of).unwrap()
+}
+
+/// Random blocks of any sizes.
+fn random_blocks(features: usize, random: &mut Seeded) -> Players {
+    let of = names(features).into_iter().map(|name| (name, format!("p{}", random.below(4)))).collect();
+    Players::named(&names(features), &of).unwrap()
+}
+
+/// The players in random groups.
+fn grouped(players: Players, random: &mut Seeded) -> Players {
+    let group = |name: &String, random: &mut Seeded| (name.clone(), format!("g{}", random.below(3)));
+    let of = players.names().iter().map(|name| group(name, random)).collect();
+    players.in_groups(&of).unwrap()
 }
 
 /// Random rows, one-hot where the players are.
@@ -64,20 +88,29 @@ fn agree(circuit: &Circuit, players: &Players, population: Distribution, entitie
     let watch = &Watch::unlimited();
     let game = Game::new(circuit, players.clone(), population.clone(), watch).unwrap();
     let judge = Definition::new(Labels::of_circuit(circuit).unwrap(), players.clone(), population).unwrap();
-    // Against background rows there are two ways: sweeps, and counting.
+    // Against background rows there are three ways: sweeps, counting on cubes, and tables of paths.
     let exact = [ExactGame::new(&game).unwrap(), ExactGame::new(&game).unwrap().without_cubes()];
-    let floats = [FloatGame::new(&game), FloatGame::new(&game).without_cubes()];
+    // And blocks of features have one more: all sets of them.
+    let blocks =
+        !players.blocks(&circuit.mentioned()).is_empty() && players.one_hot_groups(&circuit.mentioned()).is_empty();
+    let sets = Game::at_all_vertices(game.clone());
+    let mut floats =
+        vec![FloatGame::new(&game), FloatGame::new(&game).without_conjunctions(), FloatGame::new(&game).by_sweeps()];
+    floats.extend(blocks.then(|| FloatGame::new(&sets).by_sweeps()));
     let counted = game.cubes();
     let list: Vec<Vec<bool>> = (0..entities.rows()).map(|row| entities.row(row)).collect();
     for index in INDICES {
         let expected = judge.explain(&list, index, watch).unwrap();
         for exact in &exact {
-            assert_eq!(exact.explain(&list, index, watch).unwrap(), expected, "{index:?} of {players:?}");
+            let found =
+                exact.explain(&list, index, watch).unwrap_or_else(|error| panic!("{index:?} of {players:?}: {error}"));
+            assert_eq!(found, expected, "{index:?} of {players:?}");
         }
         for floats in &floats {
             assert_within(&floats.explain(entities, index, watch).unwrap(), &expected, floats.error_bound(index));
         }
-        let Some(cubes) = counted.as_ref().filter(|_| index != Index::Interaction) else { continue };
+        let is_counted = matches!(index, Index::Shapley | Index::Banzhaf);
+        let Some(cubes) = counted.as_ref().filter(|_| is_counted) else { continue };
         for (entity, expected) in list.iter().zip(&expected) {
             let scores = cubes.floats(entity, index, players.len(), watch).unwrap();
             let off = |(score, exact): (f64, &RBig)| (score - exact.to_f64().value()).abs();
@@ -89,7 +122,8 @@ fn agree(circuit: &Circuit, players: &Players, population: Distribution, entitie
 fn every_mode(circuit: &Circuit, seed: u64) {
     let n = circuit.variables();
     let mut random = Seeded::new(seed, 5);
-    for players in [Players::features(&names(n)), columns(n), blocks(n)] {
+    for players in [Players::features(&names(n)), columns(n), blocks(n), random_blocks(n, &mut random)] {
+        let players = grouped(players, &mut random);
         let entities = rows(&players, 3, &mut random);
         agree(circuit, &players, Distribution::Product(Probabilities::uniform(n)), &entities);
         agree(circuit, &players, Distribution::Product(product(n, false)), &entities);
@@ -145,6 +179,7 @@ fn cubes_of_many_words_are_counted_right() {
             (0..32).map(|_| (random.below(1 << 32) as u64) << 32 | random.below(1 << 32) as u64).collect();
         let circuit = from_table(n, &table);
         for players in [Players::features(&names(n)), columns(n), blocks(n)] {
+            let players = grouped(players, &mut random);
             let entities = rows(&players, 2, &mut random);
             let background = rows(&players, 9, &mut random);
             agree(&circuit, &players, Distribution::Background(background), &entities);
@@ -159,7 +194,8 @@ fn many_players_need_big_integers_and_still_agree_with_floats() {
     let circuit = super::fast_agreement::parity(n);
     let watch = &Watch::unlimited();
     let population = Distribution::Product(product(n, false));
-    let game = Game::new(&circuit, Players::features(&names(n)), population, watch).unwrap();
+    let players = grouped(Players::features(&names(n)), &mut Seeded::new(3, 3));
+    let game = Game::new(&circuit, players, population, watch).unwrap();
     let entity: Vec<bool> = (0..n).map(|v| v % 3 == 0).collect();
     let mut entities = Bits::new(n);
     entities.push(&entity);
@@ -168,6 +204,41 @@ fn many_players_need_big_integers_and_still_agree_with_floats() {
         let table = FloatGame::new(&game).explain(&entities, index, watch).unwrap();
         for (score, exact) in table.scores(0).iter().zip(&exact[0].to_floats().scores) {
             assert!((score - exact).abs() < 1e-12);
+        }
+    }
+}
+
+/// A network of 60 inputs as 30 blocks of two that are far apart: floats and fractions agree, rows are checked to add up,
+/// and swapping a player's features changes nothing.
+#[test]
+fn thirty_blocks_of_two_out_of_sixty_inputs() {
+    use crate::model::{Gate, Label, Network, Output};
+    let (n, mut random, watch) = (60, Seeded::new(60, 1), &Watch::unlimited());
+    let weights = |random: &mut Seeded| (0..n).map(|_| 2 * random.below(2) as i128 - 1).collect::<Vec<i128>>();
+    let hidden = (0..2).map(|_| Gate::new(weights(&mut random), 30).unwrap()).collect();
+    let output = Output::Step(Gate::new(vec![1, -1], 1).unwrap());
+    let network = Network::new(n, vec![hidden], output).unwrap();
+    let label = Label::of_class(&network, 1).unwrap();
+    let direct = crate::diagram::compile_direct(&label, &Default::default(), watch).unwrap();
+    let circuit = crate::circuit::lower_obdd(&direct.diagram).unwrap();
+    let of = |v: usize| (format!("x{v}"), format!("p{}", v % 30));
+    let players = Players::named(&names(n), &(0..n).map(of).collect()).unwrap();
+    let players = grouped(players, &mut random);
+    let entities = rows(&players, 3, &mut random);
+    let list: Vec<Vec<bool>> = (0..3).map(|row| entities.row(row)).collect();
+    let background = Distribution::Background(rows(&players, 5, &mut random));
+    for population in
+        [Distribution::Product(Probabilities::uniform(n)), Distribution::Product(product(n, true)), background]
+    {
+        let game = Game::new(&circuit, players.clone(), population, watch).unwrap();
+        assert!(game.reordered().is_some());
+        for index in [Index::Shapley, Index::Banzhaf, Index::Owen] {
+            let floats = FloatGame::new(&game);
+            let table = floats.explain(&entities, index, watch).unwrap();
+            let exact = ExactGame::new(&game).unwrap().explain(&list[..1], index, watch).unwrap();
+            let mut first = crate::data::Scores::empty(players.len(), false);
+            first.push(table.prediction(0) == 1, table.base_value(0), table.scores(0));
+            assert_within(&first, &exact, floats.error_bound(index));
         }
     }
 }
@@ -239,13 +310,14 @@ fn a_single_entity_is_stopped_in_time() {
     let uniform = |n: usize| Distribution::Product(Probabilities::uniform(n));
     let background =
         |n: usize, count: usize| Distribution::Background(rows(&features(n), count, &mut Seeded::new(7, 0)));
-    let pair_of: HashMap<String, String> = (0..40).map(|v| (format!("x{v}"), format!("p{}", v / 2))).collect();
+    let pair_of: HashMap<String, String> = (0..400).map(|v| (format!("x{v}"), format!("p{}", v / 2))).collect();
     for (players, population, index) in [
         (features(6_000), uniform(6_000), Index::Shapley),
         (features(300), background(300, 5_000), Index::Banzhaf),
         (features(8_000), background(8_000, 1), Index::Shapley),
         (features(300), uniform(300), Index::Interaction),
-        (Players::named(&names(40), &pair_of).unwrap(), uniform(40), Index::Shapley),
+        (features(40), uniform(40), Index::Ksii(Order::Three)),
+        (Players::named(&names(400), &pair_of).unwrap(), uniform(400), Index::Interaction),
     ] {
         let n = players.feature_count();
         let circuit = super::fast_agreement::parity(n);

@@ -7,24 +7,27 @@
 //! players. Machine integers are used where a bound on all numbers allows, big ones elsewhere.
 //!
 //! Cost for an entity: n pairs of sweeps for each start and all Shapley values, one for the Banzhaf values, 2 n^2 for all
-//! interactions, 2^n for the values at all vertices.
+//! interactions and 2 n^3 for those of three, n m for Owen values of m groups, 2^n for the values at all vertices.
 
+use super::blocks::Role;
 use super::cube::Cubes;
 use super::engine::in_parallel;
 use super::game::{Form, agreements, playing};
-use super::game_floats::{pair_place, spread};
-use super::index::pairs;
-use super::integer_sweeps::{IntegerSweeps, Sweep};
+use super::game_floats::spread;
+use super::index::{pairs, sets};
+use super::integer_rule::Rule;
+use super::integer_sweeps::has_units;
+use super::numerators::{Numerators, Swept};
 use super::polynomial::Integer;
 use super::starts::Starts;
-use super::subsets::SubsetTable;
-use super::{Engine, EntityProblem, ExplainError, Explanation, Game, Index, Players};
+use super::subsets::{SubsetTable, gathered};
+use super::{Engine, EntityProblem, ExplainError, Explanation, Game, Index};
 use crate::data::{Bits, Scores};
-use crate::lit::{Stopped, Var, Watch};
+use crate::lit::{Stopped, Watch};
 use dashu::base::BitTest;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A game made ready for fractions (engine `exact`).
@@ -38,84 +41,9 @@ pub struct ExactGame {
 }
 
 enum ExactForm {
-    Paths { sweeps: IntegerSweeps, starts: Arc<Starts> },
-    Vertices { above: IntegerSweeps, below: Option<IntegerSweeps>, starts: Arc<Starts>, playing: Vec<usize> },
+    Paths { swept: Swept, starts: Arc<Starts> },
+    Vertices { above: Swept, below: Option<Swept>, starts: Arc<Starts>, playing: Vec<usize> },
     Empirical,
-}
-
-/// What the values at 0, 1, ... count for in the integral from 0 to 1, over a common denominator.
-struct Rule {
-    weights: Vec<IBig>,
-    denominator: UBig,
-}
-
-/// The numerators of a start's weights, and where they lead: for each variable a over b, and b or 0.
-struct Numerators {
-    from: Vec<IBig>,
-    to: Vec<IBig>,
-    units: Vec<IBig>,
-    /// The product of the denominators of all variables and groups that the circuit mentions.
-    denominator: UBig,
-    /// The number of bits of the largest number on the way, at t up to the number of players.
-    bits: usize,
-}
-
-impl Numerators {
-    fn new(sweeps: &IntegerSweeps, players: &Players, starts: &Starts, start: usize, entity: &[bool]) -> Self {
-        let features = entity.len();
-        let mut exact = vec![RBig::ZERO; features];
-        sweeps.mentioned.iter().for_each(|var| exact[var.index()] = starts.exact(start, var.index()));
-        let mut units = vec![IBig::ONE; features];
-        let (mut denominator, mut bits) = (UBig::ONE, 2);
-        let growth = (2 * sweeps.mentioned.len() + 1).bit_len();
-        let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
-        for var in sweeps.mentioned.iter().map(|var| var.index()) {
-            // A feature for itself is a group of its own.
-            let group = if sweeps.one_hot[var] { players.of(var) } else { players.len() + var };
-            groups.entry(group).or_default().push(var);
-        }
-        for members in groups.values() {
-            let common = members.iter().fold(UBig::ONE, |lcm, &var| least_common(&lcm, exact[var].denominator()));
-            members.iter().for_each(|&var| units[var] = common.clone().into());
-            bits += common.bit_len() + growth;
-            denominator *= common;
-        }
-        let numerator = |var: usize| (&exact[var] * RBig::from(units[var].clone())).numerator().clone();
-        let from: Vec<IBig> = (0..features).map(numerator).collect();
-        let to = (0..features).map(|var| if entity[var] { units[var].clone() } else { IBig::ZERO }).collect();
-        Numerators { from, to, units, denominator, bits }
-    }
-
-    /// Fills in the weights when each player has come in by so much.
-    fn fill<T: Integer>(&self, sweeps: &IntegerSweeps, sweep: &mut Sweep<T>, by: impl Fn(usize) -> IBig) {
-        for var in sweeps.mentioned.iter().map(|var| var.index()) {
-            let x = &self.from[var] + by(var) * (&self.to[var] - &self.from[var]);
-            let not_x = if sweeps.one_hot[var] { IBig::ONE } else { &self.units[var] - &x };
-            sweep.weights[var] = [T::from_big(&x), T::from_big(&not_x)];
-        }
-    }
-
-    /// How much F, times the denominator, changes as each player comes in, after both sweeps.
-    fn contributions<T: Integer>(&self, sweeps: &IntegerSweeps, players: &Players, sweep: &Sweep<T>) -> Vec<IBig> {
-        let mut contributions = vec![IBig::ZERO; players.len()];
-        for var in sweeps.mentioned.iter().map(|var| var.index()) {
-            let [x, not_x] = &sweep.slopes[var];
-            let slope = if sweeps.one_hot[var] { x.to_big() } else { x.to_big() - not_x.to_big() };
-            contributions[players.of(var)] += slope * (&self.to[var] - &self.from[var]);
-        }
-        contributions
-    }
-
-    /// The players that move.
-    fn moving(&self, sweeps: &IntegerSweeps, players: &Players) -> Vec<usize> {
-        let moved = sweeps.mentioned.iter().filter(|var| self.from[var.index()] != self.to[var.index()]);
-        playing(players, &moved.copied().collect::<Vec<Var>>())
-    }
-}
-
-fn least_common(one: &UBig, other: &UBig) -> UBig {
-    use dashu::base::Gcd;
-    one / one.gcd(other) * other
 }
 
 /// Runs an expression with the smallest kind of integer that holds this many bits.
@@ -158,13 +86,13 @@ impl ExactGame {
     pub fn new(game: &Game) -> Result<Self, ExplainError> {
         let form = match &game.form {
             Form::Paths { circuit, starts } => {
-                ExactForm::Paths { sweeps: IntegerSweeps::new(circuit)?, starts: starts.clone() }
+                ExactForm::Paths { swept: Swept::new(circuit, game)?, starts: starts.clone() }
             }
             Form::Vertices { above, below, starts } => {
-                let above = IntegerSweeps::new(above)?;
-                let below = below.as_ref().map(IntegerSweeps::new).transpose()?;
-                let mut mentioned = above.mentioned.clone();
-                below.iter().for_each(|below| mentioned.extend(&below.mentioned));
+                let above = Swept::new(above, game)?;
+                let below = below.as_ref().map(|below| Swept::new(below, game)).transpose()?;
+                let mut mentioned = above.sweeps.mentioned.clone();
+                below.iter().for_each(|below| mentioned.extend(&below.sweeps.mentioned));
                 let playing = playing(&game.players, &mentioned);
                 ExactForm::Vertices { above, below, starts: starts.clone(), playing }
             }
@@ -184,11 +112,11 @@ impl ExactGame {
 
     pub(super) fn base_value(&self) -> RBig {
         let nobody = vec![false; self.game.labels.variables()];
-        let value = |sweeps: &IntegerSweeps, starts: &Starts| {
-            self.vertices(sweeps, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)
+        let value = |swept: &Swept, starts: &Starts| {
+            self.vertices(swept, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)
         };
         match (&self.form, &self.game.form) {
-            (ExactForm::Paths { sweeps, starts }, _) => value(sweeps, starts),
+            (ExactForm::Paths { swept, starts }, _) => value(swept, starts),
             (ExactForm::Vertices { above, below, starts, .. }, _) => {
                 value(above, starts) / below.as_ref().map_or(RBig::ONE, |below| value(below, starts))
             }
@@ -217,28 +145,30 @@ impl ExactGame {
             rows.push(values);
         }
         self.game.check_entities(&rows)?;
+        self.game.check_index(index)?;
         let mut explanations = Vec::with_capacity(entities.len());
         for (number, entity) in entities.iter().map(AsRef::as_ref).enumerate() {
             watch.step(number as u64, entities.len() as u64)?;
             let silent = watch.silent();
-            let cubes = self.cubes.as_ref().filter(|_| index != Index::Interaction);
+            let cubes = self.cubes.as_ref().filter(|_| matches!(index, Index::Shapley | Index::Banzhaf));
             let scores = match (cubes, &self.form) {
                 (Some(cubes), _) => Ok(cubes.fractions(entity, index, self.game.players.len(), &silent)?),
-                (None, ExactForm::Paths { sweeps, starts }) => match index {
-                    Index::Shapley | Index::Banzhaf => Ok(self.along_paths(sweeps, starts, entity, index, &silent)?),
-                    Index::Interaction => self.interactions(sweeps, starts, entity, &silent)?,
+                (None, ExactForm::Paths { swept, starts }) => match index {
+                    Index::Shapley | Index::Banzhaf => Ok(self.along_paths(swept, starts, entity, index, &silent)?),
+                    Index::Owen => Ok(self.owen(swept, starts, entity, &silent)?),
+                    _ => self.of_sets(swept, starts, entity, index, &silent)?,
                 },
                 (None, ExactForm::Vertices { playing, .. }) => {
                     let table = self.table(entity, &silent).map_err(|error| error.with_entity(|_| number))?;
-                    let scores = table.values_of(index);
+                    let scores = table.values_of(index, &silent)?;
                     scores.map(|scores| spread(index, playing, self.game.players.len(), scores, RBig::ZERO))
                 }
-                (None, ExactForm::Empirical) => self.table(entity, &silent)?.values_of(index),
+                (None, ExactForm::Empirical) => self.table(entity, &silent)?.values_of(index, &silent)?,
             };
             let scores = scores.map_err(|problem| ExplainError::Entity { entity: number, problem })?;
             let prediction = self.game.labels.evaluate(entity)?;
             let explanation = Explanation { base_value: self.base_value.clone(), prediction, scores };
-            if index == Index::Shapley {
+            if index.is_efficient() {
                 explanation.check_sum(number)?;
             }
             explanations.push(explanation);
@@ -249,26 +179,26 @@ impl ExactGame {
     /// F, over all starts, with each set of these players in.
     fn vertices(
         &self,
-        sweeps: &IntegerSweeps,
+        swept: &Swept,
         starts: &Starts,
         playing: &[usize],
         entity: &[bool],
         watch: &Watch<'_>,
     ) -> Result<Vec<RBig>, Stopped> {
-        let players = &self.game.players;
-        let mut place_of = vec![None; players.len()];
+        let mut place_of = vec![None; swept.ways.width()];
         playing.iter().enumerate().for_each(|(place, &player)| place_of[player] = Some(place));
         let mut values = vec![RBig::ZERO; 1 << playing.len()];
         for start in 0..starts.len() {
-            let numerators = Numerators::new(sweeps, players, starts, start, entity);
+            let numerators = Numerators::new(swept, starts, start, entity);
             let share = starts.exact_share(start);
             with_integer!(numerators.bits, T => {
-                let mut sweep = sweeps.memory::<T>();
+                let mut sweep = swept.sweeps.memory::<T>();
                 for (set, value) in values.iter_mut().enumerate() {
                     watch.check()?;
-                    let is_in = |var: usize| place_of[players.of(var)].is_some_and(|place| set >> place & 1 == 1);
-                    numerators.fill(sweeps, &mut sweep, |var| u8::from(is_in(var)).into());
-                    let root = sweeps.up(&mut sweep).to_big();
+                    let place = |var: usize| swept.ways.player_of[var].and_then(|player| place_of[player]);
+                    let is_in = |var: usize| place(var).is_some_and(|place| set >> place & 1 == 1);
+                    numerators.fill(swept, &mut sweep, |var| u8::from(is_in(var)).into());
+                    let root = swept.sweeps.up(&mut sweep).to_big();
                     *value += &share * RBig::from_parts(root, numerators.denominator.clone());
                 }
             });
@@ -278,33 +208,29 @@ impl ExactGame {
 
     fn along_paths(
         &self,
-        sweeps: &IntegerSweeps,
+        swept: &Swept,
         starts: &Starts,
         entity: &[bool],
         index: Index,
         watch: &Watch<'_>,
     ) -> Result<Vec<RBig>, Stopped> {
-        let players = &self.game.players;
-        let mut scores = vec![RBig::ZERO; players.len()];
+        let mut scores = vec![RBig::ZERO; swept.ways.width()];
         for start in 0..starts.len() {
-            let numerators = Numerators::new(sweeps, players, starts, start, entity);
-            let moving = numerators.moving(sweeps, players).len();
+            let numerators = Numerators::new(swept, starts, start, entity);
+            let moving = numerators.moving(swept).len();
             if moving == 0 {
                 continue;
             }
             let (sums, denominator) = match index {
-                Index::Banzhaf => self.at_half(sweeps, starts, start, entity),
+                Index::Banzhaf => at_half(swept, starts, start, entity),
                 _ => {
                     let rule = self.rule(moving);
-                    let mut sums = vec![IBig::ZERO; players.len()];
+                    let mut sums = vec![IBig::ZERO; scores.len()];
                     with_integer!(numerators.bits, T => {
-                        let mut sweep = sweeps.memory::<T>();
+                        let mut sweep = swept.sweeps.memory::<T>();
                         for (t, weight) in rule.weights.iter().enumerate() {
                             watch.check()?;
-                            numerators.fill(sweeps, &mut sweep, |_| t.into());
-                            sweeps.up(&mut sweep);
-                            sweeps.down(&mut sweep);
-                            let contributions = numerators.contributions(sweeps, players, &sweep);
+                            let contributions = numerators.swept(swept, &mut sweep, &|_| t.into());
                             sums.iter_mut().zip(contributions).for_each(|(sum, more)| *sum += weight * more);
                         }
                     });
@@ -319,95 +245,95 @@ impl ExactGame {
         Ok(scores)
     }
 
-    /// The contributions in the middle of the path, where each weight is the mean of its ends: over twice the units.
-    fn at_half(&self, sweeps: &IntegerSweeps, starts: &Starts, start: usize, entity: &[bool]) -> (Vec<IBig>, UBig) {
-        let players = &self.game.players;
-        let mut numerators = Numerators::new(sweeps, players, starts, start, entity);
-        // Twice the way from twice the start: half of it is whole, and each unit's denominator doubles.
-        let mut doubled = UBig::ONE;
-        let mut groups = vec![false; players.len()];
-        for var in sweeps.mentioned.iter().map(|var| var.index()) {
-            let first = !sweeps.one_hot[var] || !std::mem::replace(&mut groups[players.of(var)], true);
-            if first {
-                doubled *= UBig::from(2u8);
+    /// Owen values: at s, the groups other than a player's own, and at t the players of its own.
+    fn owen(&self, swept: &Swept, starts: &Starts, entity: &[bool], watch: &Watch<'_>) -> Result<Vec<RBig>, Stopped> {
+        let group_of = |player: usize| self.game.players.group_of(player).expect("groups were looked for");
+        let switches: Vec<usize> = swept
+            .places()
+            .filter_map(|var| if let Role::Group(group) = swept.ways.role(var) { Some(group) } else { None })
+            .collect();
+        let mut scores = vec![RBig::ZERO; swept.ways.width()];
+        for start in 0..starts.len() {
+            let mut numerators = Numerators::new(swept, starts, start, entity);
+            let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
+            numerators.moving(swept).into_iter().for_each(|player| *groups.entry(group_of(player)).or_default() += 1);
+            // The switch of a group leads from 0 to 1, as those of players do.
+            let is_switch = |var: &usize| matches!(swept.ways.role(*var), Role::Group(_));
+            for var in swept.places().filter(is_switch) {
+                numerators.to[var] = IBig::ONE;
+                numerators.bits += (2 * swept.sweeps.mentioned.len() + 1).bit_len() + 1;
             }
-            numerators.from[var] *= 2;
-            numerators.to[var] *= 2;
-            numerators.units[var] *= 2;
+            let (outer, share) = (self.rule(groups.len().max(1)), starts.exact_share(start));
+            for (&own, &count) in &groups {
+                let inner = self.rule(count);
+                let mut sums = vec![IBig::ZERO; scores.len()];
+                with_integer!(numerators.bits, T => {
+                    let mut sweep = swept.sweeps.memory::<T>();
+                    for (s, of_s) in outer.weights.iter().enumerate() {
+                        for (t, of_t) in inner.weights.iter().enumerate() {
+                            watch.check()?;
+                            let by = |var: usize| match (swept.ways.role(var), swept.ways.player_of[var].map(group_of)) {
+                                (Role::Group(group), _) => if group == own { 0 } else { s },
+                                (_, Some(group)) if group == own => t,
+                                (_, Some(group)) if !switches.contains(&group) => s,
+                                _ => 0,
+                            };
+                            let contributions = numerators.swept(swept, &mut sweep, &|var| by(var).into());
+                            for (sum, more) in sums.iter_mut().zip(contributions) {
+                                *sum += of_s * of_t * more;
+                            }
+                        }
+                    }
+                });
+                let denominator = &outer.denominator * &inner.denominator * &numerators.denominator;
+                for (player, sum) in sums.into_iter().enumerate().filter(|(player, _)| group_of(*player) == own) {
+                    scores[player] += &share * RBig::from_parts(sum, denominator.clone());
+                }
+            }
         }
-        numerators.bits += 2 * sweeps.mentioned.len();
-        let sums = with_integer!(numerators.bits, T => {
-            let mut sweep = sweeps.memory::<T>();
-            for var in sweeps.mentioned.iter().map(|var| var.index()) {
-                let x = (&numerators.from[var] + &numerators.to[var]) / IBig::from(2);
-                let not_x = if sweeps.one_hot[var] { IBig::ONE } else { &numerators.units[var] - &x };
-                sweep.weights[var] = [T::from_big(&x), T::from_big(&not_x)];
-            }
-            sweeps.up(&mut sweep);
-            sweeps.down(&mut sweep);
-            numerators.contributions(sweeps, players, &sweep)
-        });
-        (sums, doubled * &numerators.denominator)
+        Ok(scores)
     }
 
-    fn interactions(
+    /// The numbers of an index of sets of players.
+    fn of_sets(
         &self,
-        sweeps: &IntegerSweeps,
+        swept: &Swept,
         starts: &Starts,
         entity: &[bool],
+        index: Index,
         watch: &Watch<'_>,
     ) -> Result<Result<Vec<RBig>, EntityProblem>, Stopped> {
-        let players = &self.game.players;
-        let count = players.len();
-        let mut scores = vec![RBig::ZERO; count * count.saturating_sub(1) / 2];
+        let count = swept.ways.width();
+        let mut scores = vec![RBig::ZERO; index.width(count)];
         // What each player's contribution gains between coming first and coming last.
         let mut gains = vec![RBig::ZERO; count];
         for start in 0..starts.len() {
-            let numerators = Numerators::new(sweeps, players, starts, start, entity);
-            let moving = numerators.moving(sweeps, players);
+            let numerators = Numerators::new(swept, starts, start, entity);
+            let moving = numerators.moving(swept);
             let share = starts.exact_share(start);
-            let rule = self.rule(moving.len().saturating_sub(1).max(1));
-            with_integer!(numerators.bits, T => {
-                let mut sweep = sweeps.memory::<T>();
-                let mut contributions = |by: &dyn Fn(usize) -> IBig| {
-                    numerators.fill(sweeps, &mut sweep, by);
-                    sweeps.up(&mut sweep);
-                    sweeps.down(&mut sweep);
-                    numerators.contributions(sweeps, players, &sweep)
-                };
-                let [first, last] = [IBig::ZERO, IBig::ONE].map(|t| contributions(&|_| t.clone()));
-                for (gain, (last, first)) in gains.iter_mut().zip(last.into_iter().zip(first)) {
-                    *gain += &share * RBig::from_parts(last - first, numerators.denominator.clone());
-                }
-                for &one in &moving {
-                    let mut sums = vec![IBig::ZERO; count];
-                    for (t, weight) in rule.weights.iter().enumerate() {
-                        watch.check()?;
-                        let with = |side: u8, var: usize| if players.of(var) == one { side.into() } else { t.into() };
-                        let [out, inside] = [0, 1].map(|side| contributions(&|var| with(side, var)));
-                        for (sum, (inside, out)) in sums.iter_mut().zip(inside.into_iter().zip(out)) {
-                            *sum += weight * (inside - out);
-                        }
-                    }
-                    for other in one + 1..count {
-                        let sum = std::mem::take(&mut sums[other]);
-                        let gain = RBig::from_parts(sum, &rule.denominator * &numerators.denominator);
-                        scores[pair_place(count, one, other)] += &share * gain;
-                    }
-                }
-            });
-        }
-        let mut sums = vec![RBig::ZERO; count];
-        for ((i, j), score) in pairs(count).zip(&scores) {
-            sums[i] += score;
-            sums[j] += score;
-        }
-        Ok(match sums.iter().zip(&gains).position(|(sum, gain)| sum != gain) {
-            None => Ok(scores),
-            Some(player) => {
-                let (sum, gain) = (sums[player].to_string(), gains[player].to_string());
-                Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain })
+            if index == Index::Interaction {
+                let ends = Rule { weights: vec![-IBig::ONE, IBig::ONE], denominator: UBig::ONE };
+                derivatives(swept, &numerators, &moving, 1, &ends, watch, &mut |set, gain| {
+                    gains[set[0]] += &share * gain;
+                })?;
             }
+            for size in index.sizes() {
+                let rule = match index {
+                    Index::Taylor(order) if size < order.size() => {
+                        Arc::new(Rule { weights: vec![IBig::ONE], denominator: UBig::ONE })
+                    }
+                    Index::Taylor(_) => Arc::new(self.rule(moving.len().max(1)).towards_the_start(size)),
+                    _ => self.rule((moving.len() + 1).saturating_sub(size).max(1)),
+                };
+                derivatives(swept, &numerators, &moving, size, &rule, watch, &mut |set, gain| {
+                    scores[index.place(count, set)] += &share * gain;
+                })?;
+            }
+        }
+        Ok(match index {
+            Index::Interaction => check_gains(&scores, &gains).map(|()| scores),
+            Index::Ksii(order) => Ok(gathered(order, count, scores)),
+            _ => Ok(scores),
         })
     }
 
@@ -424,7 +350,7 @@ impl ExactGame {
                         *value /= below;
                     }
                 }
-                Ok(SubsetTable::new(playing.len(), values))
+                Ok(SubsetTable::new(self.game.groups_of(playing.iter().copied()), values))
             }
             (ExactForm::Empirical, Form::Empirical { sample, labels }) => {
                 let [agreeing, positive] = agreements(&self.game.players, sample, labels, entity);
@@ -435,7 +361,7 @@ impl ExactGame {
                 let mut values: Vec<RBig> = agreeing.iter().zip(&positive).map(mean).collect();
                 let label = u8::from(self.game.labels.evaluate(entity)?);
                 *values.last_mut().expect("at least the empty set") = label.into();
-                Ok(SubsetTable::new(self.game.players.len(), values))
+                Ok(SubsetTable::new(self.game.groups_of(0..self.game.players.len()), values))
             }
             _ => unreachable!("paths have no table"),
         }
@@ -447,55 +373,88 @@ impl ExactGame {
     }
 }
 
-impl Rule {
-    /// For the values at 0, ..., count - 1: the integrals from 0 to 1 of Lagrange's polynomials.
-    fn new(count: usize) -> Self {
-        // The coefficients of t (t-1) ... (t-count+1), that of t^0 first.
-        let mut product = vec![IBig::ONE];
-        for root in 0..count {
-            let mut next = vec![IBig::ZERO; product.len() + 1];
-            for (power, coefficient) in product.iter().enumerate() {
-                next[power + 1] += coefficient;
-                next[power] -= coefficient * IBig::from(root);
-            }
-            product = next;
+/// The contributions in the middle of the path, where each weight is the mean of its ends: over twice the units.
+fn at_half(swept: &Swept, starts: &Starts, start: usize, entity: &[bool]) -> (Vec<IBig>, UBig) {
+    let mut numerators = Numerators::new(swept, starts, start, entity);
+    // Twice the way from twice the start: half of it is whole, and each unit's denominator doubles.
+    let mut doubled = UBig::ONE;
+    let mut groups = vec![false; swept.ways.width()];
+    for var in swept.places().filter(|&var| has_units(swept.ways.role(var))) {
+        let group = swept.ways.player_of[var].filter(|_| swept.sweeps.one_hot[var]);
+        if !group.is_some_and(|player| std::mem::replace(&mut groups[player], true)) {
+            doubled *= UBig::from(2u8);
         }
-        let weights: Vec<RBig> = (0..count)
-            .map(|point| {
-                // Without the factor (t - point), by synthetic division from the top.
-                let (mut integral, mut quotient) = (RBig::ZERO, IBig::ZERO);
-                for power in (1..=count).rev() {
-                    quotient = &product[power] + quotient * IBig::from(point);
-                    integral += RBig::from_parts(quotient.clone(), power.into());
-                }
-                let others = (0..count).filter(|&other| other != point);
-                let scale = others.fold(IBig::ONE, |scale, other| scale * (IBig::from(point) - IBig::from(other)));
-                integral / RBig::from(scale)
-            })
-            .collect();
-        let denominator = weights.iter().fold(UBig::ONE, |common, weight| least_common(&common, weight.denominator()));
-        let whole = |weight: &RBig| (weight * RBig::from(denominator.clone())).numerator().clone();
-        Rule { weights: weights.iter().map(whole).collect(), denominator }
+        numerators.from[var] *= 2;
+        numerators.to[var] *= 2;
+        numerators.units[var] *= 2;
     }
+    numerators.bits += 2 * swept.sweeps.mentioned.len();
+    let half = |var: usize| (&numerators.from[var] + &numerators.to[var]) / IBig::from(2);
+    let sums = with_integer!(numerators.bits, T => {
+        let mut sweep = swept.sweeps.memory::<T>();
+        for var in swept.places() {
+            let x = half(var);
+            let not_x = if swept.sweeps.one_hot[var] { IBig::ONE } else { &numerators.units[var] - &x };
+            sweep.weights[var] = [T::from_big(&x), T::from_big(&not_x)];
+        }
+        swept.sweeps.up(&mut sweep);
+        swept.sweeps.down(&mut sweep);
+        numerators.contributions(swept, &sweep)
+    });
+    (sums, doubled * &numerators.denominator)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_integrate_all_powers_that_they_should() {
-        for count in 1..=30usize {
-            let rule = Rule::new(count);
-            for power in 0..count {
-                let terms =
-                    rule.weights.iter().enumerate().map(|(point, weight)| weight * IBig::from(point).pow(power));
-                let sum = terms.fold(IBig::ZERO, |sum, term| sum + term);
-                assert_eq!(
-                    RBig::from_parts(sum, rule.denominator.clone()),
-                    RBig::from_parts(1.into(), (power + 1).into())
-                );
+/// The sums, by a rule, of the derivative by every set of so many moving players.
+fn derivatives(
+    swept: &Swept,
+    numerators: &Numerators,
+    moving: &[usize],
+    size: usize,
+    rule: &Rule,
+    watch: &Watch<'_>,
+    add: &mut dyn FnMut(&[usize], RBig),
+) -> Result<(), Stopped> {
+    let width = swept.ways.width();
+    with_integer!(numerators.bits, T => {
+        let mut sweep = swept.sweeps.memory::<T>();
+        for fixed in sets(moving.len(), size - 1) {
+            let mut set: Vec<usize> = fixed.into_iter().map(|place| moving[place]).collect();
+            let mut sums = vec![IBig::ZERO; width];
+            for (t, weight) in rule.weights.iter().enumerate() {
+                for corner in 0..1usize << (size - 1) {
+                    watch.check()?;
+                    let place = |var: usize| swept.ways.player_of[var].and_then(|player| set.iter().position(|&one| one == player));
+                    let by = |var: usize| place(var).map_or(t, |place| corner >> place & 1);
+                    let contributions = numerators.swept(swept, &mut sweep, &|var| by(var).into());
+                    let is_plus = (size - 1 - corner.count_ones() as usize).is_multiple_of(2);
+                    for (sum, more) in sums.iter_mut().zip(contributions) {
+                        *sum += weight * if is_plus { more } else { -more };
+                    }
+                }
             }
+            for &player in moving.iter().filter(|&&player| set.iter().all(|&one| one < player)).collect::<Vec<_>>() {
+                let sum = std::mem::take(&mut sums[player]);
+                set.push(player);
+                add(&set, RBig::from_parts(sum, &rule.denominator * &numerators.denominator));
+                set.pop();
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The interactions of each player add up to what its contribution gains.
+fn check_gains(scores: &[RBig], gains: &[RBig]) -> Result<(), EntityProblem> {
+    let mut sums = vec![RBig::ZERO; gains.len()];
+    for ((i, j), score) in pairs(gains.len()).zip(scores) {
+        sums[i] += score;
+        sums[j] += score;
+    }
+    match sums.iter().zip(gains).position(|(sum, gain)| sum != gain) {
+        None => Ok(()),
+        Some(player) => {
+            let (sum, gain) = (sums[player].to_string(), gains[player].to_string());
+            Err(EntityProblem::InteractionsDoNotAddUp { player, sum, gain })
         }
     }
 }

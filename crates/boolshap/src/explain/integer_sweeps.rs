@@ -3,13 +3,15 @@
 //! With weights that are fractions, each variable's over a denominator of its own, the numerators alone can be swept: in
 //! a smooth circuit every product that an or-gate adds up has one factor of each of the same variables, so all have the
 //! same denominator. Of a one-hot group every product has exactly one positive literal, and the negative ones weigh 1, so
-//! a group counts as one variable. Upwards a node's value is computed from its children's, downwards the derivative of the
+//! a group counts as one variable. Copies of features and switches of groups (`blocks`) have weights of denominator 1 that
+//! add up to 1, so that a product without them is right as it is, and the circuit need not be smooth in them. Upwards a node's value is computed from its children's, downwards the derivative of the
 //! root by it. Cost: linear in the edges.
 
-use super::game::Weighted;
+use super::blocks::Role;
 use super::polynomial::Integer;
-use crate::circuit::{Circuit, CircuitError, Node, NodeId, smooth};
-use crate::lit::Var;
+use super::ways::Weighted;
+use crate::circuit::{Circuit, CircuitError, Node, NodeId, smooth_over};
+use crate::lit::{Var, Watch};
 use dashu::integer::IBig;
 
 /// A smooth circuit, ready to be swept.
@@ -31,9 +33,16 @@ pub(super) struct Sweep<T> {
     pub(super) slopes: Vec<[T; 2]>,
 }
 
+/// Whether the weights of a variable can have a denominator other than 1: features, and in the middle of a path switches.
+pub(super) fn has_units(role: Role) -> bool {
+    matches!(role, Role::Feature(_) | Role::Outside(_) | Role::Player(_))
+}
+
 impl IntegerSweeps {
     pub(super) fn new(weighted: &Weighted) -> Result<Self, CircuitError> {
-        let circuit = smooth(&weighted.circuit)?;
+        // A column's bits are on every path that has a value, in one copy or the other.
+        let counts = |var: Var| has_units(weighted.roles[var.index()]) && !weighted.one_hot[var.index()];
+        let circuit = smooth_over(&weighted.circuit, counts, usize::MAX, &Watch::unlimited())?;
         let (nodes, mentioned) = (circuit.reachable(), circuit.mentioned());
         Ok(IntegerSweeps { circuit, nodes, mentioned, one_hot: weighted.one_hot.clone() })
     }

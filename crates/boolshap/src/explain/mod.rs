@@ -9,7 +9,10 @@
 //! and exact fractions, for the uniform and for any product [`Probabilities`], and every [`Explanation`] has passed the
 //! test that base value and scores add up to the prediction.
 
+mod blocks;
 mod brute_force;
+mod conjunctions;
+mod corner_counts;
 mod cube;
 mod definition;
 mod diagram_tape;
@@ -20,6 +23,7 @@ mod error_bound;
 mod explanation;
 mod factorials;
 mod fast;
+mod float_paths;
 mod fold;
 mod game;
 mod game_floats;
@@ -28,10 +32,13 @@ mod gate_forms;
 mod gate_sums;
 mod gate_tape;
 mod index;
+mod integer_rule;
 mod integer_sweeps;
 mod labels;
 mod lanes;
 mod multiply_adds;
+mod network_game;
+mod numerators;
 mod open_box;
 mod open_box_floats;
 mod open_box_fractions;
@@ -50,6 +57,7 @@ mod value_game;
 mod value_gates;
 mod value_sweep;
 mod vertices;
+mod ways;
 mod wide_float;
 
 #[cfg(test)]
@@ -73,10 +81,11 @@ pub use fast::FastEngine;
 pub use game::{Distribution, Game};
 pub use game_floats::FloatGame;
 pub use game_fractions::ExactGame;
-pub use index::Index;
+pub use index::{Index, Order};
 pub use labels::Labels;
 #[doc(hidden)]
 pub use multiply_adds::{USEFUL_OPERATIONS, multiply_add_rate};
+pub use network_game::{ClassOfNetwork, MAX_DIFFERING, NetworkGame};
 pub use open_box::OpenBox;
 pub use players::Players;
 pub use probabilities::Probabilities;

@@ -4,6 +4,9 @@
 //! and absent it takes a value from its own distribution. The sum of its bits' scores as players of their own is something
 //! else, because there the bits come and go one by one. A named player is a block of features that come and
 //! go together; absent, they are drawn one by one from the distribution over features.
+//!
+//! Players can belong to groups (the a priori unions of Owen, "Values of Games with a Priori Unions", 1977): for the Owen
+//! value, those of other groups come all together or not at all.
 
 use super::{EntityProblem, ExplainError};
 use crate::data::{Binariser, Bits};
@@ -24,18 +27,26 @@ pub struct Players {
     names: Vec<String>,
     of: Vec<usize>,
     one_hot: Vec<bool>,
+    /// The group of each player, if they have groups.
+    groups: Option<Vec<usize>>,
 }
 
 impl Players {
     /// Each feature for itself.
     pub fn features(names: &[String]) -> Self {
         let count = names.len();
-        Players { kind: "features", names: names.to_vec(), of: (0..count).collect(), one_hot: vec![false; count] }
+        Players {
+            kind: "features",
+            names: names.to_vec(),
+            of: (0..count).collect(),
+            one_hot: vec![false; count],
+            groups: None,
+        }
     }
 
     /// Each column of the schema, or, without one, all features `COLUMN=...` of the same column, if there are several.
     pub fn columns(names: &[String], schema: Option<&Binariser>) -> Self {
-        let mut players = Players { kind: "columns", names: Vec::new(), of: Vec::new(), one_hot: Vec::new() };
+        let mut players = Players::nobody("columns");
         if let Some(schema) = schema {
             for column in schema.columns() {
                 players.of.extend(std::iter::repeat_n(players.names.len(), column.bits()));
@@ -69,7 +80,7 @@ impl Players {
     /// The partition that gives each feature, by its name, the name of its player. Players come in the order of their
     /// first features.
     pub fn named(features: &[String], player_of: &HashMap<String, String>) -> Result<Self, ExplainError> {
-        let mut players = Players { kind: "named", names: Vec::new(), of: Vec::new(), one_hot: Vec::new() };
+        let mut players = Players::nobody("named");
         let mut known: HashMap<&str, usize> = HashMap::new();
         for feature in features {
             let name = player_of.get(feature).ok_or_else(|| ExplainError::NoPlayer { feature: feature.clone() })?;
@@ -81,6 +92,32 @@ impl Players {
             players.of.push(player);
         }
         Ok(players)
+    }
+
+    fn nobody(kind: &'static str) -> Self {
+        Players { kind, names: Vec::new(), of: Vec::new(), one_hot: Vec::new(), groups: None }
+    }
+
+    /// The same players in groups: each player, by its name, in the group of this name.
+    pub fn in_groups(self, group_of: &HashMap<String, String>) -> Result<Self, ExplainError> {
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut groups = Vec::with_capacity(self.len());
+        for player in &self.names {
+            let name = group_of.get(player).ok_or_else(|| ExplainError::NoGroup { player: player.clone() })?;
+            let next = known.len();
+            groups.push(*known.entry(name).or_insert(next));
+        }
+        Ok(Players { groups: Some(groups), ..self })
+    }
+
+    /// Whether players belong to groups.
+    pub fn has_groups(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// The group of a player, if there are groups.
+    pub fn group_of(&self, player: usize) -> Option<usize> {
+        self.groups.as_ref().map(|groups| groups[player])
     }
 
     /// What kind of partition it is: `features`, `columns` or `named`.
@@ -131,11 +168,28 @@ impl Players {
         groups.map(|player| self.members(player).map(Var::new).collect()).collect()
     }
 
-    /// Whether a player has several features that are independent of each other.
-    pub(super) fn has_blocks(&self) -> bool {
-        let mut sizes = vec![0; self.len()];
-        self.of.iter().for_each(|&player| sizes[player] += 1);
-        (0..self.len()).any(|player| sizes[player] > 1 && !self.one_hot[player])
+    /// The players with several of these features that are independent of each other, and the features.
+    pub(super) fn blocks(&self, mentioned: &[Var]) -> Vec<(usize, Vec<Var>)> {
+        let mut blocks: Vec<Vec<Var>> = vec![Vec::new(); self.len()];
+        let free = mentioned.iter().filter(|var| !self.one_hot[self.of[var.index()]]);
+        free.for_each(|&var| blocks[self.of[var.index()]].push(var));
+        blocks.into_iter().enumerate().filter(|(_, features)| features.len() > 1).collect()
+    }
+
+    /// The groups of which several players have one of these features, and all of these features that they have.
+    pub(super) fn switched_groups(&self, mentioned: &[Var]) -> Vec<(usize, Vec<Var>)> {
+        let Some(groups) = &self.groups else { return Vec::new() };
+        let mut features: Vec<Vec<Var>> = vec![Vec::new(); groups.len()];
+        mentioned.iter().for_each(|&var| features[groups[self.of[var.index()]]].push(var));
+        let several =
+            |features: &[Var]| features.iter().any(|var| self.of[var.index()] != self.of[features[0].index()]);
+        features.into_iter().enumerate().filter(|(_, features)| several(features)).collect()
+    }
+
+    /// For each feature its group, if there are groups, and its player: in this order, what has to be together.
+    pub(super) fn groupings(&self) -> Vec<Vec<usize>> {
+        let groups = self.groups.as_ref().map(|groups| self.of.iter().map(|&player| groups[player]).collect());
+        groups.into_iter().chain([self.of.clone()]).collect()
     }
 
     /// Fails if a one-hot player has not exactly one 1 in some row.
@@ -177,7 +231,7 @@ mod tests {
         assert_eq!(players.names(), names(&["a", "b", "c=x"]));
         assert_eq!(players.of, [0, 1, 2, 0, 0]);
         assert_eq!(players.one_hot, [true, false, false]);
-        assert!(!players.has_blocks());
+        assert!(players.blocks(&(0..5).map(Var::new).collect::<Vec<_>>()).is_empty());
         assert_eq!(players.one_hot_groups(&[Var::new(3)]), [[0, 3, 4].map(Var::new).to_vec()]);
         assert!(players.one_hot_groups(&[Var::new(1)]).is_empty());
         // Comparisons are no values of a column.
@@ -210,7 +264,8 @@ mod tests {
             [("x", "first"), ("y", "second"), ("z", "first")].map(|(a, b)| (a.into(), b.into())).into();
         let players = Players::named(&names(&["x", "y", "z"]), &of).unwrap();
         assert_eq!((players.names(), &players.of[..]), (&names(&["first", "second"])[..], &[0, 1, 0][..]));
-        assert!(players.has_blocks());
+        assert_eq!(players.blocks(&[0, 1, 2].map(Var::new)), [(0, [0, 2].map(Var::new).to_vec())]);
+        assert!(players.blocks(&[0, 1].map(Var::new)).is_empty());
         let error = Players::named(&names(&["x", "w"]), &of).unwrap_err();
         assert_eq!(error.to_string(), "the feature 'w' has no player");
     }

@@ -1,12 +1,14 @@
 //! A game written out: v of every set of players, and the indices from their definitions.
 //!
-//! For games that have no polynomial, because v is a conditional expectation or a player is a block of features. Numbers
-//! are floats or fractions. Cost: O(n 2^n) for the values of all n players, O(n^2 2^n) for all pairs.
+//! For games that have no polynomial, because v is a conditional expectation, or none of a reasonable size. Numbers are
+//! floats or fractions. Cost: O(n 2^n) for the values of all n players, O(n^2 2^n) for all pairs, and so on.
 
-use super::index::pairs;
-use super::{EntityProblem, Explanation, Index};
+use super::index::{pairs, sets};
+use super::{EntityProblem, Explanation, Index, Order};
+use crate::lit::{Stopped, Watch};
 use dashu::integer::UBig;
 use dashu::rational::RBig;
+use std::collections::BTreeMap;
 
 /// What a table is made of.
 pub(super) trait Value: Clone + Sized + ToString {
@@ -66,26 +68,38 @@ impl Value for RBig {
 /// v of each set of players; player i is bit i of the place.
 pub(super) struct SubsetTable<T> {
     players: usize,
+    /// The group of each player.
+    groups: Vec<usize>,
     pub(super) values: Vec<T>,
 }
 
 impl<T: Value> SubsetTable<T> {
-    pub(super) fn new(players: usize, values: Vec<T>) -> Self {
-        debug_assert_eq!(values.len(), 1 << players);
-        SubsetTable { players, values }
+    /// For players in these groups.
+    pub(super) fn new(groups: Vec<usize>, values: Vec<T>) -> Self {
+        debug_assert_eq!(values.len(), 1 << groups.len());
+        SubsetTable { players: groups.len(), groups, values }
     }
 
     /// The numbers of an index; interactions are checked here.
-    pub(super) fn values_of(&self, index: Index) -> Result<Vec<T>, EntityProblem> {
-        match index {
+    pub(super) fn values_of(&self, index: Index, watch: &Watch<'_>) -> Result<Result<Vec<T>, EntityProblem>, Stopped> {
+        watch.check()?;
+        Ok(match index {
             Index::Shapley => Ok(self.shapley()),
             Index::Banzhaf => Ok(self.banzhaf()),
+            Index::Owen => Ok((0..self.players).map(|player| self.owen(player)).collect()),
             Index::Interaction => {
-                let interactions = self.interactions();
-                self.check_interactions(&interactions)?;
-                Ok(interactions)
+                let interactions = self.interactions(2, watch)?;
+                self.check_interactions(&interactions).map(|()| interactions)
             }
-        }
+            Index::Ksii(order) => {
+                let all = index.sizes().map(|size| self.interactions(size, watch)).collect::<Result<Vec<_>, _>>()?;
+                Ok(gathered(order, self.players, all.concat()))
+            }
+            Index::Taylor(order) => {
+                let all = index.sizes().map(|size| self.taylor(size, order, watch)).collect::<Result<Vec<_>, _>>()?;
+                Ok(all.concat())
+            }
+        })
     }
 
     /// Those of a player add up to its contribution as the last to come, less that as the first.
@@ -137,27 +151,124 @@ impl<T: Value> SubsetTable<T> {
             .collect()
     }
 
-    /// The interaction of each pair of players.
-    pub(super) fn interactions(&self) -> Vec<T> {
-        let n = self.players;
-        pairs(n)
-            .map(|(i, j)| {
-                let (i, j) = (1 << i, 1 << j);
-                let mut by_size = vec![T::zero(); n - 1];
-                for set in sets_without(n, i | j) {
-                    let with = self.values[set | i | j].minus(&self.values[set | j]);
-                    let without = self.values[set | i].minus(&self.values[set]);
-                    by_size[set.count_ones() as usize].add(&with.minus(&without));
-                }
-                weighted(&by_size, n - 1)
-            })
-            .collect()
+    /// The interaction index of each set of this many players: the mean, over the sizes of coalitions of the others, of what
+    /// the set gains together.
+    fn interactions(&self, size: usize, watch: &Watch<'_>) -> Result<Vec<T>, Stopped> {
+        let mut found = Vec::new();
+        self.each_gain(size, watch, &mut |gains| {
+            let by_size = by_size(gains);
+            found.push(weighted(&by_size, by_size.len()));
+        })?;
+        Ok(found)
     }
+
+    /// The Shapley-Taylor index: what a set gains without others, and of the largest size the mean over all orders of what
+    /// it gains with those before its last player: k (n-1-t)! t! / n! for each coalition of size t.
+    fn taylor(&self, size: usize, order: Order, watch: &Watch<'_>) -> Result<Vec<T>, Stopped> {
+        let (mut found, n) = (Vec::new(), self.players);
+        self.each_gain(size, watch, &mut |gains| {
+            found.push(match size < order.size() {
+                true => gains[0].clone(),
+                false => {
+                    let mut sum = T::zero();
+                    for (count, gain) in by_size(gains).iter().enumerate() {
+                        let orders = UBig::from(size) * factorial(count) * factorial(n - 1 - count);
+                        sum.add(&gain.scaled(&orders, &factorial(n)));
+                    }
+                    sum
+                }
+            });
+        })?;
+        Ok(found)
+    }
+
+    /// For each set of this many players what it gains together, with each coalition of the others.
+    fn each_gain(&self, size: usize, watch: &Watch<'_>, found: &mut dyn FnMut(&[T])) -> Result<(), Stopped> {
+        // From the last player on, so that the numbers of those before stay as they are.
+        for set in sets(self.players, size) {
+            watch.check()?;
+            let gains = set.iter().rev().fold(None, |gains: Option<Vec<T>>, &player| {
+                Some(differences(gains.as_deref().unwrap_or(&self.values), player))
+            });
+            found(gains.as_deref().unwrap_or(&self.values));
+        }
+        Ok(())
+    }
+
+    /// The Owen value of a player: other groups are in a coalition as a whole.
+    fn owen(&self, player: usize) -> T {
+        let mut others: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut fellows = Vec::new();
+        for (other, &group) in self.groups.iter().enumerate().filter(|(other, _)| *other != player) {
+            match group == self.groups[player] {
+                true => fellows.push(1usize << other),
+                false => *others.entry(group).or_default() |= 1 << other,
+            }
+        }
+        let others: Vec<usize> = others.into_values().collect();
+        let (m, n) = (others.len() + 1, fellows.len() + 1);
+        let union = |masks: &[usize], choice: usize| {
+            (0..masks.len()).filter(|place| choice >> place & 1 == 1).fold(0, |set, place| set | masks[place])
+        };
+        let mut by_sizes = vec![T::zero(); m * n];
+        for groups in 0..1usize << others.len() {
+            let outside = union(&others, groups);
+            for inside in 0..1usize << fellows.len() {
+                let set = outside | union(&fellows, inside);
+                let gain = self.values[set | 1 << player].minus(&self.values[set]);
+                by_sizes[groups.count_ones() as usize * n + inside.count_ones() as usize].add(&gain);
+            }
+        }
+        let mut sum = T::zero();
+        for (place, gain) in by_sizes.iter().enumerate() {
+            let (outer, inner) = (place / n, place % n);
+            let orders = factorial(outer) * factorial(m - outer - 1) * factorial(inner) * factorial(n - inner - 1);
+            sum.add(&gain.scaled(&orders, &(factorial(m) * factorial(n))));
+        }
+        sum
+    }
+}
+
+/// The difference that a player makes, in the order of the sets of the others.
+fn differences<T: Value>(values: &[T], player: usize) -> Vec<T> {
+    let pairs = values.chunks_exact(2 << player).map(|block| block.split_at(1 << player));
+    pairs.flat_map(|(without, with)| with.iter().zip(without).map(|(with, without)| with.minus(without))).collect()
+}
+
+/// The sums over the sets of each size.
+fn by_size<T: Value>(values: &[T]) -> Vec<T> {
+    let mut sums = vec![T::zero(); values.len().ilog2() as usize + 1];
+    values.iter().enumerate().for_each(|(set, value)| sums[set.count_ones() as usize].add(value));
+    sums
+}
+
+/// The k-Shapley values from the interaction indices of all sets up to the order: each set also has, times the Bernoulli
+/// number B of as many more players, those of the sets around it; B_1 = -1/2 and B_2 = 1/6.
+pub(super) fn gathered<T: Value>(order: Order, players: usize, interactions: Vec<T>) -> Vec<T> {
+    let index = Index::Ksii(order);
+    let mut around = [vec![T::zero(); interactions.len()], vec![T::zero(); interactions.len()]];
+    for (set, value) in index.sets(players).zip(&interactions) {
+        for choice in 1..(1usize << set.len()) - 1 {
+            let chosen = (0..set.len()).filter(|place| choice >> place & 1 == 1);
+            let part: Vec<usize> = chosen.map(|place| set[place]).collect();
+            around[set.len() - part.len() - 1][index.place(players, &part)].add(value);
+        }
+    }
+    let [one_more, two_more] = around;
+    let mut all = interactions;
+    for ((value, one_more), two_more) in all.iter_mut().zip(one_more).zip(two_more) {
+        *value = value.minus(&one_more.scaled(&UBig::ONE, &2u8.into()));
+        value.add(&two_more.scaled(&UBig::ONE, &6u8.into()));
+    }
+    all
+}
+
+fn factorial(k: usize) -> UBig {
+    (1..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor))
 }
 
 /// The sum over the sizes k below n of k! (n-k-1)! / n! times what is there.
 fn weighted<T: Value>(by_size: &[T], n: usize) -> T {
-    let factorial = |k: usize| (1..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
     let all = factorial(n);
     let mut sum = T::zero();
     for (size, contribution) in by_size.iter().enumerate() {

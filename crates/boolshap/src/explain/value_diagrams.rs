@@ -71,7 +71,7 @@ impl DiagramPart {
         let points = match index {
             Index::Banzhaf => 1,
             Index::Shapley => players.div_ceil(2),
-            Index::Interaction => 2 * players * players.div_ceil(2),
+            _ => 2 * players * players.div_ceil(2),
         };
         nodes * points * starts as u128
     }
@@ -120,7 +120,7 @@ impl DiagramPart {
         watch: &Watch<'_>,
     ) -> Result<(Vec<usize>, Vec<T>), ExplainError> {
         let of_table = |table: SubsetTable<T>| {
-            table.values_of(index).map_err(|problem| ExplainError::Entity { entity: 0, problem })
+            table.values_of(index, watch)?.map_err(|problem| ExplainError::Entity { entity: 0, problem })
         };
         if let Starts::Rows(sample) = starts {
             let differs = |var: &&Var| sample.rows.get(start, var.index()) != entity[var.index()];
@@ -138,7 +138,7 @@ impl DiagramPart {
                     };
                     T::of_float(self.diagram.value(bit))
                 };
-                let table = SubsetTable::new(movers.len(), (0..1usize << movers.len()).map(corner).collect());
+                let table = SubsetTable::new(vec![0; movers.len()], (0..1usize << movers.len()).map(corner).collect());
                 return Ok((movers, of_table(table)?));
             }
         }
@@ -153,7 +153,8 @@ impl DiagramPart {
             _ if count == 0 => Vec::new(),
             Index::Shapley => integrated(count, count, rules, watch, |t| path.gains(t, None))?,
             Index::Banzhaf => path.gains(&T::half(), None),
-            Index::Interaction => interactions_of(count, rules, watch, |t, fixed| path.gains(t, fixed))?,
+            // Others are refused before.
+            _ => interactions_of(count, rules, watch, |t, fixed| path.gains(t, fixed))?,
         };
         Ok((movers, found))
     }
@@ -200,7 +201,7 @@ impl DiagramPart {
             table = out.into_iter().chain(with).collect();
         }
         let count = players.len();
-        (players, SubsetTable::new(count, table))
+        (players, SubsetTable::new(vec![0; count], table))
     }
 
     /// The chance that the bits of an absent player are these.

@@ -163,6 +163,9 @@ impl ValueGame {
         watch: &Watch<'_>,
     ) -> Result<Scores, ExplainError> {
         let (index, exact) = ask;
+        if !matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) {
+            return Err(ExplainError::IndexOfScores { index: index.name() });
+        }
         super::game::check_width(rows, self.named.features.len())?;
         self.players.check_rows(rows)?;
         let bounds = if exact { Vec::new() } else { self.part_bounds(index) };

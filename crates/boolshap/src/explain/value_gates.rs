@@ -192,7 +192,7 @@ impl Gates {
             match index {
                 Index::Banzhaf => once,
                 Index::Shapley => once * players.div_ceil(2),
-                Index::Interaction => once * players.div_ceil(2) * players,
+                _ => once * players.div_ceil(2) * players,
             }
         };
         let forms: u128 = match index {
@@ -307,11 +307,12 @@ impl Gates {
                     let gains = sum.gains(&T::half(), None);
                     sum.movers.iter().zip(&gains).for_each(|(mover, gain)| add(mover.player, gain));
                 }
-                Index::Interaction => {
+                // Others are refused before.
+                _ => {
                     let found = interactions_of(sum.movers.len(), &self.rules, watch, |t, fixed| sum.gains(t, fixed))?;
                     for ((i, j), gain) in pairs(sum.movers.len()).zip(&found) {
                         let (one, other) = (sum.movers[i].player, sum.movers[j].player);
-                        add(super::game_floats::pair_place(players, one.min(other), one.max(other)), gain);
+                        add(Index::Interaction.place(players, &[one.min(other), one.max(other)]), gain);
                     }
                 }
             }

@@ -5,10 +5,11 @@
 //! depends on the weights alone, so that a row has the same scores in any company. Cost: 2^n sweeps, eight at a time.
 
 use super::error_bound::{BLOCK, additions};
-use super::game::{Weighted, playing};
+use super::game::playing;
 use super::lanes::LANES;
 use super::starts::{Starts, is};
 use super::value_sweep::{Positive, ValueSweep};
+use super::ways::Weighted;
 use super::wide_float::WideFloat;
 use super::{EntityProblem, ExplainError, Players};
 use crate::lit::{Stopped, Var, Watch};

@@ -35,6 +35,8 @@ pub enum Remedy {
     },
     /// A compilation that is asked for, or a smaller network.
     CompileFirst,
+    /// How the features are laid out.
+    Grid,
     /// Fewer background rows.
     SmallerBackground,
 }

@@ -1,4 +1,4 @@
-//! A label on all inputs: the truth table, 512 assignments at a time.
+//! A label, or several functions, on all inputs: the truth table, 512 assignments at a time.
 //!
 //! The last nine variables of an order vary inside a block; the others are fixed in it. A first-layer gate then depends
 //! on one number, the weight it still needs after the fixed variables, and its slice is looked up in a table of masks:
@@ -10,7 +10,7 @@
 //! The loops are plain code, compiled several times; [`pulp`] picks the widest vectors of the machine.
 
 use super::slice_program::{Slice, SliceProgram, WORDS};
-use super::{Gate, Label};
+use super::{Gate, Label, Outputs};
 use crate::lit::{LOW_VARIABLES, Meter, Stopped, Var, Watch};
 use rayon::prelude::*;
 
@@ -73,6 +73,18 @@ impl AllInputs {
         Self::below(label, order, order.len())
     }
 
+    /// Prepares several functions that are not constant; the first input is the lowest bit of an index.
+    pub fn several(outputs: &Outputs) -> Self {
+        let variables = outputs.inputs();
+        let block = variables.min(BLOCK_VARIABLES);
+        let sizes = [variables, block, (variables - block).min(GROUP_VARIABLES)];
+        let place: Vec<usize> = (0..variables).collect();
+        let (first, deeper) = outputs.layers().split_first().expect("there is a layer");
+        let gates = first.iter().map(|gate| FirstGate::new(gate, &place, sizes)).collect();
+        let program = Some(SliceProgram::several(first.len(), deeper, &outputs.varying()));
+        AllInputs { variables: sizes, gates, program, constant: false }
+    }
+
     /// The same if only the last `variables` of the order vary, and [`AllInputs::block`] is given what is still needed.
     pub fn below(label: &Label, order: &[Var], variables: usize) -> Self {
         assert_eq!(order.len(), label.inputs(), "an order of all inputs");
@@ -107,7 +119,7 @@ impl AllInputs {
     pub fn table(&self, watch: &Watch<'_>) -> Result<Vec<u64>, Stopped> {
         let mut words = vec![0; self.words()];
         let group_words = self.group_words();
-        let meter = Meter::new(watch, (words.len() / group_words) as u64);
+        let meter = Meter::new(watch, self.groups() as u64);
         words.par_chunks_mut(group_words).enumerate().try_for_each(|(group, words)| {
             watch.check()?;
             self.fill(group, words);
@@ -119,7 +131,12 @@ impl AllInputs {
         Ok(words)
     }
 
-    /// Fills the words of one group.
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.words() / self.group_words()
+    }
+
+    /// Fills the words of one group; of several functions, one after the other.
     pub fn fill(&self, group: usize, words: &mut [u64]) {
         let Some(program) = &self.program else {
             words.fill(if self.constant { !0 } else { 0 });
@@ -178,11 +195,13 @@ impl pulp::NullaryFnOnce for Group<'_> {
             for (index, (gate, slot)) in self.gates.iter().zip(&mut slots).enumerate() {
                 *slot = gate.masks[ranks[index * self.blocks + block] as usize];
             }
-            let label = self.program.run(&mut slots);
+            self.program.run(&mut slots);
             let start = block * WORDS;
-            let end = self.words.len().min(start + WORDS);
-            let out = &mut self.words[start..end];
-            out.copy_from_slice(&label[..out.len()]);
+            let each = self.words.len() / self.program.results().len();
+            let end = each.min(start + WORDS);
+            for (words, &result) in self.words.chunks_exact_mut(each).zip(self.program.results()) {
+                words[start..end].copy_from_slice(&slots[result as usize][..end - start]);
+            }
         }
     }
 }
@@ -203,7 +222,8 @@ impl pulp::NullaryFnOnce for Block<'_> {
         for ((gate, slot), &rank) in self.gates.iter().zip(&mut *self.slots).zip(self.ranks) {
             *slot = gate.masks[rank as usize];
         }
-        let label = self.program.run(self.slots);
+        self.program.run(self.slots);
+        let label = &self.slots[self.program.results()[0] as usize];
         self.words.copy_from_slice(&label[..self.words.len()]);
     }
 }

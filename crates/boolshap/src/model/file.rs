@@ -5,7 +5,7 @@
 
 use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::{ModelError, Problem};
-use crate::data::{Binariser, Code, WholeFile};
+use crate::data::{Binariser, Code, GRID, Grid, WholeFile};
 use crate::lit::Digest;
 use dashu::rational::RBig;
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,18 @@ impl Model {
     pub fn class_names(&self) -> Vec<String> {
         let numbers = || (0..self.network.classes()).map(|class| class.to_string()).collect();
         self.classes.clone().unwrap_or_else(numbers)
+    }
+
+    /// The layout of the features, if they are the pixels of an image.
+    pub fn grid(&self) -> Result<Option<Grid>, String> {
+        Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
+    }
+
+    /// The same model with this layout of its features; an error if it is none.
+    pub fn with_grid(mut self, grid: Grid) -> Result<Self, String> {
+        grid.pixels(self.features.len(), self.binariser.as_ref())?;
+        self.provenance.insert(GRID.into(), grid.to_string().into());
+        Ok(self)
     }
 
     /// The names `x1` to `xN`, for a network that came without any.

@@ -80,19 +80,8 @@ impl Label {
     fn fold_constants(&mut self) -> bool {
         let mut changed = false;
         for layer in 1..self.layers.len() {
-            let known: Vec<Option<bool>> = self.layers[layer - 1].iter().map(constant).collect();
-            if known.iter().any(Option::is_some) {
-                changed = true;
-                self.layers[layer - 1].retain(|gate| constant(gate).is_none());
-                for gate in &mut self.layers[layer] {
-                    let given = |w: i128, value: bool| if (w > 0) == value { w.abs() } else { 0 };
-                    let fixed: i128 =
-                        gate.weights().iter().zip(&known).filter_map(|(&w, k)| Some(given(w, (*k)?))).sum();
-                    let rest =
-                        gate.weights().iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(&w, _)| w).collect();
-                    *gate = Gate::new(rest, gate.need() as i128 - fixed).expect("smaller than before");
-                }
-            }
+            let (before, after) = self.layers.split_at_mut(layer);
+            changed |= fold_layer(&mut before[layer - 1], &mut after[0]);
         }
         let last = self.layers.last_mut().expect("there is a layer");
         let before = last.len();
@@ -175,7 +164,24 @@ impl Label {
     }
 }
 
-fn constant(gate: &Gate) -> Option<bool> {
+/// Drops the constant gates of a layer and folds them into the needs of the next; whether there were any.
+pub(super) fn fold_layer(before: &mut Vec<Gate>, after: &mut [Gate]) -> bool {
+    let known: Vec<Option<bool>> = before.iter().map(constant).collect();
+    if known.iter().all(Option::is_none) {
+        return false;
+    }
+    before.retain(|gate| constant(gate).is_none());
+    for gate in after {
+        let given = |w: i128, value: bool| if (w > 0) == value { w.abs() } else { 0 };
+        let fixed: i128 = gate.weights().iter().zip(&known).filter_map(|(&w, k)| Some(given(w, (*k)?))).sum();
+        let rest = gate.weights().iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(&w, _)| w).collect();
+        *gate = Gate::new(rest, gate.need() as i128 - fixed).expect("smaller than before");
+    }
+    true
+}
+
+/// The value of a gate that always has the same.
+pub(super) fn constant(gate: &Gate) -> Option<bool> {
     match gate.need() {
         0 => Some(true),
         need if need > gate.total() => Some(false),

@@ -29,10 +29,12 @@ mod onnx_constants;
 mod onnx_file;
 mod onnx_quantisers;
 mod onnx_windows;
+mod outputs;
 #[cfg(feature = "train")]
 mod pairs;
 #[cfg(feature = "train")]
 mod polish;
+mod project;
 mod protobuf;
 mod quantiser;
 #[cfg(test)]
@@ -67,6 +69,8 @@ pub use label::Label;
 pub use logistic::{Regression, regress};
 pub use network::{Gate, Network, Output, OutputScale, Score};
 pub use number::parse_decimal;
+pub use outputs::Outputs;
+pub use project::Wire;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};
 pub use steps::{Step, fold_steps};

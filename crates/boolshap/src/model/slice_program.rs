@@ -36,6 +36,12 @@ enum Step {
         b: u32,
         out: u32,
     },
+    /// `b` where `a` is false.
+    AndNot {
+        a: u32,
+        b: u32,
+        out: u32,
+    },
     Or {
         a: u32,
         b: u32,
@@ -47,12 +53,12 @@ enum Step {
     },
 }
 
-/// The conjunction of the last layer's gates, computed from the first `inputs` slots.
+/// Conjunctions of the last layer's gates, computed from the first `inputs` slots.
 #[derive(Clone, Debug)]
 pub(super) struct SliceProgram {
     steps: Vec<Step>,
     slots: usize,
-    result: u32,
+    results: Vec<u32>,
 }
 
 /// The comparison so far: whether the sum in the columns below is at least the need's.
@@ -70,9 +76,15 @@ struct Builder {
 }
 
 impl SliceProgram {
-    /// The gates must be neither always true nor always false; without any layer, the program is the conjunction of the
-    /// inputs.
+    /// The conjunction of all gates of the last layer. The gates must be neither always true nor always false; without
+    /// any layer, the program is the conjunction of the inputs.
     pub(super) fn new(inputs: usize, layers: &[Vec<Gate>]) -> Self {
+        let last = layers.last().map_or(inputs, Vec::len);
+        Self::several(inputs, layers, &[(0..last).map(|gate| (gate, true)).collect()])
+    }
+
+    /// For each result the gates of the last layer that must be true (or false) together, at least one.
+    pub(super) fn several(inputs: usize, layers: &[Vec<Gate>], results: &[Vec<(usize, bool)>]) -> Self {
         let mut builder = Builder { steps: Vec::new(), slots: inputs as u32, free: Vec::new() };
         let mut values: Vec<u32> = (0..inputs as u32).collect();
         for (index, gates) in layers.iter().enumerate() {
@@ -85,8 +97,8 @@ impl SliceProgram {
             }
             values = next;
         }
-        let result = builder.conjunction(&values);
-        SliceProgram { steps: builder.steps, slots: builder.slots as usize, result }
+        let results = results.iter().map(|gates| builder.conjunction(&values, gates)).collect();
+        SliceProgram { steps: builder.steps, slots: builder.slots as usize, results }
     }
 
     /// The number of slots that [`SliceProgram::run`] needs, inputs first.
@@ -94,9 +106,14 @@ impl SliceProgram {
         self.slots
     }
 
-    /// The label of the entities whose input slices are in the first slots.
+    /// The slots in which the results are.
+    pub(super) fn results(&self) -> &[u32] {
+        &self.results
+    }
+
+    /// Computes the results of the entities whose input slices are in the first slots.
     #[inline(always)]
-    pub(super) fn run(&self, slots: &mut [Slice]) -> Slice {
+    pub(super) fn run(&self, slots: &mut [Slice]) {
         for &step in &self.steps {
             match step {
                 Step::Full { a, b, c, sum, carry } => {
@@ -114,6 +131,10 @@ impl SliceProgram {
                     let (a, b) = (slots[a as usize], slots[b as usize]);
                     slots[out as usize] = std::array::from_fn(|k| a[k] & b[k]);
                 }
+                Step::AndNot { a, b, out } => {
+                    let (a, b) = (slots[a as usize], slots[b as usize]);
+                    slots[out as usize] = std::array::from_fn(|k| b[k] & !a[k]);
+                }
                 Step::Or { a, b, out } => {
                     let (a, b) = (slots[a as usize], slots[b as usize]);
                     slots[out as usize] = std::array::from_fn(|k| a[k] | b[k]);
@@ -124,7 +145,6 @@ impl SliceProgram {
                 }
             }
         }
-        slots[self.result as usize]
     }
 }
 
@@ -212,14 +232,23 @@ impl Builder {
         out
     }
 
-    fn conjunction(&mut self, values: &[u32]) -> u32 {
-        let (&first, rest) = values.split_first().expect("a label that is not constant has a last gate");
-        if rest.is_empty() {
+    fn conjunction(&mut self, values: &[u32], gates: &[(usize, bool)]) -> u32 {
+        let (&(first, is_true), rest) = gates.split_first().expect("a result that is not constant has a gate");
+        let first = values[first];
+        if rest.is_empty() && is_true {
             return first;
         }
-        let out = self.owned_copy(first);
-        for &value in rest {
-            self.steps.push(Step::And { a: value, b: out, out });
+        let out = self.slot();
+        self.steps.push(match is_true {
+            true => Step::And { a: first, b: first, out },
+            false => Step::Not { a: first, out },
+        });
+        for &(gate, is_true) in rest {
+            let a = values[gate];
+            self.steps.push(match is_true {
+                true => Step::And { a, b: out, out },
+                false => Step::AndNot { a, b: out, out },
+            });
         }
         out
     }

@@ -20,6 +20,8 @@ mod glyphs;
 mod graph_figure;
 mod graph_layout;
 mod heat_map_figure;
+mod image;
+mod image_figure;
 mod importance_figure;
 #[cfg(feature = "report")]
 mod live;
@@ -45,6 +47,8 @@ pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure};
 pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};
 pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
 pub use heat_map_figure::heat_map_figure;
+pub use image::picture;
+pub use image_figure::{Picture, Tile, image_figure};
 pub use importance_figure::importance_figure;
 #[cfg(feature = "report")]
 pub use live::{LiveReport, PageChoice};

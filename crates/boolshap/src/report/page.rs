@@ -5,8 +5,9 @@
 //! connection, and every script and style but its own, which it knows by their hashes.
 
 use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
-use super::{figure_text::escape, thousands, waterfall_figure};
+use super::{figure_text::escape, image_figure, picture, thousands, waterfall_figure};
 use crate::explain::Players;
+use crate::lit::Watch;
 use crate::workflow::{Error, Explainer};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
@@ -60,6 +61,8 @@ pub enum Figure {
     Interactions,
     /// The circuit itself, if it is small.
     Circuit,
+    /// One row as an image, with its scores over the pixels or regions.
+    Image,
 }
 
 impl FromStr for Figure {
@@ -72,7 +75,10 @@ impl FromStr for Figure {
             "waterfall" => Ok(Figure::Waterfall),
             "interactions" => Ok(Figure::Interactions),
             "circuit" => Ok(Figure::Circuit),
-            other => Err(format!("'{other}' is not one of importance, beeswarm, waterfall, interactions, circuit")),
+            "image" => Ok(Figure::Image),
+            other => {
+                Err(format!("'{other}' is not one of importance, beeswarm, waterfall, interactions, circuit, image"))
+            }
         }
     }
 }
@@ -134,6 +140,7 @@ impl Page<'_> {
             "importance": self.figure(Figure::Importance, 0).ok(),
             "beeswarm": self.figure(Figure::Beeswarm, 0).ok(),
             "interactions": self.heat_map(None).ok(),
+            "image": self.figure(Figure::Image, 0).ok(),
             "circuit": self.figure(Figure::Circuit, 0).ok(),
             "timing": self.timing,
         })
@@ -153,9 +160,13 @@ impl Page<'_> {
             }
             Figure::Beeswarm => Ok(beeswarm_figure(&survey.swarm(subject, players, rows))),
             Figure::Waterfall => {
-                let none = || Error::input(format!("there is no row {} ({} rows)", row + 1, thousands(rows.total())));
-                let kind = *rows.table.kinds.get(row).ok_or_else(none)? as usize;
+                let kind = self.kind_of(row)?;
                 Ok(waterfall_figure(&self.waterfall(kind, Some(row), format!("row {}", row + 1))))
+            }
+            Figure::Image => {
+                let entity = rows.kinds.row(self.kind_of(row)?);
+                let picture = picture(self.explainer, &entity, format!("row {}", row + 1), &Watch::unlimited())?;
+                Ok(image_figure(&picture))
             }
             Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
             Figure::Circuit => {
@@ -164,6 +175,12 @@ impl Page<'_> {
                     .ok_or_else(|| Error::input("the circuit is too large to be drawn"))
             }
         }
+    }
+
+    /// The kind of a row, counted from 0.
+    fn kind_of(&self, row: usize) -> Result<usize, Error> {
+        let none = || Error::input(format!("there is no row {} ({} rows)", row + 1, thousands(self.rows.total())));
+        self.rows.table.kinds.get(row).map(|kind| *kind as usize).ok_or_else(none)
     }
 
     fn heat_map(&self, part: Option<&str>) -> Result<String, Error> {

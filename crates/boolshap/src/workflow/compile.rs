@@ -3,14 +3,18 @@
 //! Every decision of compiling is made here: which class or classes, which route, what is proved of other programs' files,
 //! what the result says of itself. Settings that cannot work for a source are refused before work begins.
 
+use super::free::with_fixed;
 use super::outlook::check_in_passing;
 use super::stages::Stages;
 use super::verify::{method_names, prove};
 use super::{ClassChoice, CompileRequest, Error, ErrorKind, ModelOutput, Source, Via, read_source::Loaded};
-use crate::circuit::{Circuit, NamedCircuit, ProofOf, lower_forest, lower_obdd, lower_sdd};
+use crate::circuit::{Circuit, NamedCircuit, ProofOf, diagram_together, lower_forest, lower_obdd, lower_sdd};
 use crate::data::Table;
 use crate::diagram::reduce_table;
-use crate::diagram::{CompileOptions, Compiled, DiagramError, Direct, DirectOptions, compile_clauses, compile_direct};
+use crate::diagram::{
+    CompileOptions, Compiled, DiagramError, Direct, DirectOptions, Obdd, compile_clauses, compile_direct,
+};
+use crate::explain::Players;
 use crate::formula::Cnf;
 use crate::lit::{Digest, Lit, Pieces, Remedy, Watch};
 use crate::model::{Forest, Label, Model};
@@ -123,6 +127,9 @@ impl Work<'_> {
     fn of_file(&mut self, path: &Path) -> Result<(&'static str, NamedCircuit), Error> {
         let (route, circuit) = match Loaded::read(path, self)? {
             Loaded::Model(model) => return self.of_model(&model),
+            _ if self.request.free.is_some() => {
+                return Err(Error::setting("free", "is for networks: of other sources no input can be fixed"));
+            }
             _ if self.request.model_output == ModelOutput::Score => {
                 return Err(Error::setting(
                     "model_output",
@@ -146,7 +153,26 @@ impl Work<'_> {
         Ok((route, named))
     }
 
+    /// A network with all its inputs, or with those that are left.
     fn of_model(&mut self, model: &Model) -> Result<(&'static str, NamedCircuit), Error> {
+        let Some(free) = &self.request.free else { return self.of_whole_model(model) };
+        if self.request.features.is_some() {
+            return Err(Error::setting("features", "cannot be renamed where some of them are fixed"));
+        }
+        let fixed = free.fixed(model)?;
+        let smaller = with_fixed(model, &fixed)?;
+        if model.binariser.is_some() && smaller.binariser.is_none() {
+            self.notes.push("some bits of a column are fixed, so that raw values cannot be read any more".into());
+        }
+        let (route, mut named) = self.of_whole_model(&smaller)?;
+        named.facts.fixed = fixed;
+        // What is said and proved is of the model that was given.
+        named.facts.model = Some(model.digest());
+        self.proved = self.proved.take().map(|(methods, _)| (methods, model.digest()));
+        Ok((route, named))
+    }
+
+    fn of_whole_model(&mut self, model: &Model) -> Result<(&'static str, NamedCircuit), Error> {
         let (request, classes) = (self.request, model.network.classes());
         if request.max_clauses.is_some() && request.via != Via::Cnf {
             return Err(Error::setting(
@@ -159,11 +185,21 @@ impl Work<'_> {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
         }
         if request.model_output == ModelOutput::Score {
-            return self.of_scores(model);
+            return match self.of_scores(model) {
+                Err(error) if error.kind() == ErrorKind::Limit && error.stopped().is_none() && request.or_network => {
+                    Ok(("network", NamedCircuit::of_network(model, error.to_string(), true)?))
+                }
+                made => made,
+            };
         }
         let chosen = self.chosen_class(classes, &model.class_names())?;
         if request.in_passing {
-            check_in_passing(model, request, self.watch)?;
+            match check_in_passing(model, request, self.watch) {
+                Err(Error::Limit { message, .. }) if request.or_network && request.class.is_none() => {
+                    return Ok(("network", NamedCircuit::of_network(model, message, false)?));
+                }
+                checked => checked?,
+            }
         }
         let digest = request.verify.then(|| model.digest());
         let renamed = self.renamed(model)?;
@@ -266,6 +302,7 @@ impl Work<'_> {
                 self.notes.push(note);
             }
         }
+        let diagram = columns_together(diagram, model, options.max_nodes, watch)?;
         let facts = json!({"nodes": diagram.len(), "orders": orders, "reason": reason, "abandoned": abandoned});
         self.stages.add("diagram", begin, facts);
         let begin = Instant::now();
@@ -422,4 +459,22 @@ fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error
 /// The names in a table's header.
 pub fn names_in_header(path: &Path) -> Result<Vec<String>, Error> {
     Ok(Table::open(path)?.columns().to_vec())
+}
+
+/// Diagrams up to this many nodes are reordered for columns as players.
+const CHEAP_NODES: usize = 1 << 16;
+
+/// The diagram with the bits of each column side by side, as columns as players need them, if that is quickly done and it
+/// grows by no more than a tenth; else as it is, and it is reordered when columns are asked for.
+fn columns_together(diagram: Obdd, model: &Model, max_nodes: usize, watch: &Watch<'_>) -> Result<Obdd, Error> {
+    let players = Players::columns(&model.features, model.binariser.as_ref());
+    if players.len() == model.features.len() || diagram.len() > CHEAP_NODES {
+        return Ok(diagram);
+    }
+    let column_of: Vec<usize> = (0..model.features.len()).map(|feature| players.of(feature)).collect();
+    match diagram_together(&diagram, &[column_of], 2 * diagram.len() + 64, watch) {
+        Ok(Some(moved)) if 10 * moved.len() <= 11 * diagram.len() && moved.len() <= max_nodes => Ok(moved),
+        Ok(_) | Err(DiagramError::TooManyNodes { .. }) => Ok(diagram),
+        Err(error) => Err(error.into()),
+    }
 }

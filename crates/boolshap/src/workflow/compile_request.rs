@@ -1,6 +1,6 @@
 //! What to compile, and what to make of it.
 
-use super::{ClassChoice, Error, MAX_SMOOTH_NODES, ModelOutput, NumberSource};
+use super::{ClassChoice, Error, FreeInputs, MAX_SMOOTH_NODES, ModelOutput, NumberSource};
 use crate::circuit::{Circuit, Lowering, fan_in_two, paper_form_within, smooth_within};
 use crate::diagram::Route;
 use crate::lit::Watch;
@@ -141,6 +141,10 @@ pub struct CompileRequest {
     pub each_of_several: bool,
     /// Whether a network that would take long is refused before any work, as where nobody asked for a compilation.
     pub in_passing: bool,
+    /// Whether such a network comes back as it is, to be explained without a circuit, instead of being refused.
+    pub or_network: bool,
+    /// Of a network, which inputs are left and what the others are.
+    pub free: Option<FreeInputs>,
     /// Names for the features, instead of the source's own or x1, x2, ...
     pub features: Option<Vec<String>>,
     /// The number of variables, where a file does not say it.

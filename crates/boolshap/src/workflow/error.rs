@@ -4,7 +4,7 @@
 use crate::circuit::CircuitError;
 use crate::data::DataError;
 use crate::diagram::DiagramError;
-use crate::explain::ExplainError;
+use crate::explain::{EntityProblem, ExplainError};
 use crate::formula::FormulaError;
 use crate::lit::{Remedy, Stopped};
 use crate::model::{ModelError, Problem};
@@ -200,6 +200,7 @@ impl Error {
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
             Error::Model(ModelError::Parameter { problem: Problem::InputsUnknown, .. }) => Some(Remedy::InputValues),
             Error::Circuit(CircuitError::SeveralClasses { .. }) => Some(Remedy::Class),
+            Error::Circuit(CircuitError::NotCompiled { .. }) => Some(Remedy::CompileFirst),
             Error::Diagram(error) if of_diagram(error) == ErrorKind::Limit => of_routes(error),
             Error::Data(error) => error.remedy(),
             _ => None,
@@ -216,7 +217,7 @@ fn of_stopped(stopped: &Stopped) -> ErrorKind {
 
 fn of_data(error: &DataError) -> ErrorKind {
     match error {
-        DataError::Io { .. } | DataError::Format { .. } => ErrorKind::File,
+        DataError::Io { .. } | DataError::Format { .. } | DataError::Image { .. } => ErrorKind::File,
         DataError::Stopped(stopped) => of_stopped(stopped),
         DataError::TooManyRows { .. } => ErrorKind::Limit,
         _ => ErrorKind::Input,
@@ -255,9 +256,10 @@ fn of_diagram(error: &DiagramError) -> ErrorKind {
 /// What can be done where the way from a network to a diagram met a limit.
 fn of_routes(error: &DiagramError) -> Option<Remedy> {
     match error {
-        DiagramError::NoRoute { .. } | DiagramError::Sums { .. } | DiagramError::CompileGates { .. } => {
-            Some(Remedy::SmallerNetwork { neurons: None })
-        }
+        DiagramError::NoRoute { .. }
+        | DiagramError::Sums { .. }
+        | DiagramError::TooManyExpected { .. }
+        | DiagramError::CompileGates { .. } => Some(Remedy::SmallerNetwork { neurons: None }),
         DiagramError::Reduce { .. } => Some(Remedy::Nodes),
         _ => None,
     }
@@ -271,7 +273,8 @@ fn of_circuit(error: &CircuitError) -> ErrorKind {
         CircuitError::TooLarge { .. }
         | CircuitError::TableTooLarge { .. }
         | CircuitError::NodeLimit { .. }
-        | CircuitError::TooWide { .. } => ErrorKind::Limit,
+        | CircuitError::TooWide { .. }
+        | CircuitError::NotCompiled { .. } => ErrorKind::Limit,
         _ => ErrorKind::Input,
     }
 }
@@ -281,7 +284,11 @@ fn of_explain(error: &ExplainError) -> ErrorKind {
         ExplainError::Stopped(stopped) => of_stopped(stopped),
         ExplainError::Circuit(error) => of_circuit(error),
         ExplainError::Data(error) => of_data(error),
-        ExplainError::TooManyFeatures { .. } | ExplainError::TooManyPlayers { .. } => ErrorKind::Limit,
+        ExplainError::Model(error) => of_model(error),
+        ExplainError::TooManyFeatures { .. }
+        | ExplainError::TooManyPlayers { .. }
+        | ExplainError::Entity { problem: EntityProblem::TooManyDiffer { .. }, .. }
+        | ExplainError::Row { problem: EntityProblem::TooManyDiffer { .. }, .. } => ErrorKind::Limit,
         _ => ErrorKind::Input,
     }
 }

@@ -4,16 +4,18 @@
 //! explainer serves a file of a million rows, a server's requests and an array alike. What is asked of it can be another
 //! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
 
-use super::{ClassChoice, EngineName, Error, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
-use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, Values, WeightedSum};
+use super::resolve::in_groups;
+use super::{ClassChoice, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
+use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, WeightedSum};
 use crate::data::{
     Bits, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
 };
 use crate::explain::explain_stream;
 use crate::explain::{
-    Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, Players, Reference, Streamed, ValueGame,
+    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, NetworkGame, Players,
+    Reference, Streamed, ValueGame,
 };
-use crate::lit::{Pieces, Progress, Watch};
+use crate::lit::{Pieces, Progress, Remedy, Watch, thousands};
 use arrow_schema::FieldRef;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -33,8 +35,10 @@ use std::sync::{Arc, OnceLock};
 /// ```
 pub struct Explainer {
     circuit: Arc<NamedCircuit>,
-    /// Of each class, or of the only label; none where numbers are explained.
+    /// Of each class, or of the only label; none where there is no circuit, or numbers are explained.
     labels: Vec<Arc<Circuit>>,
+    /// Where there is no circuit, the network against its background.
+    network: Option<Arc<NetworkGame>>,
     values: OnceLock<ValueGame>,
     outputs: Vec<Output>,
     players: Players,
@@ -99,6 +103,8 @@ struct Output {
     floats: OnceLock<FloatGame>,
     fractions: OnceLock<ExactGame>,
     reference: OnceLock<Reference>,
+    /// Of a network, in floats and in fractions.
+    network: [OnceLock<ClassOfNetwork>; 2],
 }
 
 /// A table that was explained.
@@ -127,6 +133,7 @@ impl Explainer {
         let explainer = Self::of_parts(circuit, players, distribution, request)?;
         let ask = Ask { scope, ..explainer.ask };
         match explainer.is_of_scores() {
+            true if explainer.network.is_some() => {}
             true => drop(explainer.value_game(watch)?),
             false => explainer.each_output(ask, |output| explainer.engine(output, ask, watch).map(drop))?,
         }
@@ -141,15 +148,18 @@ impl Explainer {
         request: &Request,
     ) -> Result<Self, Error> {
         check_output(request, &circuit)?;
-        let labels = if circuit.values.is_some() { Vec::new() } else { circuit.labels()? };
+        let network = network_game(&circuit, &players, &distribution, request)?;
+        let has_labels = circuit.values.is_none() && network.is_none();
+        let labels = if has_labels { circuit.labels()? } else { Vec::new() };
         let outputs = (0..circuit.classes.len().max(1)).map(|_| Output::default()).collect();
         let scope = scope_of(None, &circuit)?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
         let mut request = request.clone();
-        if circuit.values.is_some() {
+        if circuit.is_of_scores() {
             request.model_output = Some(ModelOutput::Score);
         }
-        Ok(Explainer { circuit, labels, values: OnceLock::new(), outputs, players, distribution, request, ask })
+        let values = OnceLock::new();
+        Ok(Explainer { circuit, labels, network, values, outputs, players, distribution, request, ask })
     }
 
     /// The circuit that is explained.
@@ -157,14 +167,20 @@ impl Explainer {
         &self.circuit
     }
 
-    /// The circuit of one label; an error where numbers are explained.
+    /// The circuit of one label; an error where there is none.
     pub fn label(&self, class: Option<usize>) -> Result<&Arc<Circuit>, Error> {
+        self.circuit.check_compiled()?;
         Ok(self.labels.get(class.unwrap_or(0)).ok_or(CircuitError::OnlyScores)?)
     }
 
     /// Whether numbers are explained and not labels.
     pub fn is_of_scores(&self) -> bool {
-        self.circuit.values.is_some()
+        self.circuit.is_of_scores()
+    }
+
+    /// The class of the network that an output is the label of.
+    fn class_of(&self, output: usize) -> usize {
+        if self.circuit.classes.is_empty() { 1 } else { output }
     }
 
     /// Who plays.
@@ -202,6 +218,34 @@ impl Explainer {
         scope_of(class, &self.circuit)
     }
 
+    /// The same for players in groups, as Owen values need them.
+    pub fn in_groups(&self, groups: &GroupsFrom) -> Result<Self, Error> {
+        let players = in_groups(self.players.clone(), groups)?;
+        let request = Request { groups: Some(groups.clone()), ..self.request.clone() };
+        let explainer = Self::of_parts(self.circuit.clone(), players, self.distribution.clone(), &request)?;
+        Ok(Explainer { ask: self.ask, ..explainer })
+    }
+
+    /// What a person should know of the scores: what is not known of the circuit, and what became of it for its players.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.circuit.facts.cautions();
+        notes.extend(self.reordered());
+        notes
+    }
+
+    /// That the circuit grew in the order that its players need, as far as games are ready.
+    fn reordered(&self) -> Option<String> {
+        let games = self.outputs.iter().filter_map(|output| output.game.get()?.reordered());
+        let [before, after] = games.fold([0, 0], |[before, after], [old, new]| [before + old, after + new]);
+        let [old, new] = [before, after].map(|nodes| thousands(nodes as u64));
+        (after > before).then(|| {
+            format!(
+                "the circuit was reordered, so that the features of each player are side by side: {new} nodes instead of \
+                 {old}"
+            )
+        })
+    }
+
     /// The scores of one row.
     pub fn explain_row(&self, row: &[bool]) -> Result<Scores, Error> {
         let expected = self.circuit.features.len();
@@ -220,6 +264,10 @@ impl Explainer {
 
     /// The scores of rows, as asked now. With [`Scope::Each`] those of the classes are side by side.
     pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        self.explained(rows, ask, watch).map_err(|error| self.with_hint(error, rows))
+    }
+
+    fn explained(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         if self.is_of_scores() {
             return self.explain_scores(rows, ask, watch);
         }
@@ -244,6 +292,10 @@ impl Explainer {
             Scope::Class(class) => class..class + 1,
             _ => 0..self.outputs.len(),
         };
+        if let Some(network) = &self.network {
+            let classes: Vec<usize> = outputs.map(|output| self.class_of(output)).collect();
+            return Ok(network.explain(rows, &classes, ask.index, ask.exact, watch)?);
+        }
         let pieces = Pieces::new(watch, outputs.len());
         outputs.map(|output| pieces.next(|watch| self.one(output, rows, ask, watch))).collect()
     }
@@ -256,7 +308,7 @@ impl Explainer {
     fn predicted(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         let classes = self.classes_of(rows, watch)?;
         // A row takes as long as its class has nodes.
-        let work = |class: usize| self.labels[class].stored_nodes() as f64;
+        let work = |class: usize| self.labels.get(class).map_or(1.0, |label| label.stored_nodes() as f64);
         let total: f64 = classes.iter().map(|&class| work(class as usize)).sum();
         let mut before = 0.0;
         let mut place_of = vec![0; rows.rows()];
@@ -283,8 +335,18 @@ impl Explainer {
 
     /// The numbers of rows, those of several classes together, since they share their parts.
     fn explain_scores(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        if let Some(network) = &self.network {
+            let sums = self.network_sums(network, ask.scope);
+            let (classes, asked) = (network.classes(rows), (ask.index, ask.exact));
+            let own = |row: usize| classes[row] as usize..classes[row] as usize + 1;
+            let all = |_: usize| 0..sums.len();
+            return Ok(match ask.scope {
+                Scope::Predicted => network.explain_values(rows, &sums, &own, classes.clone(), asked, watch)?,
+                _ => network.explain_values(rows, &sums, &all, classes.clone(), asked, watch)?,
+            });
+        }
         let game = self.value_game(&watch.silent())?;
-        let sums = scope_sums(game.values(), ask.scope);
+        let sums = scope_sums(game.values().sums(), ask.scope);
         let decided = match game.values().rule() {
             Rule::Number => None,
             _ => Some(Predictor::of_circuit(&self.circuit)?.classes(rows, &watch.silent())?),
@@ -299,6 +361,13 @@ impl Explainer {
         })
     }
 
+    /// The sums that a scope of a network is about.
+    fn network_sums(&self, network: &NetworkGame, scope: Scope) -> Vec<WeightedSum> {
+        let sums = network.network().values().into_iter();
+        let sums: Vec<WeightedSum> = sums.map(|(constant, weights)| WeightedSum { constant, weights }).collect();
+        scope_sums(&sums, scope)
+    }
+
     fn value_game(&self, watch: &Watch<'_>) -> Result<&ValueGame, Error> {
         if matches!(self.request.engine, Some(EngineName::Paper | EngineName::BruteForce)) {
             return Err(Error::setting("engine", "is for labels: scores of a model have one way"));
@@ -310,7 +379,10 @@ impl Explainer {
     }
 
     fn classes_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<u32>, Error> {
-        Predictor::of_labels(&self.labels, true).classes(rows, watch)
+        match &self.network {
+            Some(network) => Ok(network.classes(rows)),
+            None => Predictor::of_labels(&self.labels, true).classes(rows, watch),
+        }
     }
 
     /// Calls for each output that a scope needs.
@@ -324,7 +396,13 @@ impl Explainer {
     }
 
     fn engine(&self, output: usize, ask: Ask, watch: &Watch<'_>) -> Result<&dyn Engine, Error> {
-        let (circuit, request, place) = (&self.labels[output], &self.request, &self.outputs[output]);
+        let (request, place) = (&self.request, &self.outputs[output]);
+        if let Some(network) = &self.network {
+            let (class, exact) = (self.class_of(output), ask.exact);
+            let place = &place.network[usize::from(exact)];
+            return Ok(place.get_or_init(|| ClassOfNetwork::new(network.clone(), class, exact)));
+        }
+        let circuit = &self.labels[output];
         let in_rows = |error| request.in_rows(error);
         let is_reference = matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce));
         // A reference is built once, for one index and one arithmetic.
@@ -365,13 +443,20 @@ impl Explainer {
 
     /// The expected label, or score, when nothing is known of a row, for each class of the scope.
     pub fn base_values(&self, scope: Scope, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
+        if let (Some(network), true) = (&self.network, self.is_of_scores()) {
+            let sums = self.network_sums(network, scope);
+            return Ok(sums.iter().map(|sum| network.base_of(sum).to_f64().value()).collect());
+        }
         if self.is_of_scores() {
             let game = self.value_game(watch)?;
-            return Ok(scope_sums(game.values(), scope).iter().map(|sum| game.base_value(sum)).collect());
+            return Ok(scope_sums(game.values().sums(), scope).iter().map(|sum| game.base_value(sum)).collect());
         }
         let mut values = Vec::new();
         self.each_output(Ask { scope, ..self.ask }, |output| {
-            values.push(self.floats(output, watch)?.base_value());
+            values.push(match &self.network {
+                Some(network) => network.base_value(self.class_of(output)).to_f64().value(),
+                None => self.floats(output, watch)?.base_value(),
+            });
             Ok(())
         })?;
         Ok(values)
@@ -381,10 +466,14 @@ impl Explainer {
     /// model's scores at most 1e-9 of their size.
     pub fn error_bound(&self, ask: Ask) -> Result<f64, Error> {
         let mut worst = 0f64;
+        if let (Some(network), true) = (&self.network, self.is_of_scores()) {
+            let sums = self.network_sums(network, ask.scope);
+            return Ok(if ask.exact { 0.0 } else { sums.iter().map(NetworkGame::value_bound).fold(0.0, f64::max) });
+        }
         if self.is_of_scores() {
             let game = self.value_game(&Watch::unlimited())?;
             let bound = |sum: &WeightedSum| game.error_bound(sum, ask.index, ask.exact);
-            return Ok(scope_sums(game.values(), ask.scope).iter().map(bound).fold(0.0, f64::max));
+            return Ok(scope_sums(game.values().sums(), ask.scope).iter().map(bound).fold(0.0, f64::max));
         }
         self.each_output(ask, |output| {
             worst = worst.max(self.engine(output, ask, &Watch::unlimited())?.error_bound(ask.index));
@@ -422,14 +511,17 @@ impl Explainer {
         if let Some(caution) = self.circuit.facts.cautions().first() {
             columns.about.insert("caution".into(), caution.clone());
         }
+        if let Some(note) = self.reordered() {
+            columns.about.insert("reordered".into(), note);
+        }
         if scope == Scope::Each {
             let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
             columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();
         }
         columns.explained = scope.explained(self.outputs.len());
-        if let Some(values) = &self.circuit.values {
+        if self.is_of_scores() {
             columns.values = if scope == Scope::Each { self.outputs.len() } else { 1 };
-            if matches!(scope, Scope::Class(_)) || values.rule() == Rule::Number {
+            if matches!(scope, Scope::Class(_)) || !self.decides() {
                 columns.explained.clear();
             }
         }
@@ -514,6 +606,32 @@ impl Explainer {
     }
 }
 
+/// The game of a network without a circuit; nothing where there is a circuit.
+fn network_game(
+    circuit: &NamedCircuit,
+    players: &Players,
+    distribution: &Distribution,
+    request: &Request,
+) -> Result<Option<Arc<NetworkGame>>, Error> {
+    let Some(network) = &circuit.network else { return Ok(None) };
+    let needs = |what: &str| {
+        Err(Error::Limit {
+            message: format!("{}, and without a circuit {what}", network.why),
+            remedy: Some(Remedy::CompileFirst),
+        })
+    };
+    match distribution {
+        _ if matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce)) => {
+            needs("there is no other engine")
+        }
+        Distribution::Background(rows) => {
+            let game = NetworkGame::new(network.network.clone(), players.clone(), rows);
+            game.map(|game| Some(Arc::new(game))).map_err(|error| request.in_rows(error))
+        }
+        _ => needs("it is explained against background rows or a reference only"),
+    }
+}
+
 /// The scope of a choice for a circuit: the class predicted for each row by default.
 fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope, Error> {
     let names: Vec<String> = circuit.classes.iter().map(|(name, _)| name.clone()).collect();
@@ -530,7 +648,7 @@ fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope
         None => Ok(Scope::Each),
         Some(ClassChoice::Predicted) => Err(Error::setting("class", "'predicted' is for scores that decide")),
         Some(ClassChoice::Each) => Ok(Scope::Each),
-        Some(one) => match one.difference(names.len(), &names).filter(|_| circuit.values.is_some()) {
+        Some(one) => match one.difference(names.len(), &names).filter(|_| circuit.is_of_scores()) {
             Some((first, second)) => Ok(Scope::Difference(first, second)),
             None => one.number(names.len(), &names).map(Scope::Class),
         },
@@ -538,8 +656,7 @@ fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope
 }
 
 /// The sums that a scope is about.
-fn scope_sums(values: &Values, scope: Scope) -> Vec<WeightedSum> {
-    let sums = values.sums();
+fn scope_sums(sums: &[WeightedSum], scope: Scope) -> Vec<WeightedSum> {
     match scope {
         Scope::Label => vec![sums[0].clone()],
         Scope::Class(class) => vec![sums[class].clone()],
@@ -550,7 +667,7 @@ fn scope_sums(values: &Values, scope: Scope) -> Vec<WeightedSum> {
 
 /// Refuses to explain what a file does not hold.
 fn check_output(request: &Request, circuit: &NamedCircuit) -> Result<(), Error> {
-    match (request.model_output, circuit.values.is_some()) {
+    match (request.model_output, circuit.is_of_scores()) {
         (Some(ModelOutput::Label), true) => {
             Err(Error::setting("model_output", "is 'label', but the file holds scores: the model has both"))
         }

@@ -27,15 +27,28 @@ pub struct ReadyCircuit {
 /// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
 /// nodes, and what would take longer is an error. Of a model its label or its scores are taken, as asked.
 pub fn ready_circuit(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+    ready(path, output, false, watch)
+}
+
+/// The same for an explainer: a network that would take longer is explained without a circuit, where that can be done.
+pub fn ready_to_explain(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
+    ready(path, output, true, watch)
+}
+
+fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     if !is_network_file(path)? {
         let circuit = load_circuit(path)?;
         let notes = circuit.facts.notes();
         return Ok(ReadyCircuit { circuit, notes });
     }
-    let request =
-        CompileRequest { model_output: output, each_of_several: true, in_passing: true, ..CompileRequest::default() };
+    let passing = CompileRequest { each_of_several: true, in_passing: true, or_network, ..CompileRequest::default() };
+    let request = CompileRequest { model_output: output, ..passing };
     let model = Model::load(path)?;
     let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    if compiled.circuit.network.is_some() {
+        let note = format!("{} is a network and is explained without a circuit", path.display());
+        return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
+    }
     if let Some(values) = &compiled.circuit.values {
         let (place, parts) = (path.display(), thousands(values.parts().len() as u64));
         let note = format!("{place} is a network: its scores are sums of {parts} parts");

@@ -24,12 +24,14 @@ mod compile_numbers;
 mod compile_request;
 mod compile_scores;
 mod describe;
+mod differing;
 #[cfg(feature = "sat")]
 mod encode;
 mod error;
 mod explainer;
-mod import;
 #[cfg(feature = "train")]
+mod free;
+mod import;
 mod inspect;
 #[cfg(feature = "train")]
 mod learn;
@@ -74,12 +76,13 @@ pub use describe::{Description, describe_model, numbered};
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
 pub use explainer::{Ask, Explained, Explainer, Scope};
+pub use free::{FixedRow, FreeInputs};
 pub use import::{ImportedModel, import};
 #[cfg(feature = "train")]
 pub use inspect::Inspection;
 #[cfg(feature = "train")]
 pub use learn::learn;
-pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit};
+pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit, ready_to_explain};
 pub use menu::{Choice, Menu, Offer};
 pub use model_output::ModelOutput;
 pub use outlook::{Outlook, outlook, outlook_if_long};
@@ -87,7 +90,9 @@ pub use predict::{ModelOrCircuit, Predictor};
 pub(crate) use read_source::is_network_file;
 pub use read_source::source_files;
 pub use records::{ClaimsFrom, RecordsFrom};
-pub use request::{ConstraintFrom, DistributionFrom, EngineName, PlayersFrom, Request, RowsFrom};
+pub use request::{
+    ConstraintFrom, DistributionFrom, EngineName, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{Spread, TrainRequest, Trained, train, train_watched};

@@ -5,6 +5,7 @@
 //! passing depends on the number of nodes alone: a clock never decides a result.
 
 use super::compile::chosen_class;
+use super::free::with_fixed;
 use super::wait::LONG;
 use super::{CompileRequest, Error, Explainer, ModelOutput, Request, Source, Via, is_network_file};
 use crate::circuit::{NamedCircuit, lower_obdd};
@@ -13,6 +14,7 @@ use crate::diagram::{self, DirectOptions, Estimate, Size};
 use crate::lit::{Remedy, Watch, duration, roughly, thousands};
 use crate::model::{Gate, Label, Model, Network, Output};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// Networks are compiled in passing up to this many nodes: a second or two.
 const IN_PASSING: u64 = 1 << 22;
@@ -124,8 +126,10 @@ pub fn outlook<'a>(
         return Err(Error::setting("model_output", "'score' has no estimate: one hidden layer takes a moment"));
     }
     match source.into() {
-        Source::Model(model) => outlook_of(model, request, watch).map(Some),
-        Source::File(path) if is_network_file(path)? => outlook_of(&Model::load(path)?, request, watch).map(Some),
+        Source::Model(model) => outlook_of(left_of(model, request)?.as_ref(), request, watch).map(Some),
+        Source::File(path) if is_network_file(path)? => {
+            outlook_of(left_of(&Model::load(path)?, request)?.as_ref(), request, watch).map(Some)
+        }
         _ => Ok(None),
     }
 }
@@ -146,11 +150,21 @@ pub fn outlook_if_long<'a>(
         }
         _ => return Ok(None),
     };
+    let left = left_of(model, request)?;
+    let model = left.as_ref();
     let is_score = request.model_output == ModelOutput::Score;
     if is_score || request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
         return Ok(None);
     }
     Ok(Some(outlook_of(model, request, watch)?).filter(Outlook::is_long))
+}
+
+/// The model, or what is left of it where inputs are fixed.
+fn left_of<'m>(model: &'m Model, request: &CompileRequest) -> Result<Cow<'m, Model>, Error> {
+    match &request.free {
+        None => Ok(Cow::Borrowed(model)),
+        Some(free) => Ok(Cow::Owned(with_fixed(model, &free.fixed(model)?)?)),
+    }
 }
 
 fn outlook_of(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Result<Outlook, Error> {

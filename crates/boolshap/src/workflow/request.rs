@@ -4,8 +4,8 @@
 //! other are refused here ([`Request::check`]), and what the scores mean is described here, in keys and in words.
 
 use super::{ClassChoice, Error, ModelOutput};
-use crate::data::{Bits, Reading};
-use crate::explain::Index;
+use crate::data::{Bits, Grid, Reading};
+use crate::explain::{Index, Order};
 use crate::formula::Cnf;
 use crate::lit::Remedy;
 use dashu::rational::RBig;
@@ -41,6 +41,8 @@ pub struct Request {
     pub class: Option<ClassChoice>,
     /// Which value of the game.
     pub index: Index,
+    /// The groups of the players, for Owen values.
+    pub groups: Option<GroupsFrom>,
     /// Which engine; the fast one by default, or one in fractions.
     pub engine: Option<EngineName>,
     /// Fractions instead of floats.
@@ -65,6 +67,48 @@ pub enum DistributionFrom {
     Background(RowsFrom),
     /// As in those of these rows that agree with the present features (conditional).
     Empirical(RowsFrom),
+    /// As in this one row: a background of one.
+    Reference(ReferenceFrom),
+}
+
+/// Where the row of a reference comes from.
+#[derive(Debug, Clone)]
+pub enum ReferenceFrom {
+    /// Every feature is this.
+    All(bool),
+    /// A row of a file.
+    Row(RowOfFile),
+    /// One row of bits in memory.
+    Bits(Bits),
+}
+
+/// A row of a file, counted from 1; without a number the only one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowOfFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Which row.
+    pub row: Option<u64>,
+}
+
+impl RowOfFile {
+    /// From `FILE` or `FILE:ROW`; a file of that whole name comes first.
+    pub fn parse(text: &OsStr) -> Self {
+        let whole = RowOfFile { path: text.into(), row: None };
+        let split = text.to_str().and_then(|text| text.rsplit_once(':'));
+        match split.and_then(|(file, row)| Some((file, row.parse().ok()?))) {
+            Some((file, row)) if !file.is_empty() && !whole.path.exists() => {
+                RowOfFile { path: file.into(), row: Some(row) }
+            }
+            _ => whole,
+        }
+    }
+
+    /// Its name: the file by its name alone, because its folder is private.
+    pub fn name(&self) -> String {
+        let row = self.row.map_or(String::new(), |row| format!(":{row}"));
+        format!("{}{row}", file_name(&self.path))
+    }
 }
 
 /// Where rows come from.
@@ -87,6 +131,17 @@ pub enum PlayersFrom {
     /// A file with columns `feature` and `player`.
     File(PathBuf),
     /// The player of each feature by name.
+    Named(HashMap<String, String>),
+    /// Rectangles of pixels, so many rows of so many, where the features have a grid.
+    Regions(Grid),
+}
+
+/// Where the groups of players come from.
+#[derive(Debug, Clone)]
+pub enum GroupsFrom {
+    /// A file with columns `player` and `group`.
+    File(PathBuf),
+    /// The group of each player by name.
     Named(HashMap<String, String>),
 }
 
@@ -135,7 +190,8 @@ fn one_of(text: &str, known: &[&str]) -> String {
     format!("'{text}' is not one of {}", known.join(", "))
 }
 
-const DISTRIBUTIONS: [&str; 5] = ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE"];
+const DISTRIBUTIONS: [&str; 6] =
+    ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE", "reference:zeros|ones|FILE"];
 
 impl FromStr for DistributionFrom {
     type Err = Error;
@@ -160,6 +216,14 @@ impl DistributionFrom {
             (Some("product"), Some(file)) => Ok(DistributionFrom::ProductFile(file.into())),
             (Some("background"), Some(file)) => Ok(DistributionFrom::Background(rows(file))),
             (Some("empirical"), Some(file)) => Ok(DistributionFrom::Empirical(rows(file))),
+            (Some("reference"), Some(file)) => Ok(DistributionFrom::Reference(match file.to_str() {
+                Some("zeros") => ReferenceFrom::All(false),
+                Some("ones") => ReferenceFrom::All(true),
+                _ => ReferenceFrom::Row(RowOfFile::parse(file)),
+            })),
+            (Some("reference"), None) => {
+                Err(Error::setting("distribution", "'reference' needs a row: zeros, ones or a file"))
+            }
             (Some("background" | "empirical"), None) => {
                 Err(Error::setting("distribution", format!("'{shown}' needs rows")))
             }
@@ -179,11 +243,17 @@ impl DistributionFrom {
             DistributionFrom::ProductFile(path) => format!("product:{}", file_name(path)),
             DistributionFrom::Background(rows) => of_rows("background", rows),
             DistributionFrom::Empirical(rows) => of_rows("empirical", rows),
+            DistributionFrom::Reference(from) => match from {
+                ReferenceFrom::All(value) => format!("reference:{}", if *value { "ones" } else { "zeros" }),
+                ReferenceFrom::Row(row) => format!("reference:{}", row.name()),
+                ReferenceFrom::Bits(_) => "reference".into(),
+            },
         }
     }
 
     fn is_of_rows(&self) -> bool {
-        matches!(self, DistributionFrom::Background(_) | DistributionFrom::Empirical(_))
+        use DistributionFrom::{Background, Empirical, Reference};
+        matches!(self, Background(_) | Empirical(_) | Reference(_))
     }
 }
 
@@ -202,6 +272,10 @@ impl PlayersFrom {
             Some("features") => Ok(PlayersFrom::Features),
             Some("columns") => Ok(PlayersFrom::Columns),
             Some("") => Err(Error::setting("players", "names no file")),
+            Some(text) if text.starts_with("regions:") => {
+                let regions = text["regions:".len()..].parse();
+                Ok(PlayersFrom::Regions(regions.map_err(|why| Error::setting("players", why))?))
+            }
             _ => Ok(PlayersFrom::File(text.into())),
         }
     }
@@ -213,17 +287,19 @@ impl PlayersFrom {
             PlayersFrom::Columns => "columns".into(),
             PlayersFrom::File(path) => file_name(path),
             PlayersFrom::Named(_) => "named".into(),
+            PlayersFrom::Regions(regions) => format!("regions:{regions}"),
         }
     }
 }
 
 impl Request {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 10] = [
+    pub const SETTINGS: [&'static str; 11] = [
         "distribution",
         "smoothing",
         "constraint",
         "players",
+        "regions",
         "model_output",
         "class",
         "index",
@@ -239,6 +315,14 @@ impl Request {
             "distribution" => self.distribution = DistributionFrom::parse(name)?,
             "constraint" => self.constraint = Some(ConstraintFrom::File(name.into())),
             "players" => self.players = PlayersFrom::parse(name)?,
+            "index" if split_at_colon(name).0 == "owen" => {
+                self.index = Index::Owen;
+                match split_at_colon(name).1 {
+                    Some(file) if file.is_empty() => return Err(Error::setting("index", "'owen:' names no file")),
+                    Some(file) => self.groups = Some(GroupsFrom::File(file.into())),
+                    None => {}
+                }
+            }
             _ => match name.to_str() {
                 Some(text) => self.set_text(setting, text)?,
                 None => return Err(Error::input(format!("{setting} '{}' is not UTF-8", name.to_string_lossy()))),
@@ -252,6 +336,12 @@ impl Request {
             "smoothing" => {
                 let wrong = |_| Error::setting("smoothing", format!("'{text}' is not a whole number from 0 on"));
                 self.smoothing = text.parse().map_err(wrong)?;
+            }
+            "regions" => {
+                if !matches!(self.players, PlayersFrom::Features | PlayersFrom::Regions(_)) {
+                    return Err(Error::setting("regions", "are players: no others can be chosen beside them"));
+                }
+                self.players = PlayersFrom::Regions(text.parse().map_err(|why| Error::setting("regions", why))?);
             }
             "model_output" => self.model_output = Some(text.parse()?),
             "class" => self.class = Some(text.parse()?),
@@ -275,7 +365,8 @@ impl Request {
         let distribution = match &self.distribution {
             DistributionFrom::ProductFile(path)
             | DistributionFrom::Background(RowsFrom::File(path))
-            | DistributionFrom::Empirical(RowsFrom::File(path)) => Some(path),
+            | DistributionFrom::Empirical(RowsFrom::File(path))
+            | DistributionFrom::Reference(ReferenceFrom::Row(RowOfFile { path, .. })) => Some(path),
             _ => None,
         };
         let constraint = self.constraint.as_ref().and_then(|constraint| match constraint {
@@ -283,7 +374,8 @@ impl Request {
             ConstraintFrom::Formula(_) => None,
         });
         let players = if let PlayersFrom::File(path) = &self.players { Some(path) } else { None };
-        [distribution, constraint, players].into_iter().flatten().map(PathBuf::as_path).collect()
+        let groups = if let Some(GroupsFrom::File(path)) = &self.groups { Some(path) } else { None };
+        [distribution, constraint, players, groups].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Refuses settings that contradict each other, before anything is read.
@@ -301,6 +393,9 @@ impl Request {
         }
         if self.constraint.is_some() && self.distribution.is_of_rows() {
             return Err(Error::setting("constraint", "goes with the distributions uniform and product, not with rows"));
+        }
+        if self.index == Index::Owen && self.groups.is_none() {
+            return Err(Error::setting("index", "'owen' needs the groups of the players"));
         }
         let is_simple = matches!(self.players, PlayersFrom::Features)
             && self.index == Index::Shapley
@@ -322,12 +417,20 @@ impl Request {
         }
     }
 
+    /// The name of the index, with the file of its groups.
+    fn index_name(&self) -> String {
+        match (self.index, &self.groups) {
+            (Index::Owen, Some(GroupsFrom::File(path))) => format!("owen:{}", file_name(path)),
+            (index, _) => index.name().into(),
+        }
+    }
+
     /// What the scores are, by key; `class` only for a circuit of several.
     pub fn about(&self, class: Option<&str>) -> BTreeMap<String, String> {
         let mut about: BTreeMap<String, String> = [
             ("distribution", self.distribution.name()),
             ("players", self.players.name()),
-            ("index", self.index.name().into()),
+            ("index", self.index_name()),
             ("engine", self.engine_name().into()),
             ("checked", self.index.checked().into()),
         ]
@@ -352,16 +455,22 @@ impl Request {
 
     /// The same as a line to read.
     pub fn describe(&self, class: Option<&str>) -> String {
+        let sum = match class {
+            _ if self.is_of_scores() => "the score",
+            Some("predicted") => "1, the label of the class predicted",
+            Some(_) => "the label of the class, which is the explained value",
+            None => "the prediction",
+        };
+        let up_to = |order: Order| match order {
+            Order::One => "of single players".to_string(),
+            order => format!("of up to {} players", order.size()),
+        };
+        let adding = |what: String| format!("{what}; base value and scores of each row were found to add up to {sum}");
         let index = match self.index {
-            Index::Shapley => {
-                let sum = match class {
-                    _ if self.is_of_scores() => "the score",
-                    Some("predicted") => "1, the label of the class predicted",
-                    Some(_) => "the label of the class, which is the explained value",
-                    None => "the prediction",
-                };
-                format!("Shapley values; base value and scores of each row were found to add up to {sum}")
-            }
+            Index::Shapley => adding("Shapley values".into()),
+            Index::Owen => adding("Owen values of players in groups".into()),
+            Index::Taylor(order) => adding(format!("Shapley-Taylor interactions {}", up_to(order))),
+            Index::Ksii(order) => adding(format!("k-SII interactions {}", up_to(order))),
             Index::Banzhaf => "Banzhaf values, which have no sum to check".into(),
             Index::Interaction => "Shapley interactions, of which those of each player were found to add up".into(),
         };

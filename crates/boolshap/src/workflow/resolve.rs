@@ -2,9 +2,11 @@
 
 use super::Error;
 use super::read_source::read_formula;
-use super::request::{ConstraintFrom, DistributionFrom, PlayersFrom, Request, RowsFrom};
+use super::request::{
+    ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
+};
 use crate::circuit::NamedCircuit;
-use crate::data::{Bits, DataError, Entities, Reading, Table};
+use crate::data::{Bits, DataError, Entities, Grid, Reading, Table, read_segments};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
@@ -13,12 +15,31 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 impl Request {
-    /// The players of a circuit.
+    /// The players of a circuit, in groups if there are some.
     pub fn players(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
+        let players = self.players_alone(circuit)?;
+        match &self.groups {
+            None => Ok(players),
+            Some(groups) => in_groups(players, groups),
+        }
+    }
+
+    fn players_alone(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
         match &self.players {
             PlayersFrom::Features => Ok(Players::features(&circuit.features)),
             PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
+            PlayersFrom::File(path) if is_png(path) => segments(path, circuit),
             PlayersFrom::File(path) => read_players(path, &circuit.features),
+            PlayersFrom::Regions(regions) => {
+                let wrong = |why| Error::setting("regions", why);
+                let grid = grid_of(circuit, "regions")?;
+                grid.check_regions(*regions).map_err(wrong)?;
+                let name = |pixel: usize| {
+                    let (row, column) = grid.region(pixel, *regions);
+                    format!("r{row}c{column}")
+                };
+                players_of_pixels(circuit, grid, name).map_err(wrong)
+            }
             PlayersFrom::Named(player_of) => {
                 let known: HashSet<&String> = circuit.features.iter().collect();
                 if let Some(unknown) = player_of.keys().find(|name| !known.contains(name)) {
@@ -39,6 +60,7 @@ impl Request {
         let distribution = match &self.distribution {
             DistributionFrom::Background(from) => Distribution::Background(rows(from)?),
             DistributionFrom::Empirical(from) => Distribution::Empirical(rows(from)?),
+            DistributionFrom::Reference(from) => Distribution::Background(self.reference(from, circuit)?),
             _ => Distribution::Product(self.probabilities(circuit, players)?),
         };
         Ok(match (&self.constraint, distribution) {
@@ -52,13 +74,30 @@ impl Request {
         })
     }
 
+    /// The one row of a reference.
+    fn reference(&self, from: &ReferenceFrom, circuit: &NamedCircuit) -> Result<Bits, Error> {
+        let mut one = Bits::new(circuit.features.len());
+        match from {
+            ReferenceFrom::All(value) => one.push(&vec![*value; circuit.features.len()]),
+            ReferenceFrom::Row(row) => one.push(&read_row(row, circuit, self.input)?),
+            ReferenceFrom::Bits(bits) if bits.rows() == 1 => return Ok(bits.clone()),
+            ReferenceFrom::Bits(bits) => {
+                return Err(Error::setting("reference", format!("is one row, and {} were given", bits.rows())));
+            }
+        }
+        Ok(one)
+    }
+
     /// An error about a row of the distribution, with the file it is in.
     pub(super) fn in_rows(&self, error: ExplainError) -> Error {
         let path = match &self.distribution {
             DistributionFrom::ProductFile(path)
             | DistributionFrom::Background(RowsFrom::File(path))
-            | DistributionFrom::Empirical(RowsFrom::File(path)) => path,
-            DistributionFrom::Background(RowsFrom::Bits(_)) | DistributionFrom::Empirical(RowsFrom::Bits(_)) => {
+            | DistributionFrom::Empirical(RowsFrom::File(path))
+            | DistributionFrom::Reference(ReferenceFrom::Row(RowOfFile { path, .. })) => path,
+            DistributionFrom::Background(RowsFrom::Bits(_))
+            | DistributionFrom::Empirical(RowsFrom::Bits(_))
+            | DistributionFrom::Reference(ReferenceFrom::All(_) | ReferenceFrom::Bits(_)) => {
                 return match error {
                     ExplainError::Entity { entity, problem } => {
                         Error::input(format!("row {} of the {}: {problem}", entity + 1, self.distribution.name()))
@@ -137,19 +176,87 @@ pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -
     Ok(all)
 }
 
+/// Players in groups, of which each must name every player once.
+pub(super) fn in_groups(players: Players, groups: &GroupsFrom) -> Result<Players, Error> {
+    match groups {
+        GroupsFrom::Named(group_of) => {
+            let known: HashSet<&String> = players.names().iter().collect();
+            if let Some(unknown) = group_of.keys().find(|name| !known.contains(name)) {
+                return Err(Error::setting("groups", format!("names '{unknown}', which is not a player")));
+            }
+            Ok(players.in_groups(group_of)?)
+        }
+        GroupsFrom::File(path) => {
+            let table = Table::open(path)?;
+            let found = read_pairs(&table, ["player", "group"], players.names(), named("group"))?;
+            players.in_groups(&found).map_err(|error| Error::from(error).in_file(path))
+        }
+    }
+}
+
+/// One row of a file, as bits.
+pub(super) fn read_row(of: &RowOfFile, circuit: &NamedCircuit, reading: Reading) -> Result<Vec<bool>, Error> {
+    let rows = read_rows(&of.path, circuit, reading)?;
+    let count = rows.rows() as u64;
+    match of.row {
+        None if count == 1 => Ok(rows.row(0)),
+        Some(row) if (1..=count).contains(&row) => Ok(rows.row(row as usize - 1)),
+        None => Err(Error::input(format!("it has {count} rows: say which one, as FILE:ROW")).in_file(&of.path)),
+        Some(row) => {
+            Err(Error::input(format!("there is no row {row}: it has {count}, the first is 1")).in_file(&of.path))
+        }
+    }
+}
+
+/// Reads the name of a player or group.
+fn named(what: &'static str) -> impl Fn(String) -> Result<String, String> {
+    move |name| match name.is_empty() {
+        true => Err(format!("is not the name of a {what}")),
+        false => Ok(name),
+    }
+}
+
+fn is_png(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
+}
+
+/// The grid of the features, which something needs.
+fn grid_of(circuit: &NamedCircuit, what: &'static str) -> Result<Grid, Error> {
+    let grid = circuit.grid().map_err(Error::input)?;
+    grid.ok_or_else(|| {
+        let missing = "need to know how the features are laid out, and the file does not say it";
+        Error::setting(what, missing).with_remedy(Remedy::Grid)
+    })
+}
+
+/// The player of each feature by its pixel.
+fn players_of_pixels(circuit: &NamedCircuit, grid: Grid, name: impl Fn(usize) -> String) -> Result<Players, String> {
+    let pixels = grid.pixels(circuit.features.len(), circuit.binariser.as_ref())?;
+    let player_of = circuit.features.iter().cloned().zip(pixels.into_iter().map(name)).collect();
+    Players::named(&circuit.features, &player_of).map_err(|error| error.to_string())
+}
+
+/// A player for each colour of an image.
+fn segments(path: &Path, circuit: &NamedCircuit) -> Result<Players, Error> {
+    let grid = grid_of(circuit, "players")?;
+    let (found, colours) = read_segments(path)?;
+    if found != grid {
+        let other = format!("the image has {found} pixels, but the features are laid out as {grid}");
+        return Err(Error::input(other).in_file(path));
+    }
+    players_of_pixels(circuit, grid, |pixel| colours[pixel].clone()).map_err(|why| Error::input(why).in_file(path))
+}
+
 /// A table of features and players; every feature must be there once.
 fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
     let table = Table::open(path)?;
-    let found = read_pairs(&table, "player", features, |player| match player.is_empty() {
-        true => Err("is not the name of a player".into()),
-        false => Ok(player),
-    })?;
+    let found = read_pairs(&table, ["feature", "player"], features, named("player"))?;
     Players::named(features, &found).map_err(|error| Error::from(error).in_file(path))
 }
 
 /// A table of features and probabilities, decimals read exactly; every feature must be there once.
 fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, Error> {
-    let mut found = read_pairs(table, "probability", features, |text| match parse_decimal(&text) {
+    let mut found = read_pairs(table, ["feature", "probability"], features, |text| match parse_decimal(&text) {
         // Decimals have the range of floats, so that a few characters cannot mean gigabytes of digits.
         None if text.trim().parse() == Ok(0.0f64) => {
             Err("is smaller than the smallest that can be read, 5e-324".into())
@@ -162,28 +269,28 @@ fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, E
     features.iter().map(|name| found.remove(name).ok_or_else(|| missing(name))).collect()
 }
 
-/// The column `what` by the column `feature`, whose values must be features, each once.
+/// The column `what` by the column `key`, whose values must be names that are known, each once.
 fn read_pairs<T>(
     table: &Table,
-    what: &str,
-    features: &[String],
+    [key, what]: [&str; 2],
+    names: &[String],
     parse: impl Fn(String) -> Result<T, String>,
 ) -> Result<HashMap<String, T>, Error> {
-    let known: HashSet<&String> = features.iter().collect();
+    let known: HashSet<&String> = names.iter().collect();
     let mut found = HashMap::new();
-    for chunk in table.chunks(&[table.position("feature")?, table.position(what)?])? {
+    for chunk in table.chunks(&[table.position(key)?, table.position(what)?])? {
         let chunk = chunk?;
         for row in 0..chunk.rows {
             let place = format!("{}, row {}", table.path().display(), chunk.first_row + row as u64);
             let text = |column: usize| chunk.columns[column].text(row).unwrap_or_default().into_owned();
             let (name, given) = (text(0), text(1));
             if !known.contains(&name) {
-                return Err(Error::input(format!("the circuit has no feature '{name}'")).at(place));
+                return Err(Error::input(format!("the circuit has no {key} '{name}'")).at(place));
             }
             let value = parse(given.clone())
                 .map_err(|problem| Error::input(format!("the {what} '{given}' of '{name}' {problem}")).at(&place))?;
             if found.insert(name.clone(), value).is_some() {
-                return Err(Error::input(format!("the feature '{name}' is there twice")).at(place));
+                return Err(Error::input(format!("the {key} '{name}' is there twice")).at(place));
             }
         }
     }

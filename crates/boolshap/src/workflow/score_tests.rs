@@ -101,7 +101,7 @@ fn index_of(v: &[RBig], players: usize, index: Index) -> Vec<RBig> {
         Index::Banzhaf => {
             (0..players).map(|i| sets(1 << i).fold(RBig::ZERO, |sum, s| sum + gain(s, i)) / half(players - 1)).collect()
         }
-        Index::Interaction => (0..players)
+        _ => (0..players)
             .flat_map(|i| (i + 1..players).map(move |j| (i, j)))
             .map(|(i, j)| {
                 sets(1 << i | 1 << j).fold(RBig::ZERO, |sum, s| {

@@ -2,7 +2,8 @@
 
 use super::{Error, learn};
 use crate::data::{
-    Dataset, FitOn, Kind, Kinds, MARKERS, MissingNumbers, Note, Preparation, Table, Tally, named_kind, quote_csv,
+    Dataset, FitOn, GRID, Grid, Kind, Kinds, MARKERS, MissingNumbers, Note, Preparation, Table, Tally, named_kind,
+    quote_csv,
 };
 use crate::lit::{Watch, thousands};
 use crate::model::{Choice, Learned, Marginals, Model, Regression, TrainOptions, Weights, correct, regress};
@@ -29,6 +30,8 @@ pub struct TrainRequest {
     pub fit: FitOn,
     /// The network and its training; its seed also draws the split.
     pub options: TrainOptions,
+    /// The layout of the columns, if they are the pixels of an image.
+    pub grid: Option<Grid>,
     /// How many seeds, from that of the options on, to measure the accuracy with; the model is that of the first.
     pub seeds: u64,
 }
@@ -45,6 +48,7 @@ impl TrainRequest {
             test_fraction: 0.5,
             fit: FitOn::All,
             options: TrainOptions::default(),
+            grid: None,
             seeds: 1,
         }
     }
@@ -337,6 +341,10 @@ fn train_seed(
     let table = Table::open_to_reread(path)?;
     let kinds = request.kinds_for(&table)?;
     let data = Dataset::prepare(&table, &request.preparation(&kinds), reading)?;
+    if let Some(grid) = request.grid {
+        let fits = grid.pixels(data.binariser.features().len(), Some(&data.binariser));
+        fits.map_err(|why| Error::setting("grid", format!("does not fit: {why}")))?;
+    }
     let classes = data.target.code.classes();
     let tally = |test: bool| Tally::new(&data.bits, &data.labels, classes, |row| data.test[row] == test);
     let (learned, testing) = (tally(false), tally(true));
@@ -358,6 +366,7 @@ fn train_seed(
         "weights": weights.to_string(),
     });
     model.provenance = serde_json::from_value(facts).expect("an object of facts by name");
+    model.provenance.extend(request.grid.map(|grid| (GRID.to_string(), grid.to_string().into())));
     model.binariser = Some(data.binariser);
     let trained = Trained::new(model, (weights, choice), [learned, testing], data.notes, training)?;
     Ok(Trained { missing: data.missing, ..trained })

@@ -1,5 +1,6 @@
 //! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
 
+use super::free::with_fixed;
 use super::verify_scores::verify_scores;
 use super::{ClassChoice, Error};
 use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
@@ -122,7 +123,16 @@ pub fn verify_watched(
     watch: &Watch<'_>,
 ) -> Result<Verification, Error> {
     let begin = Instant::now();
-    let compared = check_same(circuit, model)?;
+    let whole = model;
+    let smaller = match circuit.facts.fixed.is_empty() {
+        true => None,
+        false => Some(with_fixed(model, &circuit.facts.fixed)?),
+    };
+    let model = smaller.as_ref().unwrap_or(model);
+    let mut compared = check_same(circuit, model)?;
+    if smaller.is_some() {
+        compared.push("fixed inputs");
+    }
     let classes = if circuit.values.is_some() { Vec::new() } else { classes_of(circuit, model, request)? };
     let kept = kept_proof(request, classes.len())?;
     let options = VerifyOptions {
@@ -138,7 +148,7 @@ pub fn verify_watched(
         methods: Vec::new(),
         compared,
         difference: None,
-        notes: claim_notes(circuit, model, &classes),
+        notes: claim_notes(circuit, whole, &classes),
         seconds: 0.0,
     };
     if circuit.values.is_some() {

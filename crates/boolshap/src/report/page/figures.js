@@ -3,6 +3,7 @@
 const CAPTIONS = {
   importance: ["Importance", () => `The mean absolute score of each ${playerWord(1)} over all rows: the longer the bar, the more it moves decisions.`],
   beeswarm: ["Scores of all rows", () => `Each dot is a row, or several alike; to the right it pushes towards 1, to the left towards 0. Choose a dot to see its row above.`],
+  image: ["Image", () => `The first row as an image: what its ${playerWord(2)} contribute, for each class.`],
   interactions: ["Interactions", () => `How much two ${playerWord(2)} matter together, beyond what each does on its own.`],
   timing: ["", () => "How long the exact scores take."],
   circuit: ["", () => "The compiled circuit the scores are computed from."],
@@ -10,7 +11,7 @@ const CAPTIONS = {
 
 function drawFigures() {
   for (const name of Object.keys(CAPTIONS)) drawFigure(name, page.figures[name]);
-  $("all").hidden = !["importance", "beeswarm", "interactions"].some((name) => page.figures[name]);
+  $("all").hidden = !["importance", "beeswarm", "interactions", "image"].some((name) => page.figures[name]);
   for (const name of ["timing", "circuit"]) $(name).closest("section").hidden = !page.figures[name];
 }
 
