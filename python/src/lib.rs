@@ -20,12 +20,6 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-#[derive(IntoPyObject)]
-enum Loaded {
-    Model(model::Model),
-    Circuit(circuit::Circuit),
-}
-
 /// Reads a model or circuit file; its beginning says which of the two it is.
 ///
 /// >>> import boolshap, pathlib, tempfile
@@ -35,10 +29,10 @@ enum Loaded {
 /// ...     boolshap.load(pathlib.Path(folder, "vote.bsc")) == circuit
 /// True
 #[pyfunction]
-fn load(py: Python<'_>, path: PathBuf) -> PyResult<Loaded> {
+fn load(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     Ok(match work::work(py, None, |_| ModelOrCircuit::load(&path))? {
-        ModelOrCircuit::Model(model) => Loaded::Model(model::Model(*model)),
-        ModelOrCircuit::Circuit(circuit) => Loaded::Circuit(circuit::Circuit(Arc::new(*circuit))),
+        ModelOrCircuit::Model(model) => Bound::new(py, model::Model(*model))?.into_any(),
+        ModelOrCircuit::Circuit(circuit) => Bound::new(py, circuit::Circuit(Arc::new(*circuit)))?.into_any(),
     })
 }
 

@@ -235,8 +235,38 @@ pub struct ValueEvaluator<'c> {
     named: &'c NamedCircuit,
     values: &'c Values,
     gates: Vec<Option<PackedGate>>,
-    /// Each value times its denominator is a whole constant plus whole weights.
-    whole: Vec<(IBig, Vec<IBig>, UBig)>,
+    whole: Vec<WholeSum>,
+}
+
+/// A weighted sum times its denominator, which makes all its numbers whole, so that adding them up takes no fractions.
+#[derive(Debug, Clone)]
+pub(crate) struct WholeSum {
+    constant: IBig,
+    weights: Vec<IBig>,
+    scale: UBig,
+}
+
+impl WholeSum {
+    pub(crate) fn of(sum: &WeightedSum) -> Self {
+        let scale = sum.weights.iter().chain([&sum.constant]).fold(UBig::ONE, |scale, number| {
+            let common = (&scale).gcd(number.denominator());
+            scale * (number.denominator() / common)
+        });
+        let times = |number: &RBig| number.numerator() * IBig::from(&scale / number.denominator());
+        WholeSum { constant: times(&sum.constant), weights: sum.weights.iter().map(times).collect(), scale }
+    }
+
+    /// The sum on an input on which the parts are this.
+    pub(crate) fn value(&self, parts: &[f64]) -> RBig {
+        let (mut whole, mut rest) = (self.constant.clone(), RBig::ZERO);
+        for (weight, part) in self.weights.iter().zip(parts).filter(|(_, part)| **part != 0.0) {
+            match part {
+                1.0 => whole += weight,
+                part => rest += RBig::try_from(*part).unwrap_or_default() * RBig::from(weight.clone()),
+            }
+        }
+        (RBig::from(whole) + rest) / RBig::from(self.scale.clone())
+    }
 }
 
 impl<'c> ValueEvaluator<'c> {
@@ -244,20 +274,11 @@ impl<'c> ValueEvaluator<'c> {
     pub fn new(named: &'c NamedCircuit) -> Option<Self> {
         let values = named.values.as_deref()?;
         let gate = |part: &Part| if let Part::Gate(gate) = part { Some(PackedGate::new(gate)) } else { None };
-        let whole = |value: &WeightedSum| {
-            let all = value.weights.iter().chain([&value.constant]);
-            let scale = all.fold(UBig::ONE, |scale, number| {
-                let common = (&scale).gcd(number.denominator());
-                scale * (number.denominator() / common)
-            });
-            let times = |number: &RBig| number.numerator() * IBig::from(&scale / number.denominator());
-            (times(&value.constant), value.weights.iter().map(times).collect(), scale)
-        };
         Some(ValueEvaluator {
             named,
             values,
             gates: values.parts.iter().map(gate).collect(),
-            whole: values.values.iter().map(whole).collect(),
+            whole: values.values.iter().map(WholeSum::of).collect(),
         })
     }
 
@@ -286,17 +307,7 @@ impl<'c> ValueEvaluator<'c> {
 
     /// The values of each row.
     pub fn rows(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<Vec<RBig>>, CircuitError> {
-        let value = |(constant, weights, scale): &(IBig, Vec<IBig>, UBig), parts: &Vec<f64>| {
-            let (mut whole, mut rest) = (constant.clone(), RBig::ZERO);
-            for (weight, part) in weights.iter().zip(parts).filter(|(_, part)| **part != 0.0) {
-                match part {
-                    1.0 => whole += weight,
-                    part => rest += RBig::try_from(*part).unwrap_or_default() * RBig::from(weight.clone()),
-                }
-            }
-            (RBig::from(whole) + rest) / RBig::from(scale.clone())
-        };
-        let values = |parts: &Vec<f64>| self.whole.iter().map(|whole| value(whole, parts)).collect();
+        let values = |parts: &Vec<f64>| self.whole.iter().map(|whole| whole.value(parts)).collect();
         Ok(self.parts(rows, watch)?.iter().map(values).collect())
     }
 

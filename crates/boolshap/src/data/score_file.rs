@@ -75,9 +75,9 @@ impl ScoreColumns {
 
     /// The names of what is computed: `prediction`, then the numbers, those of a class behind what they add up to.
     pub fn results(&self) -> Vec<String> {
-        if self.values > 0 {
+        if let Some(width) = self.numbers.len().checked_div(self.values) {
             let class = (!self.explained.is_empty()).then(|| "class".to_string());
-            let groups = self.numbers.chunks(self.numbers.len() / self.values);
+            let groups = self.numbers.chunks(width);
             let group = |names: &[String]| -> Vec<String> {
                 let value = names[0].replacen("base_value", "prediction", 1);
                 std::iter::once(value).chain(names.iter().cloned()).collect()

@@ -87,7 +87,10 @@ impl Scores {
     pub fn of_values(width: usize, predictions: Vec<u32>, numbers: Numbers, values: Numbers) -> Self {
         let rows = predictions.len();
         assert_eq!(numbers.len(), width * rows, "base values and scores of each row");
-        assert!(values.len() >= rows && (rows == 0 || values.len() % rows == 0), "as many values for each row");
+        assert!(
+            values.len() >= rows && (rows == 0 || values.len().is_multiple_of(rows)),
+            "as many values for each row"
+        );
         Scores { width, kinds: (0..rows as u32).collect(), predictions, numbers, values: Some(values) }
     }
 

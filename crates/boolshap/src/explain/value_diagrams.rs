@@ -101,7 +101,7 @@ impl DiagramPart {
         let mut scores: Vec<T> = vec![Scalar::zero(); index.width(self.players.len())];
         for start in 0..starts.len() {
             watch.check()?;
-            let (movers, found) = self.from_start::<T>(entity, starts, start, index, rules, watch)?;
+            let (movers, found) = self.of_start::<T>(entity, starts, start, index, rules, watch)?;
             let share = T::share(starts, start);
             let spread = super::game_floats::spread(index, &movers, self.players.len(), found, Scalar::zero());
             scores.iter_mut().zip(&spread).for_each(|(sum, score)| *sum = sum.plus(&share.times(score)));
@@ -110,7 +110,7 @@ impl DiagramPart {
     }
 
     /// The players that move from a start, ascending, and their scores.
-    fn from_start<T: Chances + Value>(
+    fn of_start<T: Chances + Value>(
         &self,
         entity: &[bool],
         starts: &Starts,

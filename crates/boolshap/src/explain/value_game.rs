@@ -24,7 +24,7 @@ use super::value_gates::{Chances, Gates};
 use super::{
     Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players,
 };
-use crate::circuit::{NamedCircuit, Part, ValueEvaluator, Values, WeightedSum};
+use crate::circuit::{NamedCircuit, Part, ValueEvaluator, Values, WeightedSum, WholeSum};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
 use dashu::rational::RBig;
@@ -122,23 +122,24 @@ impl ValueGame {
 
     /// How far base value and scores of a sum can be from the true ones; see the module.
     pub fn error_bound(&self, sum: &WeightedSum, index: Index, exact: bool) -> f64 {
-        if exact {
-            return 0.0;
-        }
+        if exact { 0.0 } else { self.bound_of(sum, &self.part_bounds(index)) }
+    }
+
+    /// How far the scores of each part can be off.
+    fn part_bounds(&self, index: Index) -> Vec<f64> {
         let starts = self.starts.as_ref().map_or(1, Starts::len);
-        let own = |part: usize| -> f64 {
-            if let Some(diagram) = self.diagrams.iter().find(|diagram| diagram.part == part) {
-                return diagram.error_bound(index, starts);
-            }
-            match self.circuits.iter().find(|circuit| circuit.part == part) {
-                Some(circuit) => circuit.floats.error_bound(index),
-                None => self.gates.error_bound(part, index),
-            }
-        };
+        let mut bounds = vec![0.0; self.values.parts().len()];
+        self.gates.error_bounds(index, &mut bounds);
+        self.diagrams.iter().for_each(|diagram| bounds[diagram.part] = diagram.error_bound(index, starts));
+        self.circuits.iter().for_each(|circuit| bounds[circuit.part] = circuit.floats.error_bound(index));
+        bounds
+    }
+
+    fn bound_of(&self, sum: &WeightedSum, bounds: &[f64]) -> f64 {
         // A weight and its product are rounded, and so is every addition; an interaction is at most 2.
         let adding = 2.0 * error_bound::in_all(sum.weights.len() as f64 + 3.0);
         let size = |number: &RBig| float(number).abs();
-        let parts = sum.weights.iter().enumerate().map(|(part, weight)| size(weight) * (own(part) + adding));
+        let parts = sum.weights.iter().zip(bounds).map(|(weight, bound)| size(weight) * (bound + adding));
         1.01 * (parts.sum::<f64>() + size(&sum.constant) * adding)
     }
 
@@ -167,13 +168,15 @@ impl ValueGame {
         }
         super::game::check_width(rows, self.named.features.len())?;
         self.players.check_rows(rows)?;
+        let bounds = if exact { Vec::new() } else { self.part_bounds(index) };
         for sum in sums.iter().filter(|_| !exact) {
-            let (bound, size) = (self.error_bound(sum, index, exact), float(&sum.size()));
+            let (bound, size) = (self.bound_of(sum, &bounds), float(&sum.size()));
             if bound > GUARANTEED * size || !size.is_finite() {
                 return Err(ExplainError::Imprecise { bound });
             }
         }
         let evaluator = ValueEvaluator::new(&self.named).ok_or(ExplainError::NoValues)?;
+        let whole: Vec<WholeSum> = sums.iter().map(WholeSum::of).collect();
         let meter = Meter::new(watch, rows.rows() as u64);
         let (mut numbers, mut values) = match exact {
             true => (Numbers::Exact(Vec::new()), Numbers::Exact(Vec::new())),
@@ -183,7 +186,8 @@ impl ValueGame {
             let chunk: Vec<usize> = (first..rows.rows().min(first + TOGETHER)).collect();
             let chunk_rows = rows.select(&chunk);
             let parts = evaluator.parts(&chunk_rows, &watch.silent())?;
-            let work = Chunk { game: self, rows: &chunk_rows, sums, first, wanted, index, parts: &parts };
+            let work =
+                Chunk { game: self, rows: &chunk_rows, sums, whole: &whole, first, wanted, index, parts: &parts };
             match (&mut numbers, &mut values) {
                 (Numbers::Floats(numbers), Numbers::Floats(values)) => {
                     work.add::<f64>(numbers, values, &meter, watch)?;
@@ -229,6 +233,7 @@ struct Chunk<'a> {
     game: &'a ValueGame,
     rows: &'a Bits,
     sums: &'a [WeightedSum],
+    whole: &'a [WholeSum],
     /// The number of the first row.
     first: usize,
     wanted: &'a WantedSums<'a>,
@@ -272,7 +277,7 @@ impl Chunk<'_> {
             }
             let mut found = Vec::with_capacity(scores.len());
             for (own, sum) in scores.into_iter().zip(wanted) {
-                let value = value_of(&self.sums[sum], &self.parts[row]);
+                let value = self.whole[sum].value(&self.parts[row]);
                 if self.index == Index::Shapley {
                     T::check_sum(&bases[sum], &own, &value, &self.sums[sum], self.first + row)?;
                 }
@@ -393,15 +398,6 @@ fn base_values_of<T: Chances + Value>(
             Part::Circuit(_) | Part::Diagram(_) => {}
         }
     }
-}
-
-/// The sum on an input on which the parts are this.
-fn value_of(sum: &WeightedSum, parts: &[f64]) -> RBig {
-    let terms = sum.weights.iter().zip(parts).filter(|(_, part)| **part != 0.0);
-    terms.fold(sum.constant.clone(), |sum, (weight, part)| match part {
-        1.0 => sum + weight,
-        part => sum + weight * RBig::of_float(*part),
-    })
 }
 
 fn add_up<T: Scalar>(constant: &T, terms: impl Iterator<Item = (T, T)>) -> T {

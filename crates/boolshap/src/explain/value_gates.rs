@@ -27,7 +27,7 @@ pub(super) trait Chances: Scalar {
     fn both(starts: &Starts, start: usize, feature: usize) -> [Self; 2];
     fn share(starts: &Starts, start: usize) -> Self;
     /// The points and weights that integrate the gains of so many players.
-    fn points(players: usize, rules: &Rules) -> Arc<Vec<(Self, Self)>>;
+    fn points(players: usize, rules: &Rules) -> Points<Self>;
     fn half() -> Self;
     /// A float as exactly what it is.
     fn of_float(number: f64) -> Self;
@@ -41,11 +41,14 @@ pub(super) trait Chances: Scalar {
     fn add_background(gates: &Gates, words: &[u64], weights: &[Vec<Self>], scores: &mut [Vec<Self>]);
 }
 
+/// Points with their weights.
+type Points<T> = Arc<Vec<(T, T)>>;
+
 /// Rules of quadrature, each made once.
 #[derive(Default)]
 pub(super) struct Rules {
-    floats: Mutex<HashMap<usize, Arc<Vec<(f64, f64)>>>>,
-    fractions: Mutex<HashMap<usize, Arc<Vec<(RBig, RBig)>>>>,
+    floats: Mutex<HashMap<usize, Points<f64>>>,
+    fractions: Mutex<HashMap<usize, Points<RBig>>>,
 }
 
 /// What closed forms are made of.
@@ -158,8 +161,14 @@ impl Gates {
         }
     }
 
-    /// How far the scores of a part can be off.
-    pub(super) fn error_bound(&self, part: usize, index: Index) -> f64 {
+    /// How far the scores of each part can be off, in the places of these.
+    pub(super) fn error_bounds(&self, index: Index, bounds: &mut [f64]) {
+        let parts = self.closed.iter().chain(&self.summed).map(|gate| gate.part);
+        let parts = parts.chain(self.features.iter().map(|(part, _)| *part));
+        parts.for_each(|part| bounds[part] = self.error_bound(part, index));
+    }
+
+    fn error_bound(&self, part: usize, index: Index) -> f64 {
         let starts = self.starts.as_ref().map_or(1, Starts::len);
         let adding = error_bound::in_all(2.0 + error_bound::additions(starts).max(starts) as f64);
         if let Some(gate) = self.closed.iter().find(|gate| gate.part == part && index == Index::Shapley) {
@@ -238,34 +247,33 @@ impl Gates {
         }
     }
 
-    /// Gates with closed forms under the uniform distribution: two numbers each.
+    /// Gates with closed forms under the uniform distribution: two numbers each, what they add to all sums side by side.
     fn add_uniform<T: Chances>(&self, words: &[u64], weights: &[Vec<T>], scores: &mut [Vec<T>]) {
-        let worth: Vec<Pair<T>> =
-            self.closed.iter().map(|gate| T::uniform(gate, &self.forms, gate.agreeing(words))).collect();
-        for (scores, weights) in scores.iter_mut().zip(weights) {
-            // What a feature of each sign adds, by its value.
-            let weighted: Vec<Pair<T>> = self
-                .closed
-                .iter()
-                .zip(&worth)
-                .map(|(gate, [agree, differ])| {
-                    let weight = &weights[gate.part];
-                    [weight.times(agree), T::zero().minus(&weight.times(differ))]
-                })
-                .collect();
-            if weighted.is_empty() {
-                continue;
-            }
-            for (feature, signs) in self.signs.chunks_exact(self.closed.len()).enumerate() {
-                let value = u8::from(words[feature / 64] >> (feature % 64) & 1 == 1);
-                let score = &mut scores[self.players.of(feature)];
-                for (sign, [agree, differ]) in signs.iter().zip(&weighted) {
-                    if *sign < 2 {
-                        *score = score.plus(if *sign == value { agree } else { differ });
-                    }
-                }
-            }
+        let (gates, count) = (self.closed.len(), weights.len());
+        if gates == 0 || count == 0 {
+            return;
         }
+        let (mut agree, mut differ) = (Vec::with_capacity(gates * count), Vec::with_capacity(gates * count));
+        for gate in &self.closed {
+            let [to, away] = T::uniform(gate, &self.forms, gate.agreeing(words));
+            let away = T::zero().minus(&away);
+            agree.extend(weights.iter().map(|weights| weights[gate.part].times(&to)));
+            differ.extend(weights.iter().map(|weights| weights[gate.part].times(&away)));
+        }
+        self.arch.dispatch(|| {
+            let mut all = vec![T::zero(); count];
+            for (feature, signs) in self.signs.chunks_exact(gates).enumerate() {
+                let value = u8::from(words[feature / 64] >> (feature % 64) & 1 == 1);
+                all.fill(T::zero());
+                for (place, &sign) in signs.iter().enumerate().filter(|(_, sign)| **sign < 2) {
+                    let side = if sign == value { &agree } else { &differ };
+                    let side = &side[place * count..][..count];
+                    all.iter_mut().zip(side).for_each(|(sum, score)| *sum = sum.plus(score));
+                }
+                let player = self.players.of(feature);
+                scores.iter_mut().zip(&all).for_each(|(scores, sum)| scores[player] = scores[player].plus(sum));
+            }
+        });
     }
 
     /// Any gate, by the distribution of its sum.
@@ -519,7 +527,7 @@ impl Chances for f64 {
         starts.share(start)
     }
 
-    fn points(players: usize, rules: &Rules) -> Arc<Vec<(Self, Self)>> {
+    fn points(players: usize, rules: &Rules) -> Points<Self> {
         let mut known = rules.floats.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
             let points = gauss_legendre(players.div_ceil(2).max(1));
@@ -646,7 +654,7 @@ impl Chances for RBig {
         starts.exact_share(start)
     }
 
-    fn points(players: usize, rules: &Rules) -> Arc<Vec<(Self, Self)>> {
+    fn points(players: usize, rules: &Rules) -> Points<Self> {
         let mut known = rules.fractions.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(players).or_insert_with(|| Arc::new(whole_points(players.max(1)))).clone()
     }

@@ -113,7 +113,7 @@ pub(super) struct Work<'w> {
 impl Work<'_> {
     fn finish(self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
         circuit.facts.route = Some(route.into());
-        circuit.facts.smooth = self.request.shape.smooth && circuit.roots().len() > 0;
+        circuit.facts.smooth = self.request.shape.smooth && !circuit.roots().is_empty();
         if let Some((method, model)) = self.proved {
             circuit.set_proved(&method, ProofOf::Model, model);
         }
