@@ -164,6 +164,9 @@ fn by_states(label: &Label, max_states: usize) -> Result<Size, DiagramError> {
     Ok(if least > max_states as f64 { Size::MoreThan(max_states as u64) } else { Size::About(least as u64) })
 }
 
+/// More states than this are not told apart: no machine lists them.
+const MANY_STATES: f64 = 1e15;
+
 /// About how many states the partial sums of a label go through in this order, from a sample of them.
 pub(super) fn expected_states(label: &Label, order: &[Var]) -> Result<f64, DiagramError> {
     Ok(count_states(&SumNetwork::new(label, order)?, order.len()))
@@ -180,6 +183,10 @@ fn count_states(network: &SumNetwork, levels: usize) -> f64 {
     let (mut some, mut count, mut all) = (vec![start], 1.0, 0.0);
     for level in 0..levels {
         all += count;
+        // Enough to know; the states of hundreds of levels are more than a float can count.
+        if all > MANY_STATES {
+            break;
+        }
         let share = some.len() as f64 / count;
         let mut next: HashMap<Vec<u64>, Open> = HashMap::new();
         let (mut open, mut again) = (0.0, 0.0);

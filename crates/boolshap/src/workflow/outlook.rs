@@ -20,6 +20,9 @@ use std::borrow::Cow;
 const IN_PASSING: u64 = 1 << 22;
 /// Up to this many inputs a network is compiled at once, whatever it is like.
 const SHORT_INPUTS: usize = 24;
+/// A network of more inputs, with more gates that look at half as many, is far beyond it.
+const WIDE_INPUTS: usize = 48;
+const WIDE_GATES: usize = 16;
 /// The smaller networks that are tried, in neurons of the first layer.
 const SMALLER: [usize; 5] = [16, 8, 6, 4, 2];
 
@@ -214,6 +217,10 @@ fn outlook_of_network(
         outlook.compile_seconds = outlook.compile_seconds.zip(estimate.seconds).map(|(all, own)| all + own);
         let row = row_seconds(&estimate, watch)?;
         outlook.row_seconds = outlook.row_seconds.zip(row).map(|(all, own)| all + own);
+        // What is too large in passing is not looked at further.
+        if request.in_passing && outlook.size.nodes().is_none_or(|nodes| nodes > IN_PASSING) {
+            break;
+        }
     }
     // Of several classes, the predicted one is explained.
     let explained = chosen.map_or(classes, |_| 1) as f64;
@@ -277,14 +284,26 @@ fn smaller(
     Ok(None)
 }
 
+/// How many inputs a gate looks at.
+fn used(gate: &Gate) -> usize {
+    gate.weights().iter().filter(|weight| **weight != 0).count()
+}
+
 /// Fails unless this network can be compiled in passing, without anybody having asked for a compilation.
 pub(super) fn check_in_passing(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Result<(), Error> {
+    let too_large = |why: &str| Error::Limit {
+        message: format!("this network is too large to be compiled in passing ({why})"),
+        remedy: Some(Remedy::CompileFirst),
+    };
+    // Seen at once, where looking for an estimate would take longer than explaining.
+    let wide = |gates: &Vec<Gate>| gates.iter().filter(|gate| used(gate) > WIDE_INPUTS / 2).count();
+    let (inputs, gates) = (model.network.inputs(), model.network.hidden().first().map_or(0, wide));
+    if inputs > WIDE_INPUTS && gates > WIDE_GATES {
+        return Err(too_large(&format!("{inputs} bits, {gates} neurons in the first layer that look at many of them")));
+    }
     let outlook = outlook_of_network(&model.network, model, request, watch)?;
     match outlook.size.nodes() {
         Some(nodes) if nodes <= IN_PASSING => Ok(()),
-        _ => Err(Error::Limit {
-            message: format!("this network is too large to be compiled in passing ({})", outlook.words()),
-            remedy: Some(Remedy::CompileFirst),
-        }),
+        _ => Err(too_large(&outlook.words())),
     }
 }
