@@ -51,11 +51,14 @@ fn tiles(explainer: &Explainer, scores: &Scores, players: usize) -> Vec<Tile> {
         Some(floats) => floats.to_vec(),
         None => scores.fractions(0).unwrap_or_default().iter().map(|number| number.to_f64().value()).collect(),
     };
-    let tile = |(class, (name, numbers)): (usize, (String, &[f64]))| Tile {
-        name,
-        predicted: if circuit.classes.is_empty() { predicted == 1 } else { predicted == class },
-        values: [numbers[0], numbers.iter().sum()],
-        scores: numbers[1..].to_vec(),
+    let tile = |(class, (name, numbers)): (usize, (String, &[f64]))| {
+        let predicted = if circuit.classes.is_empty() { predicted == 1 } else { predicted == class };
+        let value = match (scores.value_floats(0), scores.value_fractions(0)) {
+            (Some(values), _) => values[class],
+            (_, Some(values)) => values[class].to_f64().value(),
+            _ => f64::from(u8::from(predicted)),
+        };
+        Tile { name, predicted, values: [numbers[0], value], scores: numbers[1..].to_vec() }
     };
     names.into_iter().zip(numbers.chunks_exact(players + 1)).enumerate().map(tile).collect()
 }

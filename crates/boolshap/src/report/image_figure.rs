@@ -83,7 +83,7 @@ pub fn image_figure(picture: &Picture) -> String {
     let rows = (picture.tiles.len() + 1).div_ceil(across);
     let foot = 8.0 + rows as f64 * step[1];
     legend(&mut svg, width / 2.0, foot + 12.0, largest);
-    svg.finish(width, foot + 66.0, &format!("What the parts of {} contribute", picture.title))
+    svg.finish(width, foot + 48.0, &format!("What the parts of {} contribute", picture.title))
 }
 
 struct Drawing<'p> {
@@ -202,7 +202,8 @@ fn legend(svg: &mut Svg, middle: f64, y: f64, largest: f64) {
         let text = if value == 0.0 { "0".to_string() } else { number(value, 4) };
         svg.text(Class::Muted, [left + at * 288.0, y + 25.0, 12.0], Anchor::Middle, &text);
     }
-    svg.text(Class::Muted, [middle, y + 43.0, 13.0], Anchor::Middle, "score: away from the class, towards the class");
+    svg.text(Class::Muted, [left - 12.0, y + 10.0, 13.0], Anchor::End, "away from the class");
+    svg.text(Class::Muted, [left + 300.0, y + 10.0, 13.0], Anchor::Start, "towards the class");
 }
 
 #[cfg(test)]
