@@ -160,7 +160,7 @@ def compile_in_passing(source: object, model_output: str, background: object = N
     features: list[str] | int | None = None
     if inspect.isroutine(source) and background is not None:
         columns = getattr(background, "columns", None)
-        features = [str(name) for name in columns] if columns is not None else int(np.shape(background)[-1])
+        features = [str(name) for name in columns] if columns is not None else int(np.asarray(background).shape[-1])
     return _circuit(source, Options(
         features, None, None, "auto", None, None, False, None, None, in_passing=True, model_output=model_output
     ))

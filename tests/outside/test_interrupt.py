@@ -172,7 +172,7 @@ def inputs(tmp_path_factory):
         "t26.json": lambda path: write_model(path, INPUTS, INPUTS),
         "t28.json": lambda path: write_model(path, 28, 28),
         "t29.json": lambda path: write_model(path, 29, 29),
-        "s60.json": lambda path: write_model(path, 60, 14),
+        "s60.json": lambda path: write_model(path, 60, 10),
         "a40.json": lambda path: write_model(path, 40, 20, 20),
         "e20.json": lambda path: write_model(path, 19, 19),
         "e24.json": lambda path: write_model(path, 24, 13),

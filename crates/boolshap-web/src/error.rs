@@ -26,6 +26,11 @@ impl ApiError {
         ApiError { status: StatusCode::BAD_REQUEST, message: format!("{field}: {problem}"), field: Some(field) }
     }
 
+    /// A field that is right alone, but does not go together with another.
+    pub(crate) fn contradiction(field: &str, problem: impl std::fmt::Display) -> Self {
+        ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..Self::bad(field, problem) }
+    }
+
     /// More entities than allowed, or more than an answer has room for.
     pub(crate) fn too_large(problem: impl std::fmt::Display) -> Self {
         ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad("entities", problem) }

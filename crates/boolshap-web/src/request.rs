@@ -107,10 +107,11 @@ impl ExplainQuestion {
             // A file would be one of the server's.
             _ if request.groups.is_some() => return Err(ApiError::bad("index", "takes no file here: give groups")),
             (Index::Owen, None) => {
-                return Err(ApiError::bad("groups", "is missing: Owen values need the group of every player"));
+                let why = "is missing: Owen values need the group of every player";
+                return Err(ApiError::contradiction("groups", why));
             }
             (Index::Owen, Some(_)) | (_, None) => {}
-            (_, Some(_)) => return Err(ApiError::bad("groups", "goes with the index owen")),
+            (_, Some(_)) => return Err(ApiError::contradiction("groups", "goes with the index owen")),
         }
         let flips = truth("flips", setting("flips"))?;
         let explainer = menu.explainer(game)?;
