@@ -131,7 +131,7 @@ SMALL = {
         640,
         300,
     ),
-    "predict": ("predict {small.bsc} {million.csv} -o out.csv", 400, 200),
+    "predict": ("predict {small.bsc} {million.csv} -o out.csv", 512, 200),
     "info": ("info {c26.bsc}", 512, 250),
     "compile 26 inputs": ("compile {t26.json} -o out.bsc", 640, 350),
 }

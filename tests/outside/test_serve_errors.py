@@ -61,7 +61,10 @@ BODIES = [
     ({"entities": [GOOD], "class": 0.5}, 400, "class"),
     ({"entities": [GOOD], "class": 1e30}, 400, "class"),
     ({"entities": [GOOD], "class": None}, 400, "class"),
-    ({"entities": [GOOD], "index": "owen"}, 400, "index"),
+    ({"entities": [GOOD], "index": "owner"}, 400, "index"),
+    # Right alone, but not together.
+    ({"entities": [GOOD], "index": "owen"}, 422, "groups"),
+    ({"entities": [GOOD], "groups": {"age": "a"}}, 422, "groups"),
     ({"entities": [GOOD], "index": 1}, 400, "index"),
     ({"entities": [GOOD], "exact": "yes"}, 400, "exact"),
     ({"entities": [GOOD], "exact": 1}, 400, "exact"),
@@ -158,7 +161,7 @@ def test_a_wrong_content_is_told(servers):
     assert client.post("/api/explain", content=table, headers=arrow).status_code == 200
     for query, field in (
         ("exact=maybe", "exact"),
-        ("index=owen", "index"),
+        ("index=owner", "index"),
         ("entities=1", "entities"),
         ("class=x", "class"),
         ("players=x", "players"),
