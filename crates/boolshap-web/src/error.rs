@@ -42,11 +42,8 @@ impl From<DataError> for ApiError {
     fn from(error: DataError) -> Self {
         match error {
             DataError::Field { field, problem } => Self::bad(field, problem),
-            // Neither the setting nor the list is wrong, but they do not go together.
-            DataError::RawList { ref field } => ApiError {
-                field: Some(field.clone()),
-                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
-            },
+            // Neither the setting nor the entity is wrong, but they do not go together.
+            DataError::OtherReading { field, problem } => Self::contradiction(&field, problem),
             DataError::TooManyRows { most } => Self::too_large(format!("more than {most} in one request")),
             DataError::Stopped(stopped) => stopped.into(),
             // The message of any other error begins with their name.

@@ -120,11 +120,13 @@ pub enum DataError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A list of values without names, where raw values are asked for.
-    #[error("{field}: is a list, which holds bits: raw values have names")]
-    RawList {
+    /// An entity that is complete, but in another reading than the one asked for.
+    #[error("{field}: {problem}")]
+    OtherReading {
         /// Where it is, as in `entities[3]`.
         field: String,
+        /// What it holds instead.
+        problem: &'static str,
     },
     /// More rows than are read at once.
     #[error("more than {most} rows at once")]

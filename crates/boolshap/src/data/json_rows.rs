@@ -101,7 +101,8 @@ impl<'a> JsonRows<'a> {
 
     fn add_list(&mut self, place: &str, entity: &str) -> Result<(), DataError> {
         if self.reading == Reading::Raw {
-            return Err(DataError::RawList { field: place.into() });
+            let problem = "is a list, which holds bits: raw values have names";
+            return Err(DataError::OtherReading { field: place.into(), problem });
         }
         let values: Vec<Bit> = read(place, entity)?;
         let features = self.features.len();
@@ -132,6 +133,17 @@ impl<'a> JsonRows<'a> {
         for ((name, cells), _) in objects.columns.iter_mut().zip(&values).filter(|(_, value)| value.is_some()) {
             *cells = Some(StringBuilder::with_capacity(1, 16));
             names.push(name.clone());
+        }
+        let holds = |name: &String| names.contains(name);
+        let all_bits = self.features.iter().all(holds);
+        let all_raw = raw.iter().all(|column| holds(&column.column)) && !raw.is_empty();
+        let problem = match (self.reading, all_bits, all_raw) {
+            (Reading::Raw, true, false) => Some("holds bits, and raw values are asked for"),
+            (Reading::Bits, false, true) => Some("holds raw values, and bits are asked for"),
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return Err(DataError::OtherReading { field: place.into(), problem });
         }
         objects.are_raw = {
             // Where names leave it open, the values are looked at once all are there; words stay words until then.
