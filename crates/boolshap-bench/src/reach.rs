@@ -160,7 +160,7 @@ fn random(inputs: usize, hidden: &[usize], classes: usize) -> Network {
     Network::new(inputs, layers, Output::Argmax(scores.collect())).expect("widths fit")
 }
 
-/// A ring in the middle of an image, or where there is none every other feature.
+/// A ring in the middle of an image; without a grid, every other feature.
 fn ring(model: &Model) -> Bits {
     let inputs = model.network.inputs();
     let side = (inputs as f64).sqrt() as usize;

@@ -23,7 +23,7 @@ pub(crate) struct GameOptions {
     /// come and go together; or a PNG of the size of the grid, in which each colour is a player
     #[arg(long, value_name = "features|columns|FILE.csv|FILE.png", default_value = "features")]
     players: OsString,
-    /// So many rows of so many rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
+    /// HEIGHT rows of WIDTH rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
     /// evenly as can be. The file must know the grid of its features (import --grid, train --grid)
     #[arg(long, value_name = "HEIGHTxWIDTH")]
     regions: Option<String>,
