@@ -227,7 +227,8 @@ impl Ask {
         }
         if output.is_none() {
             answer["rows"].as_array().into_iter().flatten().try_for_each(|row| print(&row.to_string()))?;
-            let beside = answer.as_object().into_iter().flatten().filter(|(key, _)| *key != "rows" && *key != "question");
+            let beside =
+                answer.as_object().into_iter().flatten().filter(|(key, _)| *key != "rows" && *key != "question");
             beside.into_iter().try_for_each(|(key, value)| print(&format!("{key}: {value}")))?;
         }
         Ok(())

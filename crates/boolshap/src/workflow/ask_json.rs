@@ -2,8 +2,8 @@
 //! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
 
 use super::{
-    AskRequest, Asker, CertificateFile, Certificates, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom, Question,
-    RecordsFrom, RowAnswer, RowsFrom, Summary,
+    AskRequest, Asker, CertificateFile, Certificates, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom,
+    Question, RecordsFrom, RowAnswer, RowsFrom, Summary,
 };
 use crate::circuit::NamedCircuit;
 use crate::data::{DataError, Reading, bits_of_json, short_text};

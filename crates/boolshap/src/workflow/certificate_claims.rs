@@ -4,10 +4,10 @@ use super::ask_answers::bit_text;
 use super::ask_claims::Verdict;
 use super::{Asker, Error, Found, Letter, Question, RowAnswer};
 use crate::lit::Watch;
-use crate::query::{self, Reasons, QueryError, ReasonsWanted, Space, Which, Wish};
+use crate::query::{self, QueryError, Reasons, ReasonsWanted, Space, Which, Wish};
 use crate::query::{
-    AttributionClaim, BiasClaim, Claim, Extent, InputVerdictClaim, LetterClaim, Moves, NearestClaim, PartClaim, PlayerClaim,
-    ProbableClaim, PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
+    AttributionClaim, BiasClaim, Claim, Extent, InputVerdictClaim, LetterClaim, Moves, NearestClaim, PartClaim,
+    PlayerClaim, ProbableClaim, PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
 };
 use dashu::rational::RBig;
 

@@ -81,7 +81,12 @@ impl Certificates {
 
     /// For what is said of a model.
     #[cfg(feature = "sat")]
-    pub(super) fn of_model(folder: Option<PathBuf>, model: Model, class: Option<usize>, space: Space) -> Result<Self, Error> {
+    pub(super) fn of_model(
+        folder: Option<PathBuf>,
+        model: Model,
+        class: Option<usize>,
+        space: Space,
+    ) -> Result<Self, Error> {
         let (network, features) = (model.digest(), model.features.clone());
         Self::open(folder, network, class, features, Some(model), Vec::new(), space)
     }
