@@ -2,10 +2,11 @@
 //!
 //! The idea: begin with what everybody compares with, logistic regression of strength 1, and move away from it only where
 //! cross-validation inside the training rows has clear evidence.
-//! 1. Strength. A stronger penalty must lower the cross entropy by more than a standard error and cost no accuracy; a weaker
-//!    one, which lowers cross entropy by mere confidence, must raise the accuracy by a standard error as well.
-//! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must be better in both by more than a
-//!    standard error; of those that are, the fewest whose accuracy is within a standard error of the best are taken.
+//! 1. Strength. A stronger penalty must lower the cross entropy by more than two standard errors and cost no accuracy; a
+//!    weaker one, which lowers cross entropy by mere confidence, must raise the accuracy by a standard error as well.
+//! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must lower the cross entropy by more than a
+//!    standard error and raise the accuracy by more than two; of those that do, the fewest whose accuracy is within a standard
+//!    error of the best are taken.
 //! 3. Weights ([`super::whole_weights`]). The coarsest that answer as the regression does on all but one in a thousand of
 //!    the training rows; the finest where there are fewer than a thousand, which cannot show that.
 //! 4. The circuit. The caller says whether the network is affordable; if not, weights get coarser, then pairs fewer.
@@ -28,8 +29,8 @@ use rayon::prelude::*;
 const STRENGTHS: [&[f64]; 2] = [&[0.3, 0.1, 0.03, 0.01], &[3.0, 10.0]];
 /// Numbers of pairs to try.
 const PAIRS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Largest weights to try.
-const LARGEST: [u32; 12] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255];
+/// Largest weights to try; the last is for few rows only, of which each counts and none takes long.
+const LARGEST: [u32; 13] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255, 1023];
 /// The share of training rows on which whole weights may answer otherwise than real ones.
 const FIDELITY: f64 = 0.001;
 /// The most elementary steps of the validation, roughly a nanosecond each.
@@ -176,7 +177,7 @@ impl<'a> Search<'a> {
         let mut best = (1.0, 0.0, start);
         for (&c, judged) in STRENGTHS.concat().iter().zip(others) {
             let (loss, right) = (judged.less_loss(start), judged.more_right(start));
-            let better = loss.is_clear() && if c < 1.0 { right.mean >= 0.0 } else { right.is_clear() };
+            let better = loss.is_beyond_chance() && if c < 1.0 { right.mean >= 0.0 } else { right.is_clear() };
             if better && loss.mean > best.1 {
                 best = (c, loss.mean, judged);
             }
@@ -202,7 +203,9 @@ impl<'a> Search<'a> {
         let judged = across_folds(folds, of_fold)?;
         let (start, others) = judged.split_first().expect("no pairs are there");
         let clear: Vec<usize> = (0..others.len())
-            .filter(|&step| others[step].more_right(start).is_clear() && others[step].less_loss(start).is_clear())
+            .filter(|&step| {
+                others[step].more_right(start).is_beyond_chance() && others[step].less_loss(start).is_clear()
+            })
             .collect();
         let by_accuracy = |&a: &usize, &b: &usize| {
             // The first of equals.
@@ -260,7 +263,8 @@ impl<'a> Search<'a> {
         }
         let mut tried = Vec::new();
         let are_evidence = FIDELITY * self.shares.total() >= 1.0;
-        for largest in LARGEST {
+        let largest = if are_evidence { &LARGEST[..LARGEST.len() - 1] } else { &LARGEST };
+        for &largest in largest {
             self.watch.check()?;
             let (whole, differs) = Whole::faithful(model, design, &self.shares, largest);
             tried.push((whole, Weights::Integer(largest)));
@@ -305,7 +309,7 @@ fn words(choice: &Choice, network: &Network, weights: Weights, most: usize, gain
     let compared = match gain {
         Some(Mean { mean, error }) => format!(", {mean:+.4} +- {error:.4} against no pairs"),
         None if accuracy.is_some() && nodes.is_some() && most == 0 => {
-            ", and nothing larger was better by a standard error".into()
+            ", and nothing larger was better beyond chance".into()
         }
         None => String::new(),
     };

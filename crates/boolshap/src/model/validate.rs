@@ -110,6 +110,12 @@ pub(super) struct Mean {
 }
 
 impl Mean {
+    /// Whether it is above 0 by more than two standard errors: of several ways that are tried, one is often better by one
+    /// error by chance.
+    pub(super) fn is_beyond_chance(self) -> bool {
+        self.mean > 2.0 * self.error
+    }
+
     /// Whether it is above 0 by more than a standard error.
     pub(super) fn is_clear(self) -> bool {
         self.mean > self.error
