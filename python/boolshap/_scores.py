@@ -98,7 +98,7 @@ def of_perceptron(estimator: Any, options: Options) -> Circuit:
     """A multi-layer perceptron of scikit-learn: classes in exact arithmetic, or the numbers before its last activation."""
     name, count = type(estimator).__name__, int(estimator.n_features_in_)
     if count > MAX_FEATURES:
-        raise InputError(f"{name} has {count} features; all its inputs are tried, which ends at {MAX_FEATURES}")
+        raise InputError(f"{name} has {count} features; it is compiled by its truth table, which ends at {MAX_FEATURES}")
     functions = {"identity": None, "relu": "relu", "tanh": "tanh", "logistic": "sigmoid"}
     if estimator.activation not in functions:
         raise InputError(f"{name}: its activation {estimator.activation} is not known")

@@ -188,7 +188,7 @@ def _circuit(source: object, options: Options) -> Circuit:
             source = source.best_estimator_
         own = getattr(source, "model_", None)
         if hasattr(source, "coefs_") and hasattr(source, "out_activation_") and options.via == "auto":
-            options.refuse(type(source).__name__, "inputs", "free")
+            options.refuse(f"a {type(source).__name__}", "inputs", "free")
             return _scores.of_perceptron(source, options)
         if options.model_output == "score" and not isinstance(own, Model):
             options.refuse(type(source).__name__, "inputs")

@@ -133,7 +133,7 @@ def _torch_link(before: Floats, after: Floats, sender: str, receiver: str) -> li
     if sign is not None:
         return [sign]
     name, real = f"the function between {sender} and {receiver}", known_function(before, after)
-    if real is None:
+    if real is None or receiver == "the result":
         raise InputError(f"between {sender} and {receiver} forward does something that is neither nothing nor a sign")
     return [Function(name, keeps_signs=real == "tanh", keeps_order=real in ("tanh", "sigmoid"), real=real)]
 

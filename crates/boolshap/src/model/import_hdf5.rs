@@ -139,7 +139,8 @@ impl Reader<'_> {
             let place = format!("layers/{folder}/vars");
             let Ok(vars) = file.group(&place) else { continue };
             let count = vars.datasets().map_err(|e| self.wrong(format!("{place}: {e}")))?.len();
-            let numbers = (0..count).map(|at| self.numbers(&vars, &at.to_string(), &place)).collect::<Result<_, _>>()?;
+            let numbers =
+                (0..count).map(|at| self.numbers(&vars, &at.to_string(), &place)).collect::<Result<_, _>>()?;
             let attributes = self.attributes(&vars, &place)?;
             let own = attributes.get("name").and_then(AttrValue::as_str).filter(|_| !layers.is_empty());
             if found.insert(own.unwrap_or(folder).to_string(), numbers).is_some() {

@@ -4,10 +4,10 @@ use super::import::ImportOptions;
 use super::import_onnx::{OnnxFound, OnnxNetwork, read_bytes};
 use super::levels::Cut;
 use super::onnx_file::begins_like_onnx;
-use std::path::Path;
 use super::protobuf::write::{bytes, varint};
 use super::{Kernels, Output};
 use dashu::rational::RBig;
+use std::path::Path;
 
 fn tensor(name: &str, shape: &[usize], values: &[f32]) -> Vec<u8> {
     let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -217,7 +217,6 @@ fn many_copies_of_a_constant_are_refused() {
     let said = network(&model(&[node("MatMul x w -> y", &[])], &[empty]), &ImportOptions::default()).err().unwrap();
     assert_eq!(said, "y is empty");
     let claimed = tensor("w", &[3, 1 << 40], &[1.0]);
-    let said =
-        network(&model(&[node("MatMul x w -> y", &[])], &[claimed]), &ImportOptions::default()).err().unwrap();
+    let said = network(&model(&[node("MatMul x w -> y", &[])], &[claimed]), &ImportOptions::default()).err().unwrap();
     assert!(said.contains("tensor w holds 1 numbers for the shape [3, 1099511627776]"), "{said}");
 }

@@ -9,8 +9,8 @@
 //! rejected.
 
 use super::fold::{BatchNorm, DenseLayer};
-use super::number::half_to_f64;
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
+use super::number::half_to_f64;
 use super::{ModelError, Problem};
 use dashu::rational::RBig;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};

@@ -5,12 +5,12 @@
 //! centres. Layers that leave numbers as they are (dropout, noise, flatten) have no step. Branches, and layers of other
 //! kinds, are refused with their names.
 
+use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{exact_rows, exact_vector};
 use super::number::exact;
 use super::real_network::Activation;
 use super::steps::Step;
-use super::ModelError;
 use dashu::rational::RBig;
 use serde_json::Value;
 
@@ -19,8 +19,15 @@ pub(super) type Numbers = (Vec<u64>, Vec<f64>);
 
 /// Layers that leave what they get as it is, or only its shape.
 const SILENT: [&str; 9] = [
-    "InputLayer", "Dropout", "AlphaDropout", "GaussianNoise", "GaussianDropout", "Flatten", "Identity",
-    "ActivityRegularization", "Reshape",
+    "InputLayer",
+    "Dropout",
+    "AlphaDropout",
+    "GaussianNoise",
+    "GaussianDropout",
+    "Flatten",
+    "Identity",
+    "ActivityRegularization",
+    "Reshape",
 ];
 
 /// The class of a layer in the configuration.
@@ -37,7 +44,8 @@ pub(super) fn name(layer: &Value) -> &str {
 pub(super) fn is_real(layers: &[Value]) -> bool {
     let quantises = |layer: &Value| {
         let config = &layer["config"];
-        class(layer).contains("Quant") || ["input_quantizer", "kernel_quantizer"].iter().any(|key| !config[key].is_null())
+        class(layer).contains("Quant")
+            || ["input_quantizer", "kernel_quantizer"].iter().any(|key| !config[key].is_null())
     };
     let sign = |layer: &Value| matches!(step_of(layer), Ok(Some(Step::Sign { .. }))) || class(layer).contains("Sign");
     layers.iter().filter(|layer| class(layer) == "Dense").count() > 1
@@ -111,7 +119,8 @@ fn dense(layer: &Value, weights: Vec<Numbers>, width: Option<usize>) -> Result<D
         return Err(format!("layer {name} has weights for {inputs} inputs where {expected} arrive"));
     }
     let text = |error: ModelError| error.to_string();
-    let weights = exact_rows(name, kernel, (outputs, inputs), |output, input| input * outputs + output).map_err(text)?;
+    let weights =
+        exact_rows(name, kernel, (outputs, inputs), |output, input| input * outputs + output).map_err(text)?;
     let bias = match rest {
         [] => vec![RBig::ZERO; outputs],
         [(_, bias)] => exact_vector(name, "the bias", bias).map_err(text)?,

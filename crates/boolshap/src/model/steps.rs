@@ -208,6 +208,9 @@ fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
         if units > 1 && !keeps_order {
             return step.refused(format!("at the end of {units} units this makes ties of different scores"));
         }
+        if units == 1 && matches!(step, Step::Function { keeps_signs: false, keeps_order: false, .. }) {
+            return step.refused("at the end of a single unit this changes its sign");
+        }
         if units == 1 && keeps_order && step.name().to_lowercase().contains("softmax") {
             return step.refused("of a single unit this is 1 whatever the score");
         }

@@ -62,13 +62,24 @@ mod tests {
         let method = if deflated { 8u16 } else { 0 };
         let sizes = [&[0; 4][..], &(packed.len() as u32).to_le_bytes(), &(content.len() as u32).to_le_bytes()].concat();
         let length = (name.len() as u16).to_le_bytes();
-        let local = [b"PK\x03\x04\x14\0\0\0", &method.to_le_bytes()[..], &[0; 4], &sizes, &length, &[0, 0], name.as_bytes()].concat();
+        let local =
+            [b"PK\x03\x04\x14\0\0\0", &method.to_le_bytes()[..], &[0; 4], &sizes, &length, &[0, 0], name.as_bytes()]
+                .concat();
         let list = [
-            b"PK\x01\x02\x14\0\x14\0\0\0", &method.to_le_bytes()[..], &[0; 4], &sizes, &length, &[0; 12], &[0; 4], name.as_bytes(),
+            b"PK\x01\x02\x14\0\x14\0\0\0",
+            &method.to_le_bytes()[..],
+            &[0; 4],
+            &sizes,
+            &length,
+            &[0; 12],
+            &[0; 4],
+            name.as_bytes(),
         ]
         .concat();
         let at = (local.len() + packed.len()) as u32;
-        let end = [b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &(list.len() as u32).to_le_bytes()[..], &at.to_le_bytes(), &[0, 0]].concat();
+        let end =
+            [b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &(list.len() as u32).to_le_bytes()[..], &at.to_le_bytes(), &[0, 0]]
+                .concat();
         [local, packed, list, end].concat()
     }
 
