@@ -15,6 +15,8 @@ pub(super) fn unpacked(archive: &[u8], name: &str) -> Result<Option<Vec<u8>>, St
         Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     };
     let (entries, mut at) = (number(end + 10, 2)?, number(end + 16, 4)? as usize);
+    // The length of the comment ends the record.
+    number(end + 20, 2)?;
     for _ in 0..entries {
         if number(at, 4)? != 0x0201_4b50 {
             return Err(damaged());
