@@ -9,6 +9,7 @@ mod compile;
 mod errors;
 mod explainer;
 mod model;
+mod raw;
 mod work;
 
 use boolshap::Error;
@@ -70,6 +71,8 @@ mod _native {
     use super::explainer::Explainer;
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::raw::{RawExplainer, RawModel};
     #[pymodule_export]
     use super::{centres, load, write_whole};
 

@@ -10,9 +10,11 @@ mod import;
 mod import_blocks;
 #[cfg(feature = "hdf5")]
 mod import_hdf5;
+mod import_lightgbm;
 mod import_neuron;
 mod import_onnx;
 mod import_safetensors;
+mod import_xgboost;
 mod input_values;
 #[cfg(feature = "hdf5")]
 mod keras_activations;
@@ -22,6 +24,7 @@ mod levels;
 mod linear_equations;
 #[cfg(feature = "train")]
 mod logistic;
+mod merge_trees;
 mod network;
 mod normalised_scores;
 mod number;
@@ -39,6 +42,7 @@ mod protobuf;
 mod quantiser;
 #[cfg(test)]
 pub(crate) mod random;
+mod raw_model;
 #[cfg(feature = "train")]
 mod search;
 mod slice_program;
@@ -63,6 +67,8 @@ pub(crate) use file::{GateText, parse_fraction};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{ImportOptions, Imported, Kernels, import};
+pub use import_lightgbm::import_lightgbm;
+pub use import_xgboost::import_xgboost;
 pub use input_values::InputValues;
 pub use label::Label;
 #[cfg(feature = "train")]
@@ -71,6 +77,7 @@ pub use network::{Gate, Network, Output, OutputScale, Score};
 pub use number::parse_decimal;
 pub use outputs::Outputs;
 pub use project::Wire;
+pub use raw_model::{Decision, RawModel, RawNode, RawTest, RawTree};
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};
 pub use steps::{Step, fold_steps};
