@@ -43,8 +43,7 @@ class Asker:
     several as a label; by default all classes are told apart. `input` says how rows are to be read, as in `Explainer`,
     and `timeout` is the most seconds for an answer.
 
-    Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0, and error
-    messages count from 1.
+    Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0.
 
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])

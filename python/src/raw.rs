@@ -79,7 +79,8 @@ impl RawModel {
 
     /// The same with other names for columns and outputs.
     fn renamed(&self, columns: Vec<String>, outputs: Vec<String>) -> Result<Self, Failure> {
-        let renamed = model::RawModel { columns, outputs, ..self.0.as_ref().clone() };
+        let mut renamed = self.0.as_ref().clone();
+        (renamed.columns, renamed.outputs) = (columns, outputs);
         Ok(RawModel(Arc::new(renamed.checked()?)))
     }
 
@@ -123,11 +124,13 @@ type Fraction<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 #[pymethods]
 impl RawExplainer {
     #[new]
-    #[pyo3(signature = (model, background, model_output, class_, max_nodes, timeout))]
+    #[pyo3(signature = (model, background, owners, model_output, class_, max_nodes, timeout))]
+    #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
         model: &RawModel,
         background: PyReadonlyArray2<'_, f64>,
+        owners: Option<Vec<String>>,
         model_output: &str,
         class_: Option<Bound<'_, PyAny>>,
         max_nodes: Option<usize>,
@@ -137,7 +140,8 @@ impl RawExplainer {
         let class = class_.as_ref().map(class_choice);
         let (model, background) = (model.0.as_ref().clone(), raw_rows(&background));
         let made = work(py, timeout, |watch| {
-            workflow::RawExplainer::prepare(model, &background, output, class.as_ref(), max_nodes, watch)
+            let owners = owners.as_deref();
+            workflow::RawExplainer::prepare(model, &background, owners, output, class.as_ref(), max_nodes, watch)
         })?;
         Ok(RawExplainer(made))
     }

@@ -1,4 +1,4 @@
-//! Scores of sums of trees over raw columns, against background rows: every column is a player.
+//! Scores of sums of trees over raw columns, against background rows: every column is a player, or several are one.
 //!
 //! The game of a row and a background row gives a set of columns the model's number where these columns are the row's and the
 //! others the background row's; against a background it is the mean of these games. Scores are linear, so trees and leaves are
@@ -34,6 +34,9 @@ const SMALL_CHUNK: usize = 256;
 pub struct TreeGame {
     model: Arc<RawModel>,
     background: RawRows,
+    /// The player of each column, and how many players there are.
+    owner: Vec<usize>,
+    players: usize,
     /// The mean of each column, where there are slopes.
     means: Vec<f64>,
 }
@@ -206,8 +209,17 @@ fn pair_place(count: usize, first: usize, second: usize) -> usize {
 }
 
 impl TreeGame {
-    /// The game of a model against background rows, at least one.
+    /// The game of a model against background rows, at least one, with every column a player.
     pub fn new(model: Arc<RawModel>, background: &RawRows) -> Result<Self, ExplainError> {
+        let owner = (0..model.columns.len()).collect();
+        Self::of_players(model, background, owner)
+    }
+
+    /// The same with a player for each column, by numbers from 0 on: columns of one player come and go together.
+    pub fn of_players(model: Arc<RawModel>, background: &RawRows, owner: Vec<usize>) -> Result<Self, ExplainError> {
+        if owner.len() != model.columns.len() {
+            return Err(ExplainError::PlayersLength { expected: model.columns.len(), found: owner.len() });
+        }
         if background.is_empty() {
             return Err(ExplainError::NoRows { what: "background" });
         }
@@ -218,11 +230,17 @@ impl TreeGame {
             sum.mean(background.len() as u64)
         };
         let means = if model.slopes.is_empty() { Vec::new() } else { (0..background.width()).map(mean).collect() };
-        let game = TreeGame { model, background, means };
+        let players = owner.iter().max().map_or(0, |last| last + 1);
+        let game = TreeGame { model, background, owner, players, means };
         match game.error_bound() {
             bound if bound <= GUARANTEED * game.size().max(1.0) => Ok(game),
             bound => Err(ExplainError::Imprecise { bound }),
         }
+    }
+
+    /// How many players there are.
+    pub fn players(&self) -> usize {
+        self.players
     }
 
     /// The model.
@@ -311,7 +329,7 @@ impl TreeGame {
                     let weight = RBig::of_float(slope) / RBig::from(self.model.divisor);
                     let mean = self.exact_mean(column);
                     for (row, &number) in rows.column(column).iter().enumerate() {
-                        let place = (row * slopes.len() + column) * width + output;
+                        let place = (row * self.players + self.owner[column]) * width + output;
                         scores[place] += &weight * (RBig::of_float(number) - &mean);
                     }
                 }
@@ -349,15 +367,15 @@ impl TreeGame {
         watch: &Watch<'_>,
         done: impl Fn() -> Result<(), ExplainError>,
     ) -> Result<Vec<N>, ExplainError> {
-        let (columns, outputs) = (rows.width(), self.model.width());
-        let sets = shares.index.width(columns);
+        let outputs = self.model.width();
+        let sets = shares.index.width(self.players);
         let mut all = vec![N::zero(); rows.len() * sets * outputs];
         for tree in &self.model.trees {
             // Tree by tree, so that the sums that are rounded stay short.
             let wide = if tree.output().is_some() { 1 } else { outputs };
             let mut own = vec![N::zero(); rows.len() * sets * wide];
-            walk(tree, rows, &self.background, watch, |meeting| {
-                add_leaf(&mut own, meeting, shares, columns, wide);
+            walk(tree, &self.owner, rows, &self.background, watch, |meeting| {
+                add_leaf(&mut own, meeting, shares, self.players, wide);
             })?;
             let one = N::of_float(1.0);
             match tree.output() {
@@ -381,7 +399,7 @@ impl TreeGame {
             for (column, slope) in slopes.iter().enumerate() {
                 for (row, number) in rows.column(column).iter().enumerate() {
                     let score = slope * (number - self.means[column]) / f64::from(self.model.divisor);
-                    scores[(row * slopes.len() + column) * width + output] += score;
+                    scores[(row * self.players + self.owner[column]) * width + output] += score;
                 }
             }
         }
@@ -389,17 +407,17 @@ impl TreeGame {
 }
 
 /// Adds what a leaf gives to the scores of all rows that are there.
-fn add_leaf<N: Amount>(own: &mut [N], meeting: &Meeting<'_>, shares: &Shares<N>, columns: usize, wide: usize) {
+fn add_leaf<N: Amount>(own: &mut [N], meeting: &Meeting<'_>, shares: &Shares<N>, players: usize, wide: usize) {
     if meeting.numbers.iter().all(|number| *number == 0.0) {
         return;
     }
-    let (slots, sets) = (meeting.slots.len(), shares.index.width(columns));
+    let (slots, sets) = (meeting.slots.len(), shares.index.width(players));
     let places: Vec<usize> = match shares.tables.len() {
         2 => meeting.slots.to_vec(),
         _ => super::index::pairs(slots)
             .map(|(first, second)| {
                 let (one, other) = (meeting.slots[first], meeting.slots[second]);
-                pair_place(columns, one.min(other), one.max(other))
+                pair_place(players, one.min(other), one.max(other))
             })
             .collect(),
     };

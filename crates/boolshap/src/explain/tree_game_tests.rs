@@ -140,6 +140,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+    /// Two columns of one player come and go together: the game of three players by its definition.
+    #[test]
+    fn columns_of_one_player_are_one(seed in any::<u64>()) {
+        let mut random = Seeded::new(seed, 1);
+        let model = Arc::new(model(&mut random));
+        let entity = rows(&mut random, 1, model.takes_missing);
+        let background = rows(&mut random, 5, model.takes_missing);
+        let owner = [0, 1, 0, 2];
+        let game = TreeGame::of_players(model.clone(), &raw(&background), owner.to_vec()).unwrap();
+        let found = game.explain_exact(&raw(&entity), Index::Shapley, &Watch::unlimited()).unwrap();
+        for output in 0..model.width() {
+            let all = worths(&model, &entity[0], &background, output);
+            let columns = |set: usize| (0..COLUMNS).filter(|&c| set >> owner[c] & 1 == 1).map(|c| 1 << c).sum::<usize>();
+            let worth = |set: usize| all[columns(set)].clone();
+            for player in 0..3 {
+                let others: Vec<usize> = (0..8).filter(|set| set >> player & 1 == 0).collect();
+                let expected = others.iter().fold(RBig::ZERO, |sum, &set| {
+                    let weight = [RBig::from_parts(1.into(), 3u32.into()), RBig::from_parts(1.into(), 6u32.into())];
+                    let weight = &weight[usize::from(set.count_ones() == 1)];
+                    sum + weight * (worth(set | 1 << player) - worth(set))
+                });
+                prop_assert_eq!(&found[player * model.width() + output], &expected);
+            }
+        }
+    }
+}
+
 /// Rows in one chunk or in many, beside others or alone, get the same bits.
 #[test]
 fn scores_do_not_depend_on_the_rows_beside() {

@@ -46,7 +46,7 @@ pub(super) struct Groups {
 pub(super) struct Meeting<'w> {
     /// The numbers of the leaf.
     pub numbers: &'w [f64],
-    /// The column of each bit of a mask.
+    /// The player of each bit of a mask.
     pub slots: &'w [usize],
     /// The rows that are there.
     pub rows: &'w [u32],
@@ -64,9 +64,11 @@ struct Stop {
     background: Crowd,
 }
 
-/// Takes all rows down a tree, and calls `visit` at every leaf where rows of both sides meet.
+/// Takes all rows down a tree, and calls `visit` at every leaf where rows of both sides meet. Columns with one owner are one player:
+/// their conditions are one.
 pub(super) fn walk(
     tree: &RawTree,
+    owner: &[usize],
     rows: &RawRows,
     background: &RawRows,
     watch: &Watch<'_>,
@@ -99,10 +101,10 @@ pub(super) fn walk(
             RawNode::Split { column, children, .. } => (*column, *children),
         };
         let mut slots = stop.slots;
-        let found = slots.iter().position(|&slot| slot == column);
+        let found = slots.iter().position(|&slot| slot == owner[column]);
         let slot = found.unwrap_or(slots.len());
         if found.is_none() {
-            slots.push(column);
+            slots.push(owner[column]);
         }
         if slots.len() > MAX_SLOTS {
             return Err(ExplainError::LongPath { columns: slots.len(), limit: MAX_SLOTS });

@@ -17,14 +17,17 @@ pub const MAX_MERGED_NODES: usize = 1 << 20;
 /// A model of raw columns and its background.
 pub struct RawExplainer {
     game: TreeGame,
+    players: Vec<String>,
     output: ModelOutput,
 }
 
 impl RawExplainer {
-    /// Explains this model against these rows: its scores, or the labels that they lead to. A class picks one of several.
+    /// Explains this model against these rows: its scores, or the labels that they lead to. A class picks one of several. Players
+    /// are the columns, or what is named for each of them.
     pub fn prepare(
         model: RawModel,
         background: &RawRows,
+        owners: Option<&[String]>,
         output: ModelOutput,
         class: Option<&ClassChoice>,
         max_nodes: Option<usize>,
@@ -38,12 +41,21 @@ impl RawExplainer {
             let (found, expected) = (background.width(), model.columns.len());
             return Err(Error::input(format!("the background has {found} columns, and the model {expected}")));
         }
-        Ok(RawExplainer { game: TreeGame::new(Arc::new(model), background)?, output })
+        let mut players: Vec<String> = Vec::new();
+        let mut owner = Vec::with_capacity(model.columns.len());
+        for name in owners.unwrap_or(&model.columns) {
+            let place = players.iter().position(|known| known == name).unwrap_or(players.len());
+            if place == players.len() {
+                players.push(name.clone());
+            }
+            owner.push(place);
+        }
+        Ok(RawExplainer { game: TreeGame::of_players(Arc::new(model), background, owner)?, players, output })
     }
 
-    /// The names of the players: the columns.
+    /// The names of the players.
     pub fn players(&self) -> &[String] {
-        &self.game.model().columns
+        &self.players
     }
 
     /// The names of the outputs that are explained, if there are several.
