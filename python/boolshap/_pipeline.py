@@ -180,6 +180,9 @@ def _counts(step: Any, kinds: list[str], taken: int) -> list[int] | None:
         if step.keep_empty_features:
             return [1] * taken
         return [0 if isinstance(value, float) and value != value else 1 for value in statistics]
+    if "FunctionTransformer" in kinds and step.func is None:
+        # What a ColumnTransformer passes through.
+        return [1] * taken
     if "Binarizer" in kinds or any(kind in kinds for kind in _ONE_TO_ONE):
         return [1] * taken
     return None

@@ -94,7 +94,10 @@ class RawExplainer(Explainer):
             self._start(model, rows, str(distribution or "background"), class_, model_output, _thread_count(threads))
             self._feature_names = names
             return
-        columns = names or (None if found.has_names else _names_of(given, len(model.columns)))
+        own = _names_of(given, len(model.columns))
+        # LightGBM writes underscores for blanks.
+        is_same = own is not None and [name.replace(" ", "_") for name in own] == model.columns
+        columns = names or (own if is_same or not found.has_names else None)
         if columns is not None:
             if len(columns) != len(model.columns):
                 raise InputError(f"feature_names gives {len(columns)} names for {len(model.columns)} columns")
