@@ -15,7 +15,7 @@ linear models on raw columns are explained as they are, column by column: `Expla
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._asker import Asker
+from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit, Model, __version__, load
@@ -34,6 +34,7 @@ __all__ = [
     "Explanation",
     "Model",
     "__version__",
+    "check",
     "compile",
     "errors",
     "load",

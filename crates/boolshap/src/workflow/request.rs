@@ -480,7 +480,10 @@ impl Request {
             DistributionFrom::Empirical(_) => " (of all features together the row's own label, so that scores add up)",
             _ => "",
         };
-        format!("distribution {distribution}{own}{}, players {players}, engine {engine}; {index}", self.conditions(class))
+        format!(
+            "distribution {distribution}{own}{}, players {players}, engine {engine}; {index}",
+            self.conditions(class)
+        )
     }
 
     fn is_of_scores(&self) -> bool {
