@@ -32,7 +32,8 @@ def unwrapped(given: object) -> object:
         names = [str(name) for name in getattr(one, "group_names", [])]
         return _named(_repeated(np.asarray(one.data), np.asarray(one.weights)), names)
     if kind == "Independent":
-        return _named(np.asarray(one.data), [str(name) for name in getattr(one, "feature_names", None) or []])
+        names = getattr(one, "feature_names", None)
+        return _named(np.asarray(one.data), [] if names is None else [str(name) for name in names])
     raise InputError(f"a {kind} masker asks for another game: give rows, or shap.maskers.Independent")
 
 

@@ -40,6 +40,9 @@ class Front:
 
     def transform(self, rows: Any) -> npt.NDArray[Any]:
         """What the model gets."""
+        if not len(rows):
+            # Most steps refuse a table without rows.
+            return np.zeros((0, len(self.owners)))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             made = self.steps.transform(rows)

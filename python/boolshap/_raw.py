@@ -55,8 +55,8 @@ class Raw:
         if wrong.any():
             row, output = np.argwhere(wrong)[0]
             raise InputError(
-                f"on row {row} of the background {self.name} itself gives {theirs[row, output]!r}, but what was read from it "
-                f"{ours[row, output]!r}: this version or setting of it is not understood"
+                f"on row {row} of the background {self.name} itself gives {float(theirs[row, output])!r}, but what was read from "
+                f"it {float(ours[row, output])!r}: this version or setting of it is not understood"
             )
 
 
@@ -290,8 +290,10 @@ def _of_lightgbm(source: Any) -> Raw:
     booster = source.booster_ if hasattr(source, "booster_") else source
     if getattr(booster, "pandas_categorical", None):
         raise InputError("a LightGBM booster of pandas' categories is not read: encode them as numbers before it")
-    model = RawModel.of_lightgbm(booster.model_to_string())
-    names = booster.feature_name()
+    text = booster.model_to_string()
+    model, names = RawModel.of_lightgbm(text), booster.feature_name()
+    # A forest's raw score is a sum; what becomes a prediction is the mean.
+    rounds = booster.num_trees() // booster.num_model_per_iteration() if "\naverage_output" in text else 1
     has_names = names != [f"Column_{place}" for place in range(len(names))]
     columns = names if has_names else [f"x{number}" for number in range(1, len(names) + 1)]
     fitted = getattr(source, "feature_names_in_", None)
@@ -299,7 +301,11 @@ def _of_lightgbm(source: Any) -> Raw:
         # LightGBM writes other characters in the place of blanks.
         columns = [str(name) for name in fitted]
     model = model.renamed(columns, _labels_of(source, model.width))
-    return Raw(model, type(source).__name__, has_names, lambda rows: booster.predict(rows, raw_score=True), _DOUBLE)
+
+    def own(rows: Floats) -> Any:
+        return booster.predict(rows, raw_score=True) / rounds
+
+    return Raw(model, type(source).__name__, has_names, own, _DOUBLE)
 
 
 def has_other_values(rows: npt.NDArray[Any]) -> bool:

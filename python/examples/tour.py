@@ -91,7 +91,7 @@ print("scores as images:", images.values.shape)
 # The names that you know work: `masker`, `data`, `shap_values`, `expected_value`, `shap_interaction_values`.
 
 # %%
-table = people[["income", "debt", "years"]].to_numpy(dtype=float)
+table = people[["income", "debt", "years"]].to_numpy(dtype=np.float32).astype(float)
 trees = GradientBoostingClassifier(n_estimators=30, random_state=1).fit(table, granted)
 ours = boolshap.Explainer(trees, masker=shap.maskers.Independent(table[:100], max_samples=100))
 theirs = shap.TreeExplainer(trees, table[:100], feature_perturbation="interventional")
