@@ -147,11 +147,12 @@ def test_columns_as_players_show_their_values(raw_circuit: Circuit) -> None:
     explainer = Explainer(raw_circuit, distribution="product", players="columns")
     assert explainer.players == ["age", "sea", "open"]
     explanation = explainer(pandas.DataFrame(RAW))
-    assert explanation.data.tolist() == [list(row) for row in zip(RAW["age"], RAW["sea"], RAW["open"])]
+    assert explanation.display_data.tolist() == [list(row) for row in zip(RAW["age"], RAW["sea"], RAW["open"])]
+    assert explanation.data[:, 1].tolist() == [2.0, 0.0, 1.0, 0.0], "the places of far, island and near"
     assert explanation.base_values + explanation.values.sum(axis=1) == pytest.approx(raw_circuit.predict(RAW))
     of_bits = explainer(RAW_BITS)
     assert (of_bits.values == explanation.values).all()
-    assert of_bits.data.tolist() == [[row[0], sea, row[4]] for row, sea in zip(RAW_BITS, RAW["sea"])]
+    assert of_bits.display_data.tolist() == [[row[0], sea, row[4]] for row, sea in zip(RAW_BITS, RAW["sea"])]
     # By definition: the column takes its three values by their frequencies.
     population = []
     for age, place, opened in np.ndindex(2, 3, 2):
@@ -404,7 +405,7 @@ def test_the_longest_column_owns_a_bit() -> None:
     explainer = Explainer(network.circuit(features=["a=1", "a=2=3", "b", "c=only"]), players="columns")
     assert explainer.players == ["a", "b", "c=only"]
     explanation = explainer([[1, 0, 1, 1], [0, 1, 0, 0]])
-    assert explanation.data.tolist() == [["1", 1, 1], ["2=3", 0, 0]]
+    assert explanation.display_data.tolist() == [["1", 1, 1], ["2=3", 0, 0]]
 
 
 def test_the_repr_says_what_it_is(circuit: Circuit) -> None:
