@@ -18,7 +18,7 @@ from . import errors
 from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
-from ._native import Circuit, Model, __version__, load
+from ._native import Circuit, Model, RealModel, __version__, load
 from ._sources import compile
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Model",
+    "RealModel",
     "__version__",
     "check",
     "compile",

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _keras, _layers, _native, _raw, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, reporter, truth_table
-from ._native import Circuit, Model
+from ._native import Circuit, Model, RealModel
 from ._pipeline import Front, split_pipeline
 from ._tables import holds_bits
 from ._types import Bits, ModelOutput
@@ -254,7 +254,7 @@ def _circuit(source: object, options: Options) -> Circuit:
         if options.model_output == "score" and source.model_output != "score":
             raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source
-    if isinstance(source, Model):
+    if isinstance(source, (Model, RealModel)):
         return _of_model(source, options)
     if isinstance(source, (list, tuple, Mapping)):
         return _of_stack(_layers.of_arrays(source, options.inputs), options)
@@ -269,6 +269,9 @@ def _circuit(source: object, options: Options) -> Circuit:
         if not isinstance(own, Model) and "Pipeline" not in _sklearn.class_names(source):
             _check_bits(source, options)
             options = replace(options, inputs=None) if options.inputs == "bits" else options
+        if hasattr(source, "coefs_") and hasattr(source, "out_activation_") and options.via == "auto":
+            options.refuse(f"a {type(source).__name__}", "inputs", "free")
+            return _scores.of_perceptron(source, options)
         if options.model_output == "score" and not isinstance(own, Model):
             options.refuse(type(source).__name__, "inputs")
             return _scores.of_estimator(source, options)
@@ -297,12 +300,13 @@ def unique_names(what: str, names: Iterable[str]) -> list[str]:
 
 
 def _of_path(path: Path, options: Options) -> Circuit:
-    options.refuse("a file", "inputs")
     if path.suffix in _FOREIGN:
+        options.refuse("a file", "inputs")
         options.refuse(f"a {path.suffix} file", "classes")
         return _native.compile(path, options)
     if path.is_dir() or not _is_ours(path):
-        return _of_model(Model.import_file(path), options)
+        return _of_model(_native.import_network(path, options.inputs), replace(options, inputs=None))
+    options.refuse("a file", "inputs")
     return _circuit(_native.load(path), options)
 
 
@@ -317,7 +321,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def _of_stack(stack: _layers.Stack, options: Options) -> Circuit:
-    model = Model._of_steps(stack.steps, stack.inputs, None, None)
+    model = _native.network_of_steps(stack.steps, stack.inputs, False)
+    if isinstance(model, RealModel) and options.inputs is None:
+        raise InputError("a network of real weights takes a bit as 0 and 1 or as -1 and +1: give inputs='bits' or 'signs'")
     if stack.seen is not None:
         bits, labels = stack.seen
         answers = model.predict(bits)
@@ -331,7 +337,7 @@ def _of_stack(stack: _layers.Stack, options: Options) -> Circuit:
     return _of_model(model, replace(options, inputs=None))
 
 
-def _of_model(model: Model, options: Options) -> Circuit:
+def _of_model(model: Model | RealModel, options: Options) -> Circuit:
     options.refuse("a model", "inputs")
     if options.classes is not None:
         model = model._with_classes(options.classes)

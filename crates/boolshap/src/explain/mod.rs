@@ -59,6 +59,7 @@ mod tree_walk;
 mod value_diagrams;
 mod value_game;
 mod value_gates;
+mod value_paths;
 mod value_sweep;
 mod vertices;
 mod ways;
