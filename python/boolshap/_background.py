@@ -32,8 +32,8 @@ def unwrapped(given: object) -> object:
         names = [str(name) for name in getattr(one, "group_names", [])]
         return _named(_repeated(np.asarray(one.data), np.asarray(one.weights)), names)
     if kind == "Independent":
-        names = getattr(one, "feature_names", None)
-        return _named(np.asarray(one.data), [] if names is None else [str(name) for name in names])
+        given_names = getattr(one, "feature_names", None)
+        return _named(np.asarray(one.data), [] if given_names is None else [str(name) for name in given_names])
     raise InputError(f"a {kind} masker asks for another game: give rows, or shap.maskers.Independent")
 
 
