@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
-import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from ._native import Circuit
 from ._pipeline import Front
 from ._raw import Raw
 from ._tables import RawTable, read_numbers
-from ._types import Floats, ModelOutput, Reading
+from ._types import Floats, ModelOutput
 from .errors import InputError
 
 _FORMAT = "boolshap raw explainer 1"
@@ -43,36 +43,20 @@ class RawExplainer(Explainer):
     ([2.0], [[-2.0, 0.0]])
     """
 
-    def __init__(
-        self,
-        circuit: object,
-        background: object = None,
-        *,
-        distribution: Distribution | None = None,
-        probabilities: object = None,
-        constraint: object = None,
-        players: str | os.PathLike[str] | Mapping[str, str] = "features",
-        groups: Mapping[str, str] | None = None,
-        regions: tuple[int, int] | str | None = None,
-        reference: object = None,
-        class_: int | str | None = None,
-        model_output: ModelOutput | None = None,
-        threads: int | None = None,
-        input: Reading = "auto",
-        masker: object = None,
-        data: object = None,
-        link: object = None,
-        feature_names: Iterable[str] | None = None,
-        output_names: Iterable[str] | None = None,
-    ) -> None:
+    def __init__(self, circuit: object, background: object = None, **settings: Any) -> None:
+        # The settings of every explainer, some of which are for models of bits.
+        asked = inspect.signature(Explainer.__init__).bind(self, circuit, background, **settings)
+        asked.apply_defaults()
+        said: dict[str, Any] = asked.arguments
         found: Raw = self.__dict__.pop("_found")
-        refused = {"probabilities": probabilities, "constraint": constraint, "groups": groups, "regions": regions}
-        for name, value in refused.items():
-            if value is not None:
+        for name in ("probabilities", "constraint", "groups", "regions"):
+            if said[name] is not None:
                 raise InputError(f"{name} is for models of bits, and {found.name} takes raw columns")
-        if players not in ("features", "columns"):
+        if said["players"] not in ("features", "columns"):
             raise InputError("players of a model of raw columns are its columns")
-        given = self._settled(background, masker, data, link, output_names)
+        distribution, reference, class_ = said["distribution"], said["reference"], said["class_"]
+        threads, model_output = _thread_count(said["threads"]), said["model_output"]
+        given = self._settled(background, said["masker"], said["data"], said["link"], said["output_names"])
         if reference is not None:
             if given is not None or isinstance(reference, str):
                 raise InputError("reference is one row of raw values, and no other background beside it")
@@ -81,32 +65,32 @@ class RawExplainer(Explainer):
             raise InputError(f"distribution {distribution!r} is for models of bits: of raw columns there is 'background'")
         if given is None:
             raise InputError(
-                f"{found.name} takes raw columns ({found.name} on bits is another matter): what absent columns are has to be said "
-                "by rows, background="
+                f"{found.name} takes raw columns: what absent columns are has to be said by rows, background="
             )
-        names = None if feature_names is None else [str(name) for name in feature_names]
+        names = None if said["feature_names"] is None else [str(name) for name in said["feature_names"]]
         model = found.model
         self._front = found.front
         if found.front is not None:
             rows = np.ascontiguousarray(found.front.background(given), dtype=np.float64)
             model = model.renamed(found.front.made_names() or model.columns, model.outputs)
             found.compare(rows)
-            self._start(model, rows, str(distribution or "background"), class_, model_output, _thread_count(threads))
+            self._start(model, rows, str(distribution or "background"), class_, model_output, threads)
             self._feature_names = names
             return
+        if names is not None and len(names) != len(model.columns):
+            raise InputError(f"feature_names gives {len(names)} names for {len(model.columns)} columns")
         own = _names_of(given, len(model.columns))
         # LightGBM writes underscores for blanks.
         is_same = own is not None and [name.replace(" ", "_") for name in own] == model.columns
-        columns = names or (own if is_same or not found.has_names else None)
+        columns = own if is_same or not found.has_names else None
+        if columns is None and not found.has_names:
+            columns = names
         if columns is not None:
-            if len(columns) != len(model.columns):
-                raise InputError(f"feature_names gives {len(columns)} names for {len(model.columns)} columns")
             model = model.renamed(columns, model.outputs)
         rows = read_numbers(given, model.columns).numbers
-        if not len(rows):
-            raise InputError("background: there are no rows")
         found.compare(rows)
-        self._start(model, rows, str(distribution or "background"), class_, model_output, _thread_count(threads))
+        self._start(model, rows, str(distribution or "background"), class_, model_output, threads)
+        self._feature_names = names
 
     def _start(
         self,
