@@ -13,7 +13,7 @@ struct Part<'t>(HashMap<&'t str, &'t str>);
 
 impl<'t> Part<'t> {
     fn of(lines: impl Iterator<Item = &'t str>) -> Self {
-        Part(lines.filter_map(|line| line.split_once('=').or(Some((line.trim(), "")))).collect())
+        Part(lines.map(|line| line.split_once('=').unwrap_or((line.trim(), ""))).collect())
     }
 
     fn text(&self, key: &str) -> Result<&'t str, ModelError> {
