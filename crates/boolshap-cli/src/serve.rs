@@ -73,6 +73,9 @@ impl Serve {
             ..ServerLimits::default()
         };
         let total = rows.total();
+        let request = with_progress("preparing", |watch| {
+            request.opening(&self.game.chosen(), &circuit, [&rows.kinds, &rows.expanded()], watch)
+        })?;
         let site = with_progress("preparing", |watch| Site::new(circuit, rows, &request, limits, watch))?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
