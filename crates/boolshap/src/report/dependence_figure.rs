@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 const CELLS: [f64; 2] = [120.0, 40.0];
 /// The most texts on the axis.
 const MOST_TEXTS: usize = 30;
-const [TOP, HEIGHT]: [f64; 2] = [20.0, 260.0];
+const TOP: f64 = 20.0;
+const HEIGHT: f64 = 260.0;
 
 /// One row's value and score.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,13 +119,7 @@ fn draw_texts(svg: &mut Svg, texts: &[String], across: &Axis, foot: f64) -> f64 
     if is_level { 0.0 } else { 15.0 }
 }
 
-fn draw_dots(
-    svg: &mut Svg,
-    name: &str,
-    known: &[&DependencePoint],
-    texts: &[String],
-    [across, up]: [&Axis; 2],
-) {
+fn draw_dots(svg: &mut Svg, name: &str, known: &[&DependencePoint], texts: &[String], [across, up]: [&Axis; 2]) {
     let x_of = |point: &DependencePoint| match number_of(point).filter(|_| texts.is_empty()) {
         Some(number) => across.at(number),
         None => {
@@ -173,7 +168,8 @@ mod tests {
         let points: Vec<DependencePoint> =
             (0..500).map(|at| point(RawValue::Number(f64::from(at)), f64::from(at % 7) / 7.0, 1)).collect();
         let svg = dependence_figure("x", &points, &[250.0], false);
-        let rows = tips(&svg).into_iter().filter_map(|tip| tip.rsplit_once(", ")?.1.split(' ').next()?.parse::<u64>().ok());
+        let rows =
+            tips(&svg).into_iter().filter_map(|tip| tip.rsplit_once(", ")?.1.split(' ').next()?.parse::<u64>().ok());
         assert_eq!(rows.sum::<u64>(), 500);
         let text = |text: &str| RawValue::Text(text.into());
         let two = [point(text("b"), 0.5, 1), point(text("a"), -0.5, 3), point(RawValue::Missing, 9.0, 4)];
@@ -191,7 +187,10 @@ mod tests {
     #[test]
     fn odd_input_is_drawn() {
         for name in hostile_names() {
-            let points = [point(RawValue::Text(name.as_str().into()), f64::NAN, u64::MAX), point(RawValue::Number(1e300), 1e300, 0)];
+            let points = [
+                point(RawValue::Text(name.as_str().into()), f64::NAN, u64::MAX),
+                point(RawValue::Number(1e300), 1e300, 0),
+            ];
             parsed(&dependence_figure(&name, &points, &[f64::INFINITY], false));
         }
         assert!(dependence_figure("x", &[], &[], false).contains("There are no values to show."));

@@ -63,8 +63,7 @@ pub fn heat_map_figure(names: &[String], values: &[f64], means: &[f64], part: Op
             let class = if mean < 0.0 { Class::Towards0 } else { Class::Towards1 };
             let (amount_text, mean_text) = (number(amount, 6), number(mean, 6));
             let sign = if mean > 0.0 { "+" } else { "" };
-            let tip =
-                format!("{first} and {second}: mean absolute interaction {amount_text}, mean {sign}{mean_text}");
+            let tip = format!("{first} and {second}: mean absolute interaction {amount_text}, mean {sign}{mean_text}");
             svg.rect(class, inside(corner, cell), strength(amount, largest), Some(&tip));
             if players.len() <= NUMBERED {
                 let place = [corner[0] + cell / 2.0, corner[1] + cell / 2.0 + 3.5, 10.5];

@@ -220,7 +220,11 @@ impl LiveReport {
     }
 
     fn choices(&self) -> Value {
-        let distributions = self.menu.distributions().iter().map(|one| json!({"value": one.name, "words": one.words, "term": one.term}));
+        let distributions = self
+            .menu
+            .distributions()
+            .iter()
+            .map(|one| json!({"value": one.name, "words": one.words, "term": one.term}));
         let player_words = |kind: &str| match kind {
             "features" => "bit",
             "columns" => "column",

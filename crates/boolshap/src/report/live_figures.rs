@@ -34,7 +34,8 @@ impl LiveReport {
         let explainer = self.menu().explainer(choice.game)?;
         let players = explainer.players();
         if asked.name == "image" {
-            let input = asked.input.as_deref().ok_or_else(|| Error::setting("bits", "are missing: an image is of an input"))?;
+            let input =
+                asked.input.as_deref().ok_or_else(|| Error::setting("bits", "are missing: an image is of an input"))?;
             return Ok(image_figure(&picture(explainer, input, "this input".into(), watch)?));
         }
         let (subject, rows) = (self.subject(choice), self.rows());
@@ -62,7 +63,8 @@ impl LiveReport {
             "dependence" => {
                 let wanted = asked.player.as_deref().unwrap_or_default();
                 let player = players.names().iter().position(|name| name == wanted);
-                let player = player.ok_or_else(|| Error::setting("player", format!("'{wanted}' is not one of the players")))?;
+                let player =
+                    player.ok_or_else(|| Error::setting("player", format!("'{wanted}' is not one of the players")))?;
                 let points = self.points(subject, players, player, &survey);
                 Ok(dependence_figure(&names[player], &points, &self.cuts(players, player), asked.narrow))
             }
@@ -78,8 +80,10 @@ impl LiveReport {
         let rows = self.rows();
         let first = players.members(player).next();
         let column = first.and_then(|first| subject.columns.iter().find(|column| column.features.contains(&first)));
-        let holds_all = |column: &&super::ColumnWords| players.members(player).all(|feature| column.features.contains(&feature));
-        let raw = column.filter(holds_all).and_then(|column| rows.table.columns.iter().find(|raw| raw.name == column.name));
+        let holds_all =
+            |column: &&super::ColumnWords| players.members(player).all(|feature| column.features.contains(&feature));
+        let raw =
+            column.filter(holds_all).and_then(|column| rows.table.columns.iter().find(|raw| raw.name == column.name));
         let bits = |kind: usize| value_of(subject, players, player, |feature| rows.kinds.get(kind, feature));
         match raw {
             Some(raw) => {

@@ -9,15 +9,13 @@ use super::{figure_text::escape, game_words, heat_map_figure, image_figure, impo
 use super::{thousands, waterfall_figure};
 use crate::explain::Players;
 use crate::lit::Watch;
-use crate::workflow::{AskRequest, Asker, Error, Explainer, PlayersFrom, Question, RowAnswer};
+use crate::workflow::{AskRequest, Asker, Error, Explainer, RowAnswer};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
 /// The most kinds of rows of which a report keeps sentences.
 const MOST_SENTENCES: usize = 5_000;
-/// The most features of a circuit that is asked for the smallest change of every kind.
-const MOST_ASKED_FEATURES: usize = 16;
 const MARKUP: &str = include_str!("page/page.html");
 /// The style of the page.
 pub const PAGE_STYLE: &str = include_str!("page/page.css");
@@ -208,11 +206,10 @@ impl Page<'_> {
             Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(self.explainer.label(self.class)?, &names)
-                    .ok_or_else(|| {
-                        let problem = format!("the circuit is too large to be drawn: more than {MAX_DRAWN_NODES} nodes");
-                        Error::input(problem)
-                    })
+                circuit_figure(self.explainer.label(self.class)?, &names).ok_or_else(|| {
+                    let problem = format!("the circuit is too large to be drawn: more than {MAX_DRAWN_NODES} nodes");
+                    Error::input(problem)
+                })
             }
         }
     }
@@ -303,11 +300,10 @@ impl Page<'_> {
     /// The smallest change of each kind in a sentence, where it can be asked for.
     fn changes(&self) -> Option<Vec<String>> {
         let circuit = self.explainer.circuit();
-        if circuit.features.len() > MOST_ASKED_FEATURES || self.explainer.is_of_scores() {
+        if circuit.features.len() > AskRequest::MOST_ASKED_FEATURES || self.explainer.is_of_scores() {
             return None;
         }
-        let players = if self.subject.columns.len() < circuit.features.len() { PlayersFrom::Columns } else { PlayersFrom::Features };
-        let request = AskRequest { players, limit: Some(1), ..AskRequest::new(Question::Counterfactual) };
+        let request = AskRequest::smallest_change(circuit);
         let watch = Watch::unlimited();
         let asker = Asker::prepare(circuit.clone(), None, &request, &watch).ok()?;
         let mut said = Vec::new();

@@ -80,7 +80,10 @@ mod tests {
         // The most frequent kind comes first: it is the one with six rows.
         let found = Performance::new(&subject, &rows, &[1, 0]).unwrap();
         assert_eq!(found.confusion, [[3, 1], [1, 5]]);
-        assert_eq!((found.right(), found.rows(), found.words().as_str()), (8, 10, "80.0 % of 10 rows with a known class"));
+        assert_eq!(
+            (found.right(), found.rows(), found.words().as_str()),
+            (8, 10, "80.0 % of 10 rows with a known class")
+        );
         let json = found.json();
         assert_eq!((json["accuracy"].as_f64(), json["classes"][1]["recall"].as_f64()), (Some(0.8), Some(5.0 / 6.0)));
         assert_eq!(Performance::new(&subject, &Rows::none(2), &[]), None);

@@ -74,7 +74,8 @@ impl RowTable {
         // The page writes a minus sign where files have a hyphen.
         let text = search.text.trim().replace('\u{2212}', "-").to_lowercase();
         let words: Vec<&str> = text.split_whitespace().collect();
-        let is_found = |row: usize| (!search.wrong || is_wrong(row)) && words.iter().all(|word| self.contains(row, word));
+        let is_found =
+            |row: usize| (!search.wrong || is_wrong(row)) && words.iter().all(|word| self.contains(row, word));
         let mut found: Vec<usize> = (0..self.kinds.len()).filter(|&row| is_found(row)).collect();
         watch.check()?;
         let key = |row: usize| match search.order {

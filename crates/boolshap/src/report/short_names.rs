@@ -71,9 +71,13 @@ mod tests {
 
     #[test]
     fn what_long_names_share_is_left_out() {
-        let asked = |what: &str, number: u32| format!("Has the applicant ever {what} (question {number}, revised 2021)");
+        let asked =
+            |what: &str, number: u32| format!("Has the applicant ever {what} (question {number}, revised 2021)");
         let [first, second] = [asked("defaulted on a loan", 1), asked("been declined", 1)];
-        assert_eq!(short(&[&first, &second, "age"]), ["\u{2026}defaulted on a loan\u{2026}", "\u{2026}been declined\u{2026}", "age"]);
+        assert_eq!(
+            short(&[&first, &second, "age"]),
+            ["\u{2026}defaulted on a loan\u{2026}", "\u{2026}been declined\u{2026}", "age"]
+        );
         assert_eq!(short(&["short", "shorter"]), ["short", "shorter"]);
         let same = "a name that is there twice, and a long one";
         assert_eq!(short(&[same, same]), [same, same]);

@@ -96,9 +96,13 @@ impl Scales {
             *svg += &format!("<text class=\"ink\" x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{count}</text>\n");
         }
         let (middle, foot) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 15.0);
-        *svg += &format!("<text class=\"ink\" x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>\n");
+        *svg += &format!(
+            "<text class=\"ink\" x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>\n"
+        );
         let centre = (TOP + HEIGHT - BOTTOM) / 2.0;
-        *svg += &format!("<text class=\"ink\" transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>\n");
+        *svg += &format!(
+            "<text class=\"ink\" transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>\n"
+        );
     }
 }
 

@@ -244,7 +244,9 @@ pub fn base_words(players: &Players, distribution: &Distribution, is_score: bool
             let count = many(&(UBig::ONE << players.feature_count()));
             match players.kind() {
                 "columns" => format!("the average {what} over all combinations of values"),
-                _ if impossible => format!("the average {what} over all {count} combinations of bits, also those that no row can have"),
+                _ if impossible => {
+                    format!("the average {what} over all {count} combinations of bits, also those that no row can have")
+                }
                 _ => format!("the average {what} over all combinations of values"),
             }
         }

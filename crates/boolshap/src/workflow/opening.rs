@@ -29,12 +29,14 @@ impl Request {
             return Ok(self);
         }
         let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
-        let has_several = (0..columns.len()).any(|column| columns.is_one_hot(column) && columns.members(column).count() > 1);
+        let has_several =
+            (0..columns.len()).any(|column| columns.is_one_hot(column) && columns.members(column).count() > 1);
         if is_free(&"players") && is_free(&"regions") && has_several && have_one_value(&columns, kinds) {
             self.players = PlayersFrom::Columns;
         }
         if is_free(&"distribution") && self.constraint.is_none() {
-            let compared = Request { distribution: DistributionFrom::Background(RowsFrom::Bits(rows.clone())), ..self.clone() };
+            let compared =
+                Request { distribution: DistributionFrom::Background(RowsFrom::Bits(rows.clone())), ..self.clone() };
             if is_quick(&compared, circuit, kinds.rows(), watch)? {
                 return Ok(compared);
             }

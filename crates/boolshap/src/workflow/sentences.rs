@@ -2,8 +2,11 @@
 //! it, how far is it from another decision, do protected values matter. Page, report and command line show the same ones.
 
 use super::value_words::ValueWords;
-use super::{Asker, Error, Explainer, Found, Question, RowAnswer};
-use crate::lit::thousands;
+use super::{AskRequest, Asker, Error, Explainer, Found, PlayersFrom, Question, RowAnswer, Scope};
+use crate::circuit::NamedCircuit;
+use crate::data::{Bits, short_number};
+use crate::explain::{Index, Players};
+use crate::lit::{Watch, thousands};
 use crate::query::{Counterfactuals, Space};
 use dashu::integer::UBig;
 
@@ -30,6 +33,53 @@ fn signed(score: f64) -> String {
 }
 
 impl Explainer {
+    /// What was decided of a row, why, and the smallest change that flips it where that is asked in a moment, in sentences.
+    /// Nothing for other scores than the Shapley values of one label in floats.
+    pub fn in_words(&self, row: &[bool], watch: &Watch<'_>) -> Result<Option<String>, Error> {
+        let ask = self.ask();
+        if ask.exact || ask.index != Index::Shapley || matches!(ask.scope, Scope::Each | Scope::Difference(..)) {
+            return Ok(None);
+        }
+        let mut rows = Bits::new(row.len());
+        rows.push(row);
+        let scores = self.explain_as(&rows, ask, watch)?;
+        let predicted = scores.prediction(0);
+        let label = match ask.scope {
+            Scope::Class(class) => u8::from(predicted == class as u32),
+            Scope::Predicted => 1,
+            _ => u8::from(predicted == 1),
+        };
+        let value = scores.value_floats(0).map(|values| values[0]);
+        let decided = match value {
+            Some(value) => format!("It scores {}.", short_number(value)),
+            None => {
+                let name = self.circuit().prediction_names().and_then(|names| names.get(predicted as usize).cloned());
+                let name = name.filter(|name| *name != predicted.to_string());
+                format!("It is decided {predicted}{}.", name.map_or(String::new(), |name| format!(" ({name})")))
+            }
+        };
+        let why = self.main_reasons(row, scores.base_value(0), value.unwrap_or(label.into()), scores.scores(0))?;
+        let change = self.smallest_change(row, watch)?.map_or(String::new(), |change| format!(" {change}"));
+        Ok(Some(format!("{decided} {why}{change}")))
+    }
+
+    /// The smallest change of columns that flips a decision, for circuits small enough for a table of all inputs.
+    fn smallest_change(&self, row: &[bool], watch: &Watch<'_>) -> Result<Option<String>, Error> {
+        let circuit = self.circuit();
+        let is_small = circuit.features.len() <= AskRequest::MOST_ASKED_FEATURES && !self.is_of_scores();
+        if !is_small || circuit.check_compiled().is_err() {
+            return Ok(None);
+        }
+        let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
+        let has_value = |column: usize| columns.members(column).filter(|&feature| row[feature]).count() == 1;
+        if (0..columns.len()).any(|column| columns.is_one_hot(column) && !has_value(column)) {
+            return Ok(None);
+        }
+        let request = AskRequest::smallest_change(circuit);
+        let asker = Asker::prepare(circuit.clone(), None, &request, watch)?;
+        Ok(asker.sentence(&asker.answer_watched(1, row, watch)?))
+    }
+
     /// Which players lead from the base value to this value, the decision or the score of a row: those with the largest
     /// scores of its direction.
     pub fn main_reasons(&self, row: &[bool], base_value: f64, value: f64, scores: &[f64]) -> Result<String, Error> {
@@ -52,6 +102,20 @@ impl Explainer {
             0 => "Nothing that is known of it moves this decision.".into(),
             _ => format!("Mainly because {}.", listed(&main)),
         })
+    }
+}
+
+impl AskRequest {
+    /// The most features of a circuit that is asked in passing.
+    pub const MOST_ASKED_FEATURES: usize = 16;
+
+    /// The question that everybody asks: the smallest change that flips a decision, columns as what changes where a column has
+    /// several features.
+    pub fn smallest_change(circuit: &NamedCircuit) -> Self {
+        let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
+        let has_several = columns.len() < circuit.features.len();
+        let players = if has_several { PlayersFrom::Columns } else { PlayersFrom::Features };
+        AskRequest { players, limit: Some(1), ..AskRequest::new(Question::Counterfactual) }
     }
 }
 
@@ -80,7 +144,8 @@ impl Asker {
             Found::Bias(None) => Some("Other protected values alone never change this decision.".into()),
             Found::Bias(Some(other)) => {
                 let changed = self.space().changed(bits, other);
-                let said: Vec<String> = changed.iter().map(|&player| self.words.say_change_short(player, bits, other)).collect();
+                let said: Vec<String> =
+                    changed.iter().map(|&player| self.words.say_change_short(player, bits, other)).collect();
                 Some(format!("It would be decided otherwise with {}, all else equal.", listed(&said)))
             }
             _ => None,
@@ -133,7 +198,7 @@ impl Asker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow::{AskRequest, CompileRequest, Request, compile};
+    use crate::workflow::{CompileRequest, Request, compile};
 
     fn circuit() -> crate::NamedCircuit {
         let model = crate::Model::from_json(
@@ -156,6 +221,14 @@ mod tests {
         assert_eq!(said(0.0, &[0.2, 0.0, -0.7]), "Mainly because roof is 0 (\u{2212}0.70).");
         assert_eq!(said(0.0, &[0.5, 0.5, 0.0]), "Nothing that is known of it moves this decision.");
         assert_eq!(said(1.0, &[0.001, 0.0, 0.0]), "Mainly because rain is 1 (+1.0e-3).");
+        let words = explainer.in_words(&[true, true, true], &Watch::unlimited()).unwrap().unwrap();
+        assert_eq!(
+            words,
+            "It is decided 1. Mainly because rain is 1 (+0.33) and wind is 1 (+0.33). The smallest change that flips it: \
+             rain 0 instead of 1. (Another is as small.)"
+        );
+        let exact = Explainer::new(&circuit, &Request { exact: true, ..Request::default() }).unwrap();
+        assert_eq!(exact.in_words(&row, &Watch::unlimited()).unwrap(), None);
     }
 
     #[test]
@@ -168,12 +241,18 @@ mod tests {
             asker.sentence(&asker.answer(1, row).unwrap()).unwrap()
         };
         let row = [true, true, true];
-        assert_eq!(said(Question::Reason, &row, &[]), "It is enough that rain is 1 and wind is 1: whatever the rest is.");
+        assert_eq!(
+            said(Question::Reason, &row, &[]),
+            "It is enough that rain is 1 and wind is 1: whatever the rest is."
+        );
         let change = said(Question::Counterfactual, &row, &[]);
         assert_eq!(change, "The smallest change that flips it: rain 0 instead of 1. (Another is as small.)");
         let frozen = said(Question::Counterfactual, &row, &[("freeze", "rain,wind")]);
         assert_eq!(frozen, "No change that is allowed leads to another decision.");
-        assert_eq!(said(Question::Robustness, &[true, true, false], &[]), "It changes only if at least 2 players change.");
+        assert_eq!(
+            said(Question::Robustness, &[true, true, false], &[]),
+            "It changes only if at least 2 players change."
+        );
         assert_eq!(said(Question::Robustness, &row, &[]), "One player is enough to change it.");
         let fair = said(Question::Bias, &row, &[("protected", "roof")]);
         assert_eq!(fair, "Other protected values alone never change this decision.");
