@@ -68,6 +68,7 @@ fn known(site: &Site) -> Map<String, Value> {
         ("offset", MOST_OFFSET.into()),
         ("limit", MOST_ROWS.into()),
         ("sort", site.report.rows().table.orders().into()),
+        ("figures", json!(boolshap::report::FigureAsked::NAMES)),
         ("entities", entity_forms(site).into()),
         ("distributions", distributions.into()),
         ("players", players.into()),

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// A circuit with its rows, and the games on it.
 pub struct LiveReport {
     menu: Menu,
+    /// The game that a page opens with.
+    opening: Choice,
     /// One, or one for each class.
     subjects: Vec<Subject>,
     rows: Rows,
@@ -48,7 +50,15 @@ impl LiveReport {
         let predicted = rows.predicted(menu.circuit(), watch)?;
         let games = subjects.len() * menu.distributions().len() * menu.players().len();
         let (pages, surveys) = (Mutex::new(vec![None; games + 1]), Mutex::new(vec![None; games]));
-        Ok(LiveReport { menu, subjects, rows, predicted, kinds: OnceLock::new(), surveys, pages })
+        let opening = menu.choose(None, None)?;
+        Ok(LiveReport { menu, opening, subjects, rows, predicted, kinds: OnceLock::new(), surveys, pages })
+    }
+
+    /// Pages open with the game of this request, which must be on the menu.
+    pub fn open_with(&mut self, request: &Request) -> Result<(), Error> {
+        let players = request.players(self.menu.circuit())?;
+        self.opening = self.menu.choose(Some(&request.distribution.name()), Some(players.kind()))?;
+        Ok(())
     }
 
     /// The games.
@@ -66,7 +76,7 @@ impl LiveReport {
         &self.rows
     }
 
-    /// The page of these names; of what is not given, the first.
+    /// The page of these names; of what is not given, that of the page that is opened.
     pub fn choose(
         &self,
         distribution: Option<&str>,
@@ -81,7 +91,12 @@ impl LiveReport {
             }
             given => self.menu.class(given)?,
         };
-        Ok(PageChoice { game: self.menu.choose(distribution, players)?, class })
+        let chosen = self.menu.choose(distribution, players)?;
+        let game = Choice {
+            distribution: if distribution.is_some() { chosen.distribution } else { self.opening.distribution },
+            players: if players.is_some() { chosen.players } else { self.opening.players },
+        };
+        Ok(PageChoice { game, class })
     }
 
     /// The place of a page among all.
