@@ -273,7 +273,14 @@ async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError
         narrow: truth("narrow", option("narrow"))?,
     };
     let choice = page_choice(&app.site, &options)?;
-    let drawn = move |app: &App, watch: &Watch<'_>| Ok(app.site.report.figure(choice, &asked, watch)?);
+    // Every option is right in itself: what cannot be drawn of them together is no wrong field.
+    let refused = |error: ApiError| match error.status {
+        StatusCode::BAD_REQUEST => ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..error },
+        _ => error,
+    };
+    let drawn = move |app: &App, watch: &Watch<'_>| {
+        app.site.report.figure(choice, &asked, watch).map_err(|error| refused(error.into()))
+    };
     let svg = compute(app.clone(), u128::MAX, drawn).await?;
     let body = whole_body(json!({"svg": svg}).to_string().into(), Share::new(&app.memory))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
@@ -292,13 +299,11 @@ async fn words(State(app): Shared, given: Options, request: Request) -> Result<R
     let visits = app.site.report.menu().explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
     let visits = visits.saturating_mul(question.entities.rows() as u128);
     let said = compute(app.clone(), visits, move |app, watch| {
-        let class = match question.ask.scope {
-            Scope::Label => None,
-            Scope::Class(class) => Some(class),
-            _ => return Err(ApiError::bad("class", "is missing: words are about one class")),
-        };
-        let choice = PageChoice { game: question.game, class };
-        let said = |row: usize| Ok(app.site.report.words(choice, &question.entities.row(row), watch)?);
+        if matches!(question.ask.scope, Scope::Each | Scope::Difference(..)) {
+            return Err(ApiError::contradiction("class", "is several: words are about one"));
+        }
+        let (game, scope) = (question.game, question.ask.scope);
+        let said = |row: usize| Ok(app.site.report.words(game, scope, &question.entities.row(row), watch)?);
         let said = (0..question.entities.rows()).map(said).collect::<Result<Vec<Value>, ApiError>>()?;
         Ok(json!({"words": said}).to_string())
     });

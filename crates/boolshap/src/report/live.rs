@@ -169,14 +169,20 @@ impl LiveReport {
     }
 
     /// What is said of an input beside its scores: its main reasons, and how many rows are like it, as a JSON object.
-    pub fn words(&self, choice: PageChoice, input: &[bool], watch: &Watch<'_>) -> Result<Value, Error> {
-        let explainer = self.menu.explainer(choice.game)?;
+    pub fn words(&self, game: Choice, scope: Scope, input: &[bool], watch: &Watch<'_>) -> Result<Value, Error> {
+        let explainer = self.menu.explainer(game)?;
         let mut rows = Bits::new(input.len());
         rows.push(input);
-        let scope = choice.class.map_or(Scope::Label, Scope::Class);
         let scores = explainer.explain_as(&rows, Ask { scope, index: Index::Shapley, exact: false }, watch)?;
-        let label = choice.class.map_or(1, |class| class as u32);
-        let decided = f64::from(u8::from(scores.prediction(0) == label));
+        let is_label = match scope {
+            Scope::Label => scores.prediction(0) == 1,
+            Scope::Class(class) => scores.prediction(0) == class as u32,
+            Scope::Predicted => true,
+            Scope::Each | Scope::Difference(..) => {
+                return Err(Error::setting("class", "is missing: words are about one"));
+            }
+        };
+        let decided = f64::from(u8::from(is_label));
         let value = scores.value_floats(0).map_or(decided, |values| values[0]);
         let why = explainer.main_reasons(input, scores.base_value(0), value, scores.scores(0))?;
         let number = |kind: usize| (self.rows.kinds.row(kind), kind as u32);

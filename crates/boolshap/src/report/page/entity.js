@@ -107,6 +107,8 @@ function toggle(feature, start) {
   explain(start);
 }
 
+const everyColumnHasValue = (bits) => page.columns.every(({ features, one_hot }) => !one_hot || features.some((feature) => bits[feature]));
+
 // Shows the answer for the current bits; `start` is the time of the click, for the measurement.
 async function explain(start) {
   writeAddress();
@@ -156,8 +158,7 @@ const foreseeing = latest();
 let foreseen = new Map();
 async function foresee() {
   foreseen = new Map();
-  const hasValue = (bits) => page.columns.every(({ features, one_hot }) => !one_hot || features.some((feature) => bits[feature]));
-  const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || hasValue(bits));
+  const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || everyColumnHasValue(bits));
   if (!next.length || next.length > MOST_FORESEEN) return;
   try {
     const { base_value, explanations, words } = await askWithWords(next, foreseeing());

@@ -12,7 +12,7 @@ const CAPTIONS = {
 };
 
 function drawFigures() {
-  for (const name of Object.keys(CAPTIONS)) if (name in page.figures) drawFigure(name, page.figures[name]);
+  for (const name of Object.keys(CAPTIONS)) if (name in page.figures) drawFigure(name, name === "image" && answersAny() ? null : page.figures[name]);
   $("all").hidden = !["importance", "beeswarm", "interactions", "image"].some((name) => page.figures[name]);
   for (const name of ["timing", "circuit"]) $(name).closest("section").hidden = !page.figures[name];
 }

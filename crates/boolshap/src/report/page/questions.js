@@ -12,7 +12,10 @@ function about(question, settings = {}) {
 
 // The sentence under the verdict, as soon as it is there; where it cannot be answered, there is none.
 async function askChange(key) {
-  if (page.output === "score") return void (state.words.change = null);
+  if (page.output === "score" || !everyColumnHasValue(state.bits)) {
+    state.words.change = null;
+    return drawWords();
+  }
   try {
     const { rows } = await ask("api/ask", about("counterfactual", { limit: 1 }), changeAsked());
     if (key !== state.bits.join("")) return;
