@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Rust: a C++ compiler, Chromium, python3 with venv, npm, and the packages of
+# Installs what the tests need beside Rust: a C++ compiler, Chromium, Firefox, python3 with venv, npm, and the packages of
 # requirements.txt in a virtual environment in the folder given, for the checks from outside and the tests of the Python
 # package alike; beside them axe-core, which looks at pages for what keeps people out. Does nothing when all of it is there.
 set -euo pipefail
@@ -11,6 +11,7 @@ command -v c++ >/dev/null || packages+=(g++)
 command -v make >/dev/null || packages+=(make)
 command -v npm >/dev/null || packages+=(npm)
 command -v chromium >/dev/null || packages+=(chromium)
+command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 if ! command -v python3 >/dev/null; then
   packages+=(python3 python3-venv)
 elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then

@@ -109,7 +109,7 @@ impl Demo {
             let survey = Survey::new(&opened, Scope::Label, &rows, watch)?;
             let survey = survey.with_interactions(&opened, Scope::Label, &rows, watch)?;
             let predicted = rows.predicted(circuit, watch)?;
-            Ok((opened, survey, predicted))
+            anyhow::Ok((opened, survey, predicted))
         })?;
         let page = Page {
             subject: &subject,
