@@ -122,6 +122,8 @@ impl Asker {
                 put("inputs", found.listed.iter().map(|one| Value::from(bit_text(&one.input))).collect());
                 let words = |one: &Counterfactual| Value::from(self.change_words(&answer.entity, one));
                 put("words", found.listed.iter().map(words).collect());
+                let short = |one: &Counterfactual| Value::from(self.short_change(&answer.entity.bits, &one.input));
+                put("changes", found.listed.iter().map(short).collect());
                 if self.request.beyond {
                     put("distances", found.listed.iter().map(|one| number(&one.distance)).collect());
                 }

@@ -89,7 +89,7 @@ function answerChange() {
   if (costs.size) settings.costs = Object.fromEntries(costs);
   return answered("change", about("counterfactual", settings), (place, { rows: [row] }) => {
     const first = el("li", {}, minusNumbers(row.sentence));
-    place.replaceChildren(first, ...row.inputs.slice(1).map((input, at) => changeLine(input, row.words[at + 1])));
+    place.replaceChildren(first, ...row.inputs.slice(1).map((input, at) => changeLine(input, row.changes[at + 1])));
     if (row.inputs.length) first.append(" ", tryButton(row.inputs[0]));
   });
 }
