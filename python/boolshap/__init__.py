@@ -14,7 +14,7 @@ The scores explain the decision, 0 or 1, not a probability or a margin.
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._asker import Asker
+from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit, Model, __version__, load
@@ -33,6 +33,7 @@ __all__ = [
     "Explanation",
     "Model",
     "__version__",
+    "check",
     "compile",
     "errors",
     "load",

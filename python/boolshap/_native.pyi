@@ -14,11 +14,14 @@ from ._sources import Options
 from ._types import Bits, Floats, PathLike, Reading, Tree
 
 __all__ = [
-    "Asker", "Circuit", "Explainer", "Model", "__version__", "centres", "compile", "load", "verify_table", "write_whole",
+    "Asker", "Circuit", "Explainer", "Model", "__version__", "centres", "check", "compile", "load",
+    "names_of_network", "verify_table", "write_whole",
 ]
 __version__: str
 
 def load(path: PathLike) -> Model | Circuit: ...
+def check(paths: list[PathLike], model: Model, timeout: float | None) -> str: ...
+def names_of_network(model: Model) -> Circuit | None: ...
 def write_whole(path: PathLike, content: bytes) -> None: ...
 def centres(numbers: Floats, median: bool) -> Floats: ...
 def compile(
@@ -145,7 +148,9 @@ class Asker:
         settings: list[tuple[str, str]],
         against: Bits | None,
         other: Circuit | None,
+        model: Model | None,
+        other_model: Model | None,
+        network: bool,
         timeout: float | None,
     ) -> Asker: ...
-    players: Final[list[str]]
-    def ask(self, bits: Bits | None, timeout: float | None) -> str: ...
+    def ask(self, bits: Bits | None, certificates: PathLike | None, timeout: float | None) -> str: ...

@@ -61,7 +61,7 @@ fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bo
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::ask::Asker;
+    use super::ask::{Asker, check, names_of_network};
     #[pymodule_export]
     use super::circuit::Circuit;
     #[pymodule_export]

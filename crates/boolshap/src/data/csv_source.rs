@@ -68,10 +68,7 @@ impl CsvSource {
         let is_latin = Arc::new(AtomicBool::new(false));
         let mut input = Input::File;
         let raw: Stream = if is_pipe && reread {
-            let mut copy = tempfile::tempfile()?;
-            copy.write_all(&start)?;
-            io::copy(&mut file, &mut copy)?;
-            let copy = Arc::new(copy);
+            let copy = Arc::new(copy_of_pipe(&mut file, &start)?);
             input = Input::Copy(copy.clone());
             Box::new(ReadAt { file: copy, place: 0 })
         } else {
@@ -120,6 +117,14 @@ impl CsvSource {
         let place = ANY.iter().position(|byte| *byte == self.delimiter).unwrap_or(0);
         &ANY[place..=place]
     }
+}
+
+/// The rest of a pipe behind what was read of it, in a file that has no name.
+pub(super) fn copy_of_pipe(pipe: &mut File, start: &[u8]) -> io::Result<File> {
+    let mut copy = tempfile::tempfile()?;
+    copy.write_all(start)?;
+    io::copy(pipe, &mut copy)?;
+    Ok(copy)
 }
 
 /// The text in a packed stream, without a byte order mark.

@@ -6,11 +6,11 @@
 //! one column only: there it could be a missing value, which is written `""`. Parquet's nulls are missing; numbers of every
 //! width become f64.
 //!
-//! `-` is standard input. A pipe can be read as CSV, once unless it is copied; a regular file any number of times. A name
-//! such as `part-*.parquet` stands for all files that have it, one after another in the order of their names; rows are
-//! counted over all of them.
+//! `-` is standard input. A pipe of CSV can be read once unless it is copied, one of Parquet is copied; a regular file is read
+//! any number of times. A name such as `part-*.parquet` means all files that have it, one after another in the order of their
+//! names; rows are counted over all of them.
 
-use super::csv_source::{CsvSource, READ_BYTES};
+use super::csv_source::{CsvSource, READ_BYTES, copy_of_pipe};
 use super::csv_text::CsvText;
 use super::{Cells, DataError, matching_files};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +53,11 @@ struct Part {
 #[derive(Debug)]
 enum Source {
     Csv(CsvSource),
-    Parquet { rows: u64 },
+    Parquet {
+        rows: u64,
+        /// A pipe, copied: the footer, which comes first in reading, is at the end.
+        copy: Option<Arc<File>>,
+    },
 }
 
 /// The wanted columns of some consecutive rows.
@@ -168,7 +173,7 @@ impl Table {
     }
 
     fn expected(&self) -> Expected {
-        let rows = |part: &Part| if let Source::Parquet { rows } = part.source { Some(rows) } else { None };
+        let rows = |part: &Part| if let Source::Parquet { rows, .. } = part.source { Some(rows) } else { None };
         if let Some(rows) = self.parts.iter().map(rows).sum() {
             return Expected::Rows(rows);
         }
@@ -188,12 +193,10 @@ impl Part {
         let mut start = Vec::new();
         file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
         if start == b"PAR1" {
-            if is_pipe {
-                let message = "Parquet cannot be read from a pipe: its footer is at the end".into();
-                return Err(DataError::Format { path: path.into(), message });
-            }
-            let (schema, rows) = parquet_header(path)?;
-            return Ok(Part { path: path.into(), schema, source: Source::Parquet { rows } });
+            let copy = if is_pipe { Some(Arc::new(copy_of_pipe(&mut file, &start).map_err(io)?)) } else { None };
+            let (schema, rows) =
+                parquet_header(&place_of(path, copy.as_deref())).map_err(|error| error.about_file(path))?;
+            return Ok(Part { path: path.into(), schema, source: Source::Parquet { rows, copy } });
         }
         let (source, start) = CsvSource::open(file, start, is_pipe, reread).map_err(io)?;
         let schema = csv_columns(path, &start, source.delimiter)?;
@@ -202,7 +205,10 @@ impl Part {
 
     fn batches(&self, sorted: &[usize], rows: usize, read: &Arc<AtomicU64>) -> Result<Batches, DataError> {
         let csv = match &self.source {
-            Source::Parquet { .. } => return parquet_batches(&self.path, sorted.to_vec(), rows),
+            Source::Parquet { copy, .. } => {
+                let place = place_of(&self.path, copy.as_deref());
+                return parquet_batches(&place, sorted.to_vec(), rows).map_err(|error| error.about_file(&self.path));
+            }
             Source::Csv(csv) => csv,
         };
         let text = csv.text(&self.path, read).map_err(|source| DataError::Io { path: self.path.clone(), source })?;
@@ -212,6 +218,11 @@ impl Part {
         let reader = builder.build_buffered(BufReader::with_capacity(READ_BYTES, text));
         Ok(Box::new(reader.map_err(|error| format_error(&self.path, error))?))
     }
+}
+
+/// Where a Parquet file is read: a copy has no name, and is opened by its number among this program's files.
+fn place_of(path: &Path, copy: Option<&File>) -> PathBuf {
+    copy.map_or(path.into(), |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()).into())
 }
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

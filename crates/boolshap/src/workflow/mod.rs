@@ -16,6 +16,7 @@ mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod ask_words;
+mod certificate_claims;
 mod certificates;
 mod check;
 mod class_choice;
@@ -67,7 +68,7 @@ pub use ask_codes::Letter;
 #[cfg(feature = "sat")]
 pub use ask_network::NetworkAsker;
 pub use ask_request::{AskRequest, Question};
-pub use certificates::{CertificateFile, CertificateFolder};
+pub use certificates::{CertificateFile, Certificates};
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
