@@ -7,7 +7,7 @@ const columnPlayers = () => (page.columns.some((column) => column.features.lengt
 const playerNames = () => (columnPlayers() === "columns" ? page.columns.map((column) => column.name) : page.features.map((feature) => feature.name));
 
 function about(question, settings = {}) {
-  return { question, entities: [state.bits], players: columnPlayers(), ...settings };
+  return { question, entities: [state.bits], players: columnPlayers(), sentences: true, ...settings };
 }
 
 // The sentence under the verdict, as soon as it is there; where it cannot be answered, there is none.
