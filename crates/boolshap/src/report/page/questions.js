@@ -78,7 +78,7 @@ async function answered(name, body, show) {
     show(place, await ask("api/ask", body, askers[name]()));
   } catch (error) {
     if (error.name === "AbortError") return;
-    place.textContent = error.message;
+    place.replaceChildren(place.tagName === "UL" ? el("li", { textContent: error.message }) : error.message);
   }
   place.classList.remove("stale");
 }
