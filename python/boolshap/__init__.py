@@ -17,7 +17,7 @@ from . import errors
 from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
-from ._native import Circuit, Model, __version__, load
+from ._native import Circuit, Model, RealModel, __version__, load
 from ._sources import compile
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Model",
+    "RealModel",
     "__version__",
     "check",
     "compile",

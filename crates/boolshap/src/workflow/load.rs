@@ -3,7 +3,7 @@
 use super::{CompileRequest, Error, ModelOutput, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
 use crate::lit::{Watch, thousands};
-use crate::model::Model;
+use crate::model::AnyModel;
 use crate::query::{QueryError, SolverLimits, decide_gates};
 use std::io::Read;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) 
     }
     let passing = CompileRequest { each_of_several: true, in_passing: true, or_network, ..CompileRequest::default() };
     let request = CompileRequest { model_output: output, ..passing };
-    let model = Model::load(path)?;
+    let model = AnyModel::load(path)?;
     let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
     if compiled.circuit.network.is_some() {
         let note = format!("{} is a network and is explained without a circuit", path.display());
@@ -51,7 +51,10 @@ fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) 
     }
     if let Some(values) = &compiled.circuit.values {
         let (place, parts) = (path.display(), thousands(values.parts().len() as u64));
-        let note = format!("{place} is a network: its scores are sums of {parts} parts");
+        let note = match model {
+            AnyModel::Gates(_) => format!("{place} is a network: its scores are sums of {parts} parts"),
+            AnyModel::Real(_) => format!("{place} is a network of real weights: its numbers were taken on all inputs"),
+        };
         return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
     }
     let (nodes, _, _) = compiled.circuit.graph_size();

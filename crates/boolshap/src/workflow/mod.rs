@@ -22,6 +22,7 @@ mod check;
 mod class_choice;
 mod compile;
 mod compile_numbers;
+mod compile_real;
 mod compile_request;
 mod compile_scores;
 mod describe;
@@ -53,6 +54,7 @@ mod stages;
 mod train;
 mod value_words;
 mod verify;
+mod verify_real;
 mod verify_scores;
 mod wait;
 
@@ -74,7 +76,7 @@ pub use class_choice::ClassChoice;
 pub use compile::{Compilation, MAX_CLAUSES, MAX_SMOOTH_NODES, compile, compile_watched, names_in_header};
 pub use compile_numbers::{MAX_TABLE_FEATURES, NumberForm, NumberSource};
 pub use compile_request::{CompileRequest, Shape, Source, Via};
-pub use describe::{Description, describe_model, numbered};
+pub use describe::{Description, describe_any, describe_model, numbered};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
@@ -100,4 +102,5 @@ pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{Spread, TrainRequest, Trained, train, train_watched};
 pub use verify::{Difference, Verification, VerifyRequest, verify, verify_table, verify_watched};
+pub use verify_real::{verify_any, verify_real};
 pub use wait::Wait;
