@@ -26,6 +26,8 @@ enum Kind {
     Bit,
     /// A bit that is 1 above a threshold.
     Above { column: String, threshold: f64 },
+    /// A bit that is 1 if its column is true.
+    Truth { column: String },
     /// A bit that is 1 for one value of a column.
     IsValue { column: String, value: String },
     /// A column with the names of its values.
@@ -51,7 +53,8 @@ impl ValueWords {
                     Some((column, Meaning::Value(value))) => {
                         Kind::IsValue { column: column.clone(), value: value.clone() }
                     }
-                    _ => Kind::Bit,
+                    Some((column, Meaning::Truth)) => Kind::Truth { column: column.clone() },
+                    None => Kind::Bit,
                 },
                 (false, _) => Kind::Block,
             };
@@ -101,6 +104,7 @@ impl ValueWords {
                 let side = if input[wording.members[0]] { "above" } else { "at most" };
                 format!("{column} is {side} {}", short_number(*threshold))
             }
+            Kind::Truth { column } => format!("{column} is {}", input[wording.members[0]]),
             Kind::Values(_) if self.value(player, input).is_null() => format!("{} has no value", wording.name),
             _ => self.say(player, input),
         }
@@ -113,6 +117,10 @@ impl ValueWords {
             Kind::Above { column, threshold } => {
                 let [now, then] = [from, to].map(|input| if input[wording.members[0]] { "above" } else { "at most" });
                 format!("{column} {then} {} instead of {now}", short_number(*threshold))
+            }
+            Kind::Truth { column } => {
+                let [now, then] = [from, to].map(|input| input[wording.members[0]]);
+                format!("{column} {then} instead of {now}")
             }
             _ => self.say_change(player, from, to),
         }
