@@ -22,7 +22,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use boolshap::lit::{Stopped, Watch};
-use boolshap::report::{PAGE_SCRIPT, PAGE_STYLE, PageChoice, RowSearch};
+use boolshap::report::{FigureAsked, PAGE_SCRIPT, PAGE_STYLE, PageChoice, RowSearch};
+use boolshap::workflow::Scope;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,9 +35,12 @@ use tokio::sync::Semaphore;
 /// Node visits that are not worth a thread of their own.
 const AT_ONCE: u128 = 500_000;
 /// The options of a page, and those of a search in its rows.
-const ROWS_QUERY: [&str; 8] = ["distribution", "players", "class", "offset", "limit", "search", "sort", "descending"];
-const ROUTES: &str =
-    "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/explain /api/ask /api/openapi.json /metrics";
+const ROWS_QUERY: [&str; 9] =
+    ["distribution", "players", "class", "offset", "limit", "search", "wrong", "sort", "descending"];
+/// The options of a figure.
+const FIGURE_QUERY: [&str; 7] = ["distribution", "players", "class", "name", "player", "bits", "narrow"];
+const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/figure /api/words /api/explain \
+                      /api/ask /api/openapi.json /metrics";
 /// The most rows that are shown at once.
 pub(crate) const MOST_ROWS: usize = 500;
 /// More rows than this there cannot be.
@@ -87,6 +91,8 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/api/model", get(model))
         .route("/api/page", get(page_data))
         .route("/api/rows", get(rows))
+        .route("/api/figure", get(figure))
+        .route("/api/words", post(words))
         .route("/api/explain", post(explain))
         .route("/api/ask", post(ask))
         .route(
@@ -242,11 +248,66 @@ async fn rows(State(app): Shared, given: Options) -> Result<Response, ApiError> 
         ApiError::bad("sort", format!("'{name}' is none of {}, nor column:NAME for a column", known.join(", ")))
     })?;
     let descending = truth("descending", option("descending"))?;
-    let search = RowSearch { text: option("search").unwrap_or_default().into(), order, descending };
+    let wrong = truth("wrong", option("wrong"))?;
+    let search = RowSearch { text: option("search").unwrap_or_default().into(), wrong, order, descending };
     let class = page_choice(&app.site, &options)?.class;
     let found = move |app: &App, watch: &Watch<'_>| Ok(app.site.report.find(&search, class, offset, limit, watch)?);
     let found = compute(app.clone(), u128::MAX, found).await?.to_string();
     let body = whole_body(found.into(), Share::new(&app.memory))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// A figure that is drawn when it is looked at.
+async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError> {
+    let options = options(given, &FIGURE_QUERY)?;
+    let option = |field: &str| options.get(field).map(String::as_str);
+    let features = app.site.circuit().features.len();
+    let bits = |text: &str| match text.len() == features && text.bytes().all(|bit| matches!(bit, b'0' | b'1')) {
+        true => Ok(text.bytes().map(|bit| bit == b'1').collect()),
+        false => Err(ApiError::bad("bits", format!("should be {features} zeros and ones"))),
+    };
+    let asked = FigureAsked {
+        name: option("name").unwrap_or_default().into(),
+        player: option("player").map(String::from),
+        input: option("bits").map(bits).transpose()?,
+        narrow: truth("narrow", option("narrow"))?,
+    };
+    let choice = page_choice(&app.site, &options)?;
+    // Every option is right in itself: what cannot be drawn of them together is no wrong field.
+    let refused = |error: ApiError| match error.status {
+        StatusCode::BAD_REQUEST => ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..error },
+        _ => error,
+    };
+    let drawn = move |app: &App, watch: &Watch<'_>| {
+        app.site.report.figure(choice, &asked, watch).map_err(|error| refused(error.into()))
+    };
+    let svg = compute(app.clone(), u128::MAX, drawn).await?;
+    let body = whole_body(json!({"svg": svg}).to_string().into(), Share::new(&app.memory))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// What is said of entities beside their scores; the body is that of a request for explanations.
+async fn words(State(app): Shared, given: Options, request: Request) -> Result<Response, ApiError> {
+    options(given, &[])?;
+    sends_arrow(request.headers())?;
+    let (body, mut share) = read_body(&app, request.into_body()).await?;
+    let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
+    share.resize(2 * body.len())?;
+    let work = move |app: &App, _: &Watch<'_>| ExplainQuestion::of_json(&app.site, &body);
+    let question = compute(app.clone(), reading, work).await?;
+    share.resize(question.cost(&app.site)?)?;
+    let visits = app.site.report.menu().explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
+    let visits = visits.saturating_mul(question.entities.rows() as u128);
+    let said = compute(app.clone(), visits, move |app, watch| {
+        if matches!(question.ask.scope, Scope::Each | Scope::Difference(..)) {
+            return Err(ApiError::contradiction("class", "is several: words are about one"));
+        }
+        let (game, scope) = (question.game, question.ask.scope);
+        let said = |row: usize| Ok(app.site.report.words(game, scope, &question.entities.row(row), watch)?);
+        let said = (0..question.entities.rows()).map(said).collect::<Result<Vec<Value>, ApiError>>()?;
+        Ok(json!({"words": said}).to_string())
+    });
+    let body = whole_body(said.await?.into(), share)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 

@@ -1,6 +1,6 @@
 // The boolshap page: shows one entity with its exact SHAP scores, the rows of the data, and the figures over all rows.
-// It is used for a report, where all answers are in the page's own JSON, and for the live page, which uses the HTTP
-// API. This file holds its state; the other files of this folder are joined with it into one script (see ../page.rs).
+// A report and a live page are one page with different ways to ask (ask.js). This file holds its state; the other files of
+// this folder are joined with it into one script (see ../page.rs).
 "use strict";
 
 const MOST_BARS = 20;
@@ -11,15 +11,18 @@ const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
 let page = JSON.parse($("page-data").textContent);
-const live = page.live;
 const defaults = { ...page.game };
 
 // What the page shows now; everything else follows from it.
 const state = {
   game: gameOf(page),
-  row: null, // the selected row of the data: {row, bits, cells, prediction, label}
+  row: null, // the selected row of the data: {row, bits, cells, class, known}
+  place: null, // its place among the rows that are listed
   bits: page.features.map(() => 0),
   answer: { flips: [] }, // with the page it belongs to
+  words: null, // what is said of it: {why, change, rows_alike}
+  needed: null, // the columns that are enough for the decision, where that was asked
+  pinned: null,
   showAll: false,
-  query: { search: "", sort: "row", descending: false, offset: 0 },
+  query: { search: "", wrong: false, sort: "row", descending: false, offset: 0 },
 };

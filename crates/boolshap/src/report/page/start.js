@@ -30,7 +30,7 @@ async function readAddress() {
   const text = location.hash.slice(1);
   written = text;
   const parts = new URLSearchParams(text);
-  const refused = live ? await restoreGame(parts) : null;
+  const refused = answersAny() ? await restoreGame(parts) : null;
   const wanted = parts.get("bits");
   const bits = wanted !== null && wanted.length === page.features.length && /^[01]+$/.test(wanted) ? bitsOf(wanted) : null;
   const row = parts.has("row") ? Number(parts.get("row")) : 1;
@@ -44,7 +44,7 @@ async function readAddress() {
 
 // Without a row: the bits in the address, else the first kind of a report, else a default input.
 function chooseBits(bits) {
-  const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
+  const known = page.kinds && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
   state.bits = bits || known;
   drawSwitches();
   return explain();
@@ -68,7 +68,8 @@ function drawGame() {
   gatherPlayers();
   drawLabels();
   drawFigures();
-  $("title").textContent = page.title;
+  $("title").textContent = document.title = page.title;
+  drawPerformance();
   $("words").replaceChildren(...page.game.words.map((words) => el("p", { textContent: words })));
   $("facts").replaceChildren(...page.facts.map(([name, text]) => el("div", {}, el("dt", { textContent: name }), el("dd", { textContent: text }))));
 }
@@ -76,11 +77,14 @@ function drawGame() {
 function listen() {
   $("switches").addEventListener("click", (event) => {
     const button = event.target.closest("[role=switch]");
-    if (button && live) toggle(Number(button.dataset.feature), event.timeStamp);
+    if (button && answersAny()) toggle(Number(button.dataset.feature), event.timeStamp);
   });
   $("undo").addEventListener("click", undo);
-  $("row-previous").addEventListener("click", () => chooseRow(state.row.row - 1));
-  $("row-next").addEventListener("click", () => chooseRow(state.row.row + 1));
+  $("row-previous").addEventListener("click", () => stepRow(-1));
+  $("row-next").addEventListener("click", () => stepRow(1));
+  $("explain-predicted").addEventListener("click", () => changeGame({ class: state.answer.class }));
+  $("pin").addEventListener("click", pin);
+  $("unpin").addEventListener("click", unpin);
   $("to-rows").addEventListener("click", () => $("search").focus());
   $("show-all").addEventListener("click", () => {
     state.showAll = !state.showAll;
@@ -93,23 +97,45 @@ function listen() {
     if (Math.abs(entry.contentRect.width - chart.width) < 1) return;
     chart.width = entry.contentRect.width;
     drawWaterfall(false);
+    loadFigures();
   }).observe($("waterfall"));
+}
+
+// What can be changed: everything, or only the row.
+function drawAbilities() {
+  for (const { button } of switches) button.disabled = !answersAny();
+  $("undo").hidden = $("questions").hidden = !answersAny();
+  $("fixed-hint").hidden = answersAny() || rowCount() < 2;
+}
+
+// From now on this way answers, as an engine inside a report does when it is ready: every input and game can be chosen.
+async function wake(newWay) {
+  way = newWay;
+  page = { ...(await ask(`api/page?${gameQuery(state.game)}`)), kinds: page.kinds, table: page.table };
+  state.game = gameOf(page);
+  buildChoices();
+  drawChoices();
+  drawGame();
+  drawAbilities();
+  await explain();
+  loadFigures();
 }
 
 async function begin() {
   buildSwitches();
+  buildQuestions();
   buildRows();
   buildChoices();
   drawChoices();
   drawGame();
   $("steps").hidden = !rowCount();
-  $("undo").hidden = !live;
-  $("fixed-hint").hidden = live || rowCount() < 2;
+  drawAbilities();
   listen();
   listenForTips();
   await readAddress();
   await loadRows();
   document.documentElement.dataset.ready = "1";
+  loadFigures();
 }
 
 begin();
