@@ -85,6 +85,22 @@ impl Table {
         let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
         let files = matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
         let parts = files.iter().map(|file| Part::open(file, reread)).collect::<Result<Vec<_>, _>>()?;
+        Self::of_parts(path, parts)
+    }
+
+    /// A CSV table whose content is in memory, under the name of its file.
+    pub fn of_content(name: &Path, content: Vec<u8>) -> Result<Self, DataError> {
+        if content.starts_with(b"PAR1") {
+            let message = "Parquet is read from files only, and this is its content".into();
+            return Err(DataError::Format { path: name.into(), message });
+        }
+        let (source, start) =
+            CsvSource::of_content(content).map_err(|source| DataError::Io { path: name.into(), source })?;
+        let schema = csv_columns(name, &start, source.delimiter)?;
+        Self::of_parts(name, vec![Part { path: name.into(), schema, source: Source::Csv(source) }])
+    }
+
+    fn of_parts(path: &Path, parts: Vec<Part>) -> Result<Self, DataError> {
         let schema = parts[0].schema.clone();
         if let Some(other) = parts.iter().find(|part| part.schema.fields() != schema.fields()) {
             let message = format!("has other columns, or columns of other types, than {}", parts[0].path.display());

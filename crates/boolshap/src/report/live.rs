@@ -1,6 +1,9 @@
 //! The report of a server: every game and class that can be chosen, each page drawn when it is first looked at and kept.
 
-use super::{Page, RowSearch, Rows, Subject, Survey, served_html};
+use super::carried::{Carried, carried};
+#[cfg(feature = "report")]
+use super::served_html;
+use super::{Page, RowSearch, Rows, Subject, Survey};
 use crate::circuit::NamedCircuit;
 use crate::lit::Watch;
 use crate::workflow::{Choice, ClassChoice, Error, Menu, Predictor, Request, Scope};
@@ -31,13 +34,27 @@ pub struct PageChoice {
 impl LiveReport {
     /// A report on which the requested game is shown first. That game is prepared here.
     pub fn new(circuit: Arc<NamedCircuit>, rows: Rows, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        Self::of_menu(menu, rows)
+    }
+
+    /// The report of a page that carries its circuit; nothing is prepared.
+    pub fn of_carried(circuit: Arc<NamedCircuit>, carried: Carried) -> Result<Self, Error> {
+        let Carried { request, rows } = carried;
+        let rows = rows.rows(circuit.features.len())?;
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let (name, request) = (&request.name, request.request(&circuit.features)?);
+        Self::of_menu(Menu::offered(circuit, &request, Some(name), background.as_ref())?, rows)
+    }
+
+    fn of_menu(menu: Menu, rows: Rows) -> Result<Self, Error> {
+        let circuit = menu.circuit();
         let classes: Vec<Option<usize>> = match circuit.classes.len() {
             0 => vec![None],
             several => (0..several).map(Some).collect(),
         };
-        let subjects = classes.iter().map(|class| Subject::new(&circuit, *class)).collect::<Result<Vec<_>, _>>()?;
-        let background = (rows.total() > 0).then(|| rows.expanded());
-        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        let subjects = classes.iter().map(|class| Subject::new(circuit, *class)).collect::<Result<Vec<_>, _>>()?;
         let predictions = subjects.iter().map(|_| OnceLock::new()).collect();
         let pages = subjects.len() * menu.distributions().len() * menu.players().len();
         Ok(LiveReport { menu, subjects, rows, predictions, pages: Mutex::new(vec![None; pages + 1]) })
@@ -90,7 +107,19 @@ impl LiveReport {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draw(&self, PageChoice { game, class }: PageChoice, watch: &Watch<'_>) -> Result<String, Error> {
+    fn draw(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<String, Error> {
+        Ok(self.data(choice, Some(self.choices()), watch)?.to_string())
+    }
+
+    /// The first page as a report has it, and what that carries, or why it cannot: of this, a page makes a report.
+    pub fn standing(&self, watch: &Watch<'_>) -> Result<(Value, Result<Vec<u8>, String>), Error> {
+        let first = self.choose(None, None, None)?;
+        Ok((self.data(first, None, watch)?, carried(self.menu.explainer(first.game)?, &self.rows)))
+    }
+
+    /// What a page shows.
+    fn data(&self, choice: PageChoice, choices: Option<Value>, watch: &Watch<'_>) -> Result<Value, Error> {
+        let PageChoice { game, class } = choice;
         let explainer = self.menu.explainer(game)?;
         let scope = class.map_or(Scope::Label, Scope::Class);
         let survey = Survey::new(explainer, scope, &self.rows, watch)?;
@@ -103,9 +132,11 @@ impl LiveReport {
             survey: &survey,
             facts: Vec::new(),
             timing: None,
-            choices: Some(self.choices()),
+            choices,
         };
-        Ok(page.json().to_string())
+        let mut data = page.json();
+        data["game"]["distribution"] = self.menu.distributions()[game.distribution].name.as_str().into();
+        Ok(data)
     }
 
     /// Forgets the pages drawn so far, to make room; they are drawn again when they are asked for.
@@ -114,6 +145,7 @@ impl LiveReport {
     }
 
     /// The document with the first page.
+    #[cfg(feature = "report")]
     pub fn html(&self, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
         let last = self.pages().len() - 1;
         self.keep(last, || {
@@ -171,7 +203,8 @@ impl LiveReport {
         Ok(place.get_or_init(|| labels.into_iter().map(|label| label == 1).collect()))
     }
 
-    fn choices(&self) -> Value {
+    /// What can be chosen.
+    pub fn choices(&self) -> Value {
         let distributions = self.menu.distributions().iter().map(|one| json!({"value": one.name, "words": one.words}));
         let players = self.menu.players().iter().map(|one| json!({"value": one.kind(), "words": one.kind()}));
         let class = |(class, (name, _)): (usize, &(String, _))| json!({"value": class, "words": name});

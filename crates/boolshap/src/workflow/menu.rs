@@ -43,6 +43,19 @@ impl Menu {
         rows: Option<&Bits>,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
+        let menu = Self::offered(circuit, request, None, rows)?;
+        let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
+        first.base_values(first.ask().scope, watch)?;
+        Ok(menu)
+    }
+
+    /// The same with nothing prepared; the requested distribution may have another name than the request gives it.
+    pub fn offered(
+        circuit: Arc<NamedCircuit>,
+        request: &Request,
+        name: Option<&str>,
+        rows: Option<&Bits>,
+    ) -> Result<Self, Error> {
         request.check()?;
         let players = players_of(&circuit, request)?;
         let offer = |distribution: DistributionFrom, words: &str| -> Result<Offer, Error> {
@@ -50,14 +63,14 @@ impl Menu {
             let distribution = request.distribution(&circuit, &players[0])?;
             Ok(Offer { name: request.distribution.name(), words: words.into(), request, distribution })
         };
-        let name = request.distribution.name();
+        let name = name.map_or_else(|| request.distribution.name(), str::to_string);
         let (uniform, product) = ("uniform: every value equally often", "product: as often as in training");
         let words = match name.as_str() {
             "uniform" => uniform,
             "product" => product,
             other => other,
         };
-        let mut distributions = vec![offer(request.distribution.clone(), words)?];
+        let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone(), words)? }];
         // A constraint cannot be left aside without saying so.
         if request.constraint.is_none() {
             if name != "uniform" {
@@ -75,10 +88,7 @@ impl Menu {
             }
         }
         let explainers = (0..distributions.len() * players.len()).map(|_| OnceLock::new()).collect();
-        let menu = Menu { circuit, distributions, players, explainers };
-        let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
-        first.base_values(first.ask().scope, watch)?;
-        Ok(menu)
+        Ok(Menu { circuit, distributions, players, explainers })
     }
 
     /// The circuit.
