@@ -23,7 +23,9 @@ pub const PAGE_STYLE: &str = include_str!("page/page.css");
 pub const PAGE_SCRIPT: &str = concat!(
     include_str!("page/page.js"),
     include_str!("page/words.js"),
-    include_str!("page/answers.js"),
+    include_str!("page/ask.js"),
+    include_str!("page/kept.js"),
+    include_str!("page/engine.js"),
     include_str!("page/entity.js"),
     include_str!("page/waterfall.js"),
     include_str!("page/rows.js"),

@@ -22,7 +22,7 @@ function buildSwitch(feature, column) {
   const name = el("span", { className: "name", id: `name-${feature}` }, ...breakable(short ? full.slice(prefix.length) : full));
   const meaning = el("span", { className: "meaning", id: `meaning-${feature}` });
   const now = el("span", { className: "now", id: `now-${feature}` }, meaning);
-  const button = el("button", { type: "button", className: "switch", disabled: !live, title: full },
+  const button = el("button", { type: "button", className: "switch", disabled: !answersAny(), title: full },
     el("span", { className: "knob" }), el("span", { className: "what" }, name, now));
   set(button, { role: "switch", "data-feature": feature, "aria-labelledby": name.id, "aria-describedby": now.id });
   switches[feature] = { button, meaning, now, column, flip: null };
@@ -66,8 +66,8 @@ function isChanged() {
 function drawSource() {
   const { row } = state;
   const changed = isChanged();
-  say($("source"), row ? `Row ${thousands(row.row)}${changed ? ", changed" : ""}` : live ? "An input of your own" : "One input");
-  $("undo").disabled = !changed || !live;
+  say($("source"), row ? `Row ${thousands(row.row)}${changed ? ", changed" : ""}` : answersAny() ? "An input of your own" : "One input");
+  $("undo").disabled = !changed || !answersAny();
   $("row-previous").disabled = !row || row.row <= 1;
   $("row-next").disabled = !row || row.row >= rowCount();
 }
@@ -106,19 +106,18 @@ function toggle(feature, start) {
 // Shows the answer for the current bits; `start` is the time of the click, for the measurement.
 async function explain(start) {
   writeAddress();
-  if (!live) return showReportAnswer();
   const began = performance.now();
   const signal = explaining();
   foreseeing();
   try {
-    const { base_value, explanations } = foreseen.get(state.bits.join("")) || (await ask("api/explain", signal, questionOf([state.bits])));
+    const { base_value, explanations } = foreseen.get(state.bits.join("")) || (await ask("api/explain", questionOf([state.bits]), signal));
     page.base_value = base_value;
     clearTimeout(late);
     drawSwitches();
     showAnswer(labelled(explanations[0]));
     clearError();
     if (start !== undefined) recordSwitch(start);
-    if (performance.now() - began < QUICK_ANSWER) setTimeout(foresee);
+    if (answersAny() && performance.now() - began < QUICK_ANSWER) setTimeout(foresee);
   } catch (error) {
     if (error.name === "AbortError") return;
     dim(true);
@@ -145,18 +144,11 @@ async function foresee() {
   const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || hasValue(bits));
   if (!next.length || next.length > MOST_FORESEEN) return;
   try {
-    const { base_value, explanations } = await ask("api/explain", foreseeing(), questionOf(next));
+    const { base_value, explanations } = await ask("api/explain", questionOf(next), foreseeing());
     foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]] }]));
   } catch {
     // Then they are requested one by one.
   }
-}
-
-function showReportAnswer() {
-  const answer = report && report.answer(state.bits);
-  if (answer) showAnswer(answer);
-  else if (report) showError(new Error("This report holds no scores for these bits; boolshap serve can explain any input."));
-  dim(!answer);
 }
 
 function showAnswer(answer) {
@@ -284,7 +276,7 @@ async function changeGame(change) {
 }
 
 async function loadGame(game) {
-  page = await ask(`api/page?${gameQuery(game)}`, changing());
+  page = await ask(`api/page?${gameQuery(game)}`, undefined, changing());
   state.game = gameOf(page);
   chosenGame = { ...state.game };
   foreseen = new Map();

@@ -1,6 +1,6 @@
 // The boolshap page: shows one entity with its exact SHAP scores, the rows of the data, and the figures over all rows.
-// It is used for a report, where all answers are in the page's own JSON, and for the live page, which uses the HTTP
-// API. This file holds its state; the other files of this folder are joined with it into one script (see ../page.rs).
+// A report and a live page are one page with different ways to ask (ask.js). This file holds its state; the other files of
+// this folder are joined with it into one script (see ../page.rs).
 "use strict";
 
 const MOST_BARS = 20;
@@ -11,7 +11,6 @@ const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
 let page = JSON.parse($("page-data").textContent);
-const live = page.live;
 const defaults = { ...page.game };
 
 // What the page shows now; everything else follows from it.

@@ -10,7 +10,7 @@ function buildRows() {
   let wait = 0;
   $("search").addEventListener("input", () => {
     clearTimeout(wait);
-    wait = setTimeout(() => changeQuery({ search: $("search").value, offset: 0 }), live ? 120 : 60);
+    wait = setTimeout(() => changeQuery({ search: $("search").value, offset: 0 }), 120);
   });
   $("rows-previous").addEventListener("click", () => changeQuery({ offset: Math.max(0, state.query.offset - PAGE_ROWS) }));
   $("rows-next").addEventListener("click", () => changeQuery({ offset: state.query.offset + PAGE_ROWS }));
@@ -30,7 +30,7 @@ function changeQuery(change) {
 async function loadRows() {
   if (!rowCount()) return;
   try {
-    drawRows(live ? await askRows() : report.list(state.query));
+    drawRows(await askRows());
   } catch (error) {
     showError(error);
   }
@@ -40,7 +40,7 @@ async function askRows() {
   const { search, sort, descending, offset } = state.query;
   const query = gameQuery(state.game);
   for (const [name, value] of Object.entries({ offset, limit: PAGE_ROWS, search, sort, descending })) if (value !== "") query.set(name, value);
-  return ask(`api/rows?${query}`, listing());
+  return ask(`api/rows?${query}`, undefined, listing());
 }
 
 function drawRows({ total, offset, rows, columns }) {

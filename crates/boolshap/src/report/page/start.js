@@ -30,7 +30,7 @@ async function readAddress() {
   const text = location.hash.slice(1);
   written = text;
   const parts = new URLSearchParams(text);
-  const refused = live ? await restoreGame(parts) : null;
+  const refused = answersAny() ? await restoreGame(parts) : null;
   const wanted = parts.get("bits");
   const bits = wanted !== null && wanted.length === page.features.length && /^[01]+$/.test(wanted) ? bitsOf(wanted) : null;
   const row = parts.has("row") ? Number(parts.get("row")) : 1;
@@ -44,7 +44,7 @@ async function readAddress() {
 
 // Without a row: the bits in the address, else the first kind of a report, else a default input.
 function chooseBits(bits) {
-  const known = report && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
+  const known = page.kinds && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
   state.bits = bits || known;
   drawSwitches();
   return explain();
@@ -76,7 +76,7 @@ function drawGame() {
 function listen() {
   $("switches").addEventListener("click", (event) => {
     const button = event.target.closest("[role=switch]");
-    if (button && live) toggle(Number(button.dataset.feature), event.timeStamp);
+    if (button && answersAny()) toggle(Number(button.dataset.feature), event.timeStamp);
   });
   $("undo").addEventListener("click", undo);
   $("row-previous").addEventListener("click", () => chooseRow(state.row.row - 1));
@@ -96,6 +96,35 @@ function listen() {
   }).observe($("waterfall"));
 }
 
+// What can be changed: everything, or only the row.
+function drawAbilities() {
+  for (const { button } of switches) button.disabled = !answersAny();
+  $("undo").hidden = !answersAny();
+  $("fixed-hint").hidden = answersAny() || rowCount() < 2;
+}
+
+// From now on this way answers, as an engine inside a report does when it is ready: every input and game can be chosen.
+async function wake(newWay) {
+  if (!newWay) return;
+  way = newWay;
+  page = { ...(await ask(`api/page?${gameQuery(state.game)}`)), kinds: page.kinds, table: page.table };
+  state.game = gameOf(page);
+  buildChoices();
+  drawChoices();
+  drawGame();
+  drawAbilities();
+}
+
+// The engine of a report starts when its rows are drawn, or before, where the address may ask for more than is kept.
+async function awake() {
+  try {
+    await wake(await startEngine());
+    if (answersAny() && state.row) await explain();
+  } catch (error) {
+    showError(error);
+  }
+}
+
 async function begin() {
   buildSwitches();
   buildRows();
@@ -103,13 +132,16 @@ async function begin() {
   drawChoices();
   drawGame();
   $("steps").hidden = !rowCount();
-  $("undo").hidden = !live;
-  $("fixed-hint").hidden = live || rowCount() < 2;
+  drawAbilities();
   listen();
   listenForTips();
+  const isAddressed = location.hash.length > 1;
+  if (isAddressed) await awake();
   await readAddress();
   await loadRows();
   document.documentElement.dataset.ready = "1";
+  if (!isAddressed) await awake();
+  document.documentElement.dataset.awake = "1";
 }
 
 begin();
