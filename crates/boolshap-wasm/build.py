@@ -3,7 +3,8 @@ what it was built from.
 
     python3 crates/boolshap-wasm/build.py           builds (`make wasm`)
     python3 crates/boolshap-wasm/build.py --check   fails if the stamp is not that of the present sources
-    python3 crates/boolshap-wasm/build.py --same    builds elsewhere, and fails if other bytes come out
+    python3 crates/boolshap-wasm/build.py --same    builds again, and fails if other bytes come out
+    python3 crates/boolshap-wasm/build.py --site F  builds the module of the playground into the file F, packed (`make site`)
 
 The stamp has the digest of every source file that the compiler has read, of the settings of the build, and the versions of all
 packages inside. The build needs `rustup target add wasm32-unknown-unknown`; the program itself does not, since the module is
@@ -39,7 +40,7 @@ def compiler():
     return lines("rustc", "--version")[0]
 
 
-def compile_module():
+def compile_module(*features):
     """The bytes of the module, and the source files it is made of."""
     cargo_home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
     # No path of this machine gets into the module.
@@ -51,7 +52,8 @@ def compile_module():
     }
     environment.pop("RUSTFLAGS", None)
     command = ["cargo", "build", "--quiet", "--locked", "--profile", "wasm", "--target", TARGET, "--package", "boolshap-wasm"]
-    done = subprocess.run([*command, "--lib", "--target-dir", BUILT], cwd=ROOT, env=environment)
+    chosen = ["--no-default-features", *(word for name in features for word in ("--features", name))]
+    done = subprocess.run([*command, "--lib", *chosen, "--target-dir", BUILT], cwd=ROOT, env=environment)
     if done.returncode != 0:
         sys.exit(f"the module was not built; is the target there? rustup target add {TARGET}")
     place = BUILT / TARGET / "wasm"
@@ -83,7 +85,7 @@ def digest(files):
 
 def packages():
     """What the module contains besides our own crates: names and versions."""
-    command = ["cargo", "tree", "--locked", "--edges", "normal", "--target", TARGET, "--package", "boolshap-wasm"]
+    command = ["cargo", "tree", "--locked", "--edges", "normal", "--target", TARGET, "--package", "boolshap-wasm", "--no-default-features"]
     found = lines(*command, "--prefix", "none", "--format", "{p}")
     return sorted({" ".join(line.split()[:2]) for line in found if "(/" not in line and "(proc-macro)" not in line})
 
@@ -130,5 +132,19 @@ def same():
     print("the same bytes come out")
 
 
+def site(path):
+    pathlib.Path(path).write_bytes(gzip.compress(compile_module("playground")[0], 9, mtime=0))
+
+
 if __name__ == "__main__":
-    {(): build, ("--check",): check, ("--same",): same}[tuple(sys.argv[1:])]()
+    match sys.argv[1:]:
+        case []:
+            build()
+        case ["--check"]:
+            check()
+        case ["--same"]:
+            same()
+        case ["--site", path]:
+            site(path)
+        case _:
+            sys.exit(__doc__)

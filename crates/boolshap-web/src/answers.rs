@@ -1,7 +1,9 @@
 //! Explanations as JSON, written piece by piece.
 
 use crate::error::ApiError;
-use crate::request::{EXACT_BYTES, ExplainQuestion};
+#[cfg(feature = "server")]
+use crate::request::EXACT_BYTES;
+use crate::request::ExplainQuestion;
 use crate::site::Site;
 use boolshap::Scores;
 use boolshap::data::ExplainedClass;
@@ -66,6 +68,7 @@ impl Answer {
     }
 
     /// About how many bytes it takes in memory.
+    #[cfg(feature = "server")]
     pub(crate) fn bytes(&self) -> usize {
         let number = if self.scores.floats(0).is_some() { 8 } else { EXACT_BYTES };
         let flips = self.flips.iter().flatten().map(|flips| 24 + 8 * flips.len()).sum::<usize>();

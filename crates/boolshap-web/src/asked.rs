@@ -7,8 +7,12 @@ use crate::site::Site;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
 use boolshap::query::Classifier;
-use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary, compile_watched};
-use boolshap::{CompileRequest, Error, Model, NamedCircuit};
+#[cfg(feature = "compile")]
+use boolshap::workflow::compile_watched;
+use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary};
+#[cfg(feature = "compile")]
+use boolshap::{CompileRequest, Model};
+use boolshap::{Error, NamedCircuit};
 use http::StatusCode;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -37,6 +41,7 @@ const TABLES: usize = 6;
 
 impl AskedQuestion {
     /// About how many bytes it takes to read a body of this length.
+    #[cfg(feature = "server")]
     pub(crate) fn reading_cost(length: usize) -> usize {
         2 * length + TREE * length.min(SETTINGS_BYTES)
     }
@@ -147,6 +152,7 @@ impl AskedQuestion {
     }
 
     /// About how many steps it takes.
+    #[cfg(feature = "server")]
     pub(crate) fn visits(&self, site: &Site) -> u128 {
         let is_simple = match self.request.question {
             Question::Reason | Question::Contrast => self.request.prefer.is_empty() && self.request.share.is_none(),
@@ -238,6 +244,7 @@ fn fields(body: &[u8]) -> Result<BTreeMap<String, &str>, ApiError> {
 }
 
 /// The second classifier: a model of the same features, compiled.
+#[cfg(feature = "compile")]
 fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
     let wrong = |problem: String| ApiError {
         field: Some("other".into()),
@@ -253,4 +260,10 @@ fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Named
         Some(stopped) => stopped.into(),
         None => wrong(error.to_string()),
     })
+}
+
+/// In a page of its own there is no compiler.
+#[cfg(not(feature = "compile"))]
+fn second(_: &str, _: &NamedCircuit, _: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
+    Err(ApiError::contradiction("other", "is not compiled inside a page: boolshap serve can answer this"))
 }

@@ -84,8 +84,8 @@ impl ExplainQuestion {
         Self::new(site, &settings, |reading| Ok(read(reading)?))
     }
 
-    #[cfg(feature = "server")]
     /// From an Arrow stream, with the settings in the query.
+    #[cfg(feature = "server")]
     pub(crate) fn of_arrow(site: &Site, body: &[u8], settings: &HashMap<String, String>) -> Result<Self, ApiError> {
         let (circuit, limits) = (site.circuit(), site.limits);
         let schema = circuit.binariser.as_ref();

@@ -81,6 +81,14 @@ impl Table {
         Self::open_as(path, true)
     }
 
+    /// In a browser there are no files; what would read them is left out there.
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    #[inline(always)]
+    fn open_as(path: &Path, _: bool) -> Result<Self, DataError> {
+        Err(DataError::Io { path: path.into(), source: std::io::ErrorKind::Unsupported.into() })
+    }
+
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open_as(path: &Path, reread: bool) -> Result<Self, DataError> {
         let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
         let files = matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
@@ -197,6 +205,7 @@ impl Table {
 }
 
 impl Part {
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open(path: &Path, reread: bool) -> Result<Self, DataError> {
         let io = |source| DataError::Io { path: path.into(), source };
         let mut file = File::open(path).map_err(io)?;

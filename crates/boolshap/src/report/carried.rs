@@ -5,7 +5,6 @@
 //! and `count` of each kind, the `columns` of the table and the `kind` of each of its rows.
 
 use super::rows::{RawColumn, RowTable, Rows};
-use crate::circuit::NamedCircuit;
 use crate::workflow::{CarriedRequest, Error, Explainer, bits_of_texts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +74,10 @@ impl CarriedRows {
 
 /// What a page carries, or why it cannot.
 pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, String> {
+    carried_within(explainer, rows, MOST_CARRIED_BYTES)
+}
+
+fn carried_within(explainer: &Explainer, rows: &Rows, most: usize) -> Result<Vec<u8>, String> {
     let carried = Carried { request: CarriedRequest::of(explainer), rows: CarriedRows::of(rows) };
     let text = serde_json::to_vec(&carried).map_err(|error| error.to_string())?;
     let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
@@ -82,12 +85,17 @@ pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, Str
     let before = bytes.len();
     explainer.circuit().write(&mut bytes).map_err(|error| error.to_string())?;
     match bytes.len() - before {
-        size if size > MOST_CARRIED_BYTES => {
-            let (size, most) = (size.div_ceil(1 << 20), MOST_CARRIED_BYTES >> 20);
-            Err(format!("the circuit takes {size} MiB, and a page can carry {most} MiB"))
+        size if size > most => {
+            let (size, most) = (size.div_ceil(1 << 20), most >> 20);
+            Err(format!("its circuit takes {size} MiB, and a page can carry {most} MiB"))
         }
         _ => Ok(bytes),
     }
+}
+
+/// What a page says that can carry nothing.
+pub(super) fn fixed_note(reason: &str) -> String {
+    format!("This report shows the rows it was made from, and no other inputs: {reason}.")
 }
 
 /// The JSON and the circuit in what a page carries.
@@ -95,4 +103,50 @@ pub fn split_carried(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let cut = || Error::input("what the page carries is cut off");
     let (length, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{CircuitBuilder, NamedCircuit};
+    use crate::data::Tally;
+    use crate::lit::Var;
+    use crate::workflow::Request;
+
+    fn small() -> (Explainer, Rows) {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let root = builder.literal(Var::new(0).positive()).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let named = NamedCircuit::new(circuit, vec!["x".into(), "y".into()]).unwrap();
+        let counted = [(vec![true, false], vec![0, 3]), (vec![false, false], vec![1, 1])];
+        let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "rows");
+        (Explainer::new(&named, &Request::default()).unwrap(), rows)
+    }
+
+    #[test]
+    fn what_is_carried_comes_back() {
+        let (explainer, rows) = small();
+        let bytes = carried(&explainer, &rows).unwrap();
+        let (text, circuit) = split_carried(&bytes).unwrap();
+        let mut found: Carried = serde_json::from_slice(text).unwrap();
+        found.rows.bits = (0..2).map(|kind| rows.bits_text(kind)).collect();
+        found.rows.count = rows.counts.clone();
+        (found.rows.columns, found.rows.kind) = (rows.table.columns.clone(), rows.table.kinds.clone());
+        let back = found.rows.clone().rows(2).unwrap();
+        assert_eq!((back.kinds, back.counts, back.classes), (rows.kinds, rows.counts, rows.classes));
+        assert_eq!((back.first, back.table.kinds, back.table.of_kinds), (rows.first, rows.table.kinds, true));
+        assert_eq!(NamedCircuit::read(circuit).unwrap().features, explainer.circuit().features);
+        found.rows.kind[0] = 7;
+        assert!(found.rows.rows(2).unwrap_err().to_string().contains("do not fit together"));
+    }
+
+    #[test]
+    fn a_circuit_that_is_too_large_is_left_out_with_a_reason() {
+        let (explainer, rows) = small();
+        let reason = carried_within(&explainer, &rows, 10).unwrap_err();
+        assert_eq!(reason, "its circuit takes 1 MiB, and a page can carry 0 MiB");
+        assert!(
+            fixed_note(&reason).starts_with("This report shows the rows it was made from, and no other inputs: its")
+        );
+    }
 }

@@ -1,12 +1,13 @@
 //! The report of a server: every game and class that can be chosen, each page drawn when it is first looked at and kept.
 
-use super::carried::{Carried, carried};
+use super::carried::{Carried, carried, fixed_note};
 #[cfg(feature = "report")]
 use super::served_html;
 use super::{Page, RowSearch, Rows, Subject, Survey};
 use crate::circuit::NamedCircuit;
 use crate::lit::Watch;
 use crate::workflow::{Choice, ClassChoice, Error, Menu, Predictor, Request, Scope};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -111,10 +112,15 @@ impl LiveReport {
         Ok(self.data(choice, Some(self.choices()), watch)?.to_string())
     }
 
-    /// The first page as a report has it, and what that carries, or why it cannot: of this, a page makes a report.
-    pub fn standing(&self, watch: &Watch<'_>) -> Result<(Value, Result<Vec<u8>, String>), Error> {
+    /// The first page as a report has it, and what that carries in Base64, or why it cannot: of this, a page makes a report.
+    pub fn standing(&self, watch: &Watch<'_>) -> Result<Value, Error> {
         let first = self.choose(None, None, None)?;
-        Ok((self.data(first, None, watch)?, carried(self.menu.explainer(first.game)?, &self.rows)))
+        let mut data = self.data(first, None, watch)?;
+        let carried = carried(self.menu.explainer(first.game)?, &self.rows);
+        if let Err(reason) = &carried {
+            data["notes"]["fixed"] = fixed_note(reason).into();
+        }
+        Ok(json!({"page": data, "carried": carried.ok().map(|bytes| BASE64_STANDARD.encode(bytes))}))
     }
 
     /// What a page shows.

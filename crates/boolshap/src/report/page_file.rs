@@ -6,12 +6,11 @@
 //! itself inside, as WebAssembly (`boolshap-wasm`), in blocks of data that are packed and run nowhere but in a worker of the
 //! page; a circuit that is too large for that is left out, and the page says so.
 
-use super::carried::carried;
+use super::carried::{carried, fixed_note};
 use super::figure_text::escape;
 use super::page::Page;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, GzBuilder};
-use serde_json::Value;
 use std::io::Write;
 
 /// The library as WebAssembly, packed; `make wasm` makes it.
@@ -30,27 +29,28 @@ pub const PAGE_SCRIPT: &str = concat!(
     include_str!("page/waterfall.js"),
     include_str!("page/rows.js"),
     include_str!("page/figures.js"),
+    include_str!("page/playground.js"),
     include_str!("page/start.js"),
 );
 
 impl Page<'_> {
     /// The page as one file that needs no other.
     pub fn html(&self) -> String {
-        self.file(false)
+        self.file(ENGINE_MODULE, false)
     }
 
-    /// The same with a place to open other files.
-    pub fn playground(&self) -> String {
-        self.file(true)
+    /// The same with a place to open other files, which this module can read.
+    pub fn playground(&self, module: &[u8]) -> String {
+        self.file(module, true)
     }
 
-    fn file(&self, is_playground: bool) -> String {
+    fn file(&self, module: &[u8], is_playground: bool) -> String {
         let mut data = self.json();
         let carried = carried(self.explainer, self.rows);
         let mut blocks = String::new();
         match &carried {
-            Ok(bytes) => blocks = block("engine-module", ENGINE_MODULE) + &block("engine-data", &packed(bytes)),
-            Err(reason) => data["notes"]["fixed"] = Value::from(format!("{reason}: its rows alone can be shown.")),
+            Ok(bytes) => blocks = block("engine-module", module) + &block("engine-data", &packed(bytes)),
+            Err(reason) => data["notes"]["fixed"] = fixed_note(reason).into(),
         }
         data["playground"] = is_playground.into();
         let hash = |text: &str| BASE64_STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes()));
@@ -116,7 +116,7 @@ fn fill(title: &str, policy: &str, style: &str, data: &str, blocks: &str, script
 mod tests {
     use super::super::page::tests::page_of;
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
 

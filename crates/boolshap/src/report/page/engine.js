@@ -102,7 +102,7 @@ function engineOf(module, open) {
     const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body));
     return read(await post(path, bytes, signal));
   };
-  return { opened, answer };
+  return { opened, answer, end: () => worker.terminate() };
 }
 
 // A JSON object and bytes, as the library takes them: the length of the first in front.
@@ -129,7 +129,7 @@ function carriedWith(bytes, { kinds, table }) {
 
 // Starts the library, if this report has it: from then on it answers for any input and game.
 async function startEngine() {
-  if (!$("engine-module")) return null;
+  if (!$("engine-module") || !$("engine-data").textContent) return null;
   const [module, bytes] = await Promise.all([unpackBlock("engine-module"), unpackBlock("engine-data")]);
   const own = page;
   const engine = engineOf(module, { path: "open/carried", body: carriedWith(bytes, own) });

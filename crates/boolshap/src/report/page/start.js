@@ -100,6 +100,7 @@ function listen() {
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
   $("undo").hidden = !answersAny();
+  if (page.notes.fixed) $("fixed-hint").firstChild.textContent = `${page.notes.fixed} `;
   $("fixed-hint").hidden = answersAny() || rowCount() < 2;
 }
 
@@ -126,6 +127,7 @@ async function awake() {
 }
 
 async function begin() {
+  buildPlayground();
   buildSwitches();
   buildRows();
   buildChoices();
