@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Rust: a C++ compiler, Chromium, python3 with venv, and the packages of requirements.txt
-# in a virtual environment in the folder given, for the checks from outside and the tests of the Python package alike. Does
-# nothing when all of it is there.
+# Installs what the tests need beside Rust: a C++ compiler, Chromium, Firefox, python3 with venv, npm, and the packages of
+# requirements.txt in a virtual environment in the folder given, for the checks from outside and the tests of the Python
+# package alike; beside them axe-core, which looks at pages for what keeps people out. Does nothing when all of it is there.
 set -euo pipefail
 venv=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,7 +9,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 packages=()
 command -v c++ >/dev/null || packages+=(g++)
 command -v make >/dev/null || packages+=(make)
+command -v npm >/dev/null || packages+=(npm)
 command -v chromium >/dev/null || packages+=(chromium)
+command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 if ! command -v python3 >/dev/null; then
   packages+=(python3 python3-venv)
 elif ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
@@ -33,4 +35,12 @@ if [ "$wanted" != "$(cat "$stamp" 2>/dev/null)" ]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r "$here/requirements.txt"
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --no-deps -r "$here/requirements-no-deps.txt"
   echo "$wanted" > "$stamp"
+fi
+
+axe=axe-core@4.10.3
+if [ "$axe" != "$(cat "$venv/axe/version" 2>/dev/null)" ]; then
+  rm -rf "$venv/axe"
+  mkdir -p "$venv/axe"
+  (cd "$venv/axe" && npm pack --silent "$axe" >/dev/null && tar -xzf axe-core-*.tgz package/axe.min.js)
+  echo "$axe" > "$venv/axe/version"
 fi

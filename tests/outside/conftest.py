@@ -138,7 +138,9 @@ def servers(circuits):
     def find(name):
         if name not in running:
             made = circuits(name)
-            running[name] = serving.Server(made.boolshap, made.circuit, *made.rows)
+            # As the API does where nothing is said, so that page and API show the same.
+            game = ("--distribution", "uniform", "--players", "features")
+            running[name] = serving.Server(made.boolshap, made.circuit, *made.rows, *game)
         return running[name]
 
     yield find

@@ -1,88 +1,96 @@
-"""Firefox as Debian packages it, spoken to by its own protocol (Marionette: messages as JSON, each behind its length)."""
+"""Pages in Firefox, as Debian packages it, driven by its own protocol (Marionette), so that nothing else is needed."""
 
+import base64
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import tempfile
 import time
 
-FIREFOX = os.environ.get("BOOLSHAP_FIREFOX", shutil.which("firefox-esr") or shutil.which("firefox"))
+FIREFOX = os.environ.get("BOOLSHAP_FIREFOX", "/usr/bin/firefox-esr")
 
 
 class Firefox:
-    """A browser without a window."""
+    """A Firefox without a window of its own, with an empty profile and no connections but those of the page."""
 
-    def __init__(self):
-        self.profile = tempfile.mkdtemp(prefix="boolshap-firefox-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        settings = {"marionette.port": port, "datareporting.policy.dataSubmissionEnabled": False}
-        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in settings.items()]
-        (pathlib.Path(self.profile) / "user.js").write_text("\n".join(lines) + "\n")
-        line = [FIREFOX, "--headless", "--marionette", "--no-remote", "--profile", self.profile, "about:blank"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(line, env=os.environ | {"MOZ_HEADLESS": "1", "HOME": self.profile}, **quiet)
+    def __init__(self, width=1280, height=800):
+        self.folder = tempfile.TemporaryDirectory(prefix="boolshap-firefox-")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        quiet = {
+            "marionette.port": port,
+            "app.update.enabled": False,
+            "datareporting.policy.dataSubmissionEnabled": False,
+            "network.captive-portal-service.enabled": False,
+            "network.connectivity-service.enabled": False,
+            "browser.shell.checkDefaultBrowser": False,
+            "browser.startup.page": 0,
+        }
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in quiet.items()]
+        pathlib.Path(self.folder.name, "user.js").write_text("\n".join(lines))
+        line = [FIREFOX, "--headless", "--marionette", "--no-remote", "--profile", self.folder.name]
+        line += ["--window-size", f"{width},{height}"]
+        self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.socket = self.connect(port)
+        self.number = 0
+        self.receive()
+        self.call("WebDriver:NewSession", {"acceptInsecureCerts": False})
+        self.call("WebDriver:SetWindowRect", {"width": width, "height": height})
+
+    def connect(self, port):
         end = time.monotonic() + 120
         while True:
             try:
-                self.socket = socket.create_connection(("127.0.0.1", port), timeout=300)
-                break
+                return socket.create_connection(("127.0.0.1", port), timeout=300)
             except OSError:
-                assert time.monotonic() < end and self.process.poll() is None, "Firefox never listened"
-                time.sleep(0.1)
-        self.number, self.rest = 0, b""
-        self.receive()
-        self.send("WebDriver:NewSession", {"strictFileInteractability": False})
+                assert time.monotonic() < end and self.process.poll() is None, "Firefox did not start"
+                time.sleep(0.2)
 
     def receive(self):
-        while b":" not in self.rest or len(self.rest) < sum(self.needed()):
-            more = self.socket.recv(1 << 16)
-            assert more, "Firefox has gone"
-            self.rest += more
-        length, begin = self.needed()
-        message, self.rest = self.rest[begin : begin + length], self.rest[begin + length :]
-        return json.loads(message)
+        length = b""
+        while not length.endswith(b":"):
+            length += self.socket.recv(1)
+        text = b""
+        while len(text) < int(length[:-1]):
+            text += self.socket.recv(int(length[:-1]) - len(text))
+        return json.loads(text)
 
-    def needed(self):
-        length, _, _ = self.rest.partition(b":")
-        return int(length), len(length) + 1
-
-    def send(self, name, parameters):
+    def call(self, name, settings):
         self.number += 1
-        message = json.dumps([0, self.number, name, parameters])
-        self.socket.sendall(f"{len(message.encode())}:{message}".encode())
+        text = json.dumps([0, self.number, name, settings])
+        self.socket.sendall(f"{len(text.encode())}:{text}".encode())
         _, _, error, result = self.receive()
         assert error is None, error
         return result
 
-    def open(self, url):
-        self.send("WebDriver:Navigate", {"url": url})
-
     def run(self, script, *arguments):
-        """What a script returns that runs in the page."""
-        parameters = {"script": script, "args": list(arguments), "newSandbox": False, "sandbox": None}
-        return self.send("WebDriver:ExecuteScript", parameters)["value"]
+        return self.call("WebDriver:ExecuteScript", {"script": f"return {script}", "args": list(arguments)})["value"]
 
-    def until(self, expression, seconds=300):
+    def until(self, script, *arguments, seconds=300):
         end = time.monotonic() + seconds
-        while not self.run(f"return Boolean({expression});"):
-            assert time.monotonic() < end, f"never: {expression}"
+        while not self.run(script, *arguments):
+            assert time.monotonic() < end, f"never: {script}"
             time.sleep(0.02)
 
-    def click(self, selector):
-        found = self.send("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
-        self.send("WebDriver:ElementClick", {"id": next(iter(found.values()))})
+    def open(self, url):
+        self.call("WebDriver:Navigate", {"url": url})
+        self.until("document.documentElement.dataset.ready === '1'")
 
-    def give_file(self, selector, path):
-        found = self.send("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
-        self.send("WebDriver:ElementSendKeys", {"id": next(iter(found.values())), "text": str(path)})
+    def screenshot(self, path):
+        image = self.call("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"]
+        pathlib.Path(path).write_bytes(base64.b64decode(image))
 
     def close(self):
         self.socket.close()
         self.process.terminate()
         self.process.wait(60)
-        shutil.rmtree(self.profile, ignore_errors=True)
+        self.folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

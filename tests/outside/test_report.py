@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, confusion_matrix
 
 from serving import HOSTILE_NAMES
 
@@ -21,6 +21,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def report(made, *options, output="report.html", data=None):
     """The bytes of a report."""
+    for option, value in (("--distribution", "uniform"), ("--players", "features")):
+        if option not in options and "--regions" not in options:
+            options = (option, value, *options)
     said = made.boolshap("report", made.circuit, data or made.data, "-o", output, *options)
     assert output in said.stdout
     return (made.folder / output).read_bytes()
@@ -115,9 +118,13 @@ def test_the_accuracy_is_that_of_scikit_learn_on_the_same_rows(circuits):
     for number, species in enumerate(["setosa", "versicolor", "virginica"]):
         data = page_data(report(irises, "--class", number))
         truth = (irises.frame().species == species).astype(int)
-        predictions = [int(row[0]) for row in irises.explain("--class", number)[1]]
-        assert dict(data["facts"])["Accuracy"].startswith(f"{100 * accuracy_score(truth, predictions):.1f} %")
         assert data["table"]["label"] == truth.tolist() and species in data["title"]
+        # The accuracy is that of the model, whichever class is explained, and so is the confusion of classes.
+        known = irises.frame().species.map(data["classes"].index)
+        predictions = [int(row[0]) for row in irises.explain()[1]]
+        assert dict(data["facts"])["Accuracy"].startswith(f"{100 * accuracy_score(known, predictions):.1f} %")
+        assert data["performance"]["confusion"] == confusion_matrix(known, predictions).tolist()
+        assert data["performance"]["accuracy"] == pytest.approx(accuracy_score(known, predictions), abs=1e-15)
 
 
 def test_rows_without_a_class_or_without_the_target_have_no_accuracy(circuits):

@@ -99,18 +99,25 @@ impl Demo {
 
     /// The report of all blocks, and the waterfall of the most frequent kind on the terminal.
     fn report(&self, explainer: &Explainer, blocks: &Tally, experiment: &Experiment) -> anyhow::Result<()> {
-        let subject = Subject::new(explainer.circuit(), None)?;
+        let circuit = explainer.circuit();
+        let subject = Subject::new(circuit, None)?;
         let rows = Rows::of_tally(blocks, "blocks");
-        let survey = with_progress("explaining", |watch| {
-            let survey = Survey::new(explainer, Scope::Label, &rows, watch)?;
-            survey.with_interactions(explainer, Scope::Label, &rows, watch)
+        let (opened, survey, predicted) = with_progress("explaining", |watch| {
+            let request = explainer.request().clone();
+            let request = request.opening(&[], circuit, [&rows.kinds, &rows.expanded()], watch)?;
+            let opened = Explainer::prepare(circuit.clone(), &request, watch)?;
+            let survey = Survey::new(&opened, Scope::Label, &rows, watch)?;
+            let survey = survey.with_interactions(&opened, Scope::Label, &rows, watch)?;
+            let predicted = rows.predicted(circuit, watch)?;
+            anyhow::Ok((opened, survey, predicted))
         })?;
         let page = Page {
             subject: &subject,
-            explainer,
+            explainer: &opened,
             rows: &rows,
             class: None,
             survey: &survey,
+            predicted: predicted.as_deref(),
             facts: Vec::new(),
             timing: Some(experiment.figure()),
             choices: None,

@@ -80,7 +80,10 @@ impl Explain {
             Sink::File(file) => file.finish()?,
             // With --json there is only the summary to show.
             Sink::Terminal(_) if self.json => {}
-            Sink::Terminal(first) => first.print(self.exact, explained.means.as_ref())?,
+            Sink::Terminal(first) => {
+                first.print(self.exact, explained.means.as_ref())?;
+                self.print_words(&explainer)?;
+            }
         }
         if explained.distinct_rows.is_none() {
             note("there are too many distinct rows to count them");
@@ -94,6 +97,19 @@ impl Explain {
             return Ok(None);
         }
         Ok(with_progress("estimating", |watch| explainer.wait(&self.data, self.estimate, watch))?)
+    }
+
+    /// The first row in words, where its file can be read again.
+    fn print_words(&self, explainer: &Explainer) -> anyhow::Result<()> {
+        if !self.data.is_file() {
+            return Ok(());
+        }
+        let Some(first) = explainer.open(&self.data)?.next_batch()?.filter(|batch| batch.bits.rows() > 0) else {
+            return Ok(());
+        };
+        let words = with_progress("asking", |watch| explainer.in_words(&first.bits.row(0), watch))?;
+        words.map_or(Ok(()), |words| print(&format!("row 1: {words}")))?;
+        Ok(())
     }
 
     fn print_wait(&self, wait: Option<Wait>) -> anyhow::Result<()> {

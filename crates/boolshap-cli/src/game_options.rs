@@ -7,22 +7,23 @@ use std::ffi::{OsStr, OsString};
 
 #[derive(Args, Clone)]
 pub(crate) struct GameOptions {
-    /// What fills in absent features: uniform; product (the marginals of training); product:FILE with columns
+    /// What fills in absent features: uniform (the default; pages begin with their rows as background, unless that takes
+    /// long); product (the marginals of training); product:FILE with columns
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
     /// the present features are); empirical:FILE (those rows of FILE that agree with the present features);
     /// reference:zeros, reference:ones or reference:FILE[:ROW] (one row as a background; the first is 1)
-    #[arg(long, default_value = "uniform")]
-    distribution: OsString,
+    #[arg(long)]
+    distribution: Option<OsString>,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)
     #[arg(long, value_name = "COUNT", default_value = "0")]
     smoothing: String,
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
     constraint: Option<OsString>,
-    /// Who plays: features; columns (a one-hot column is one player); a file with columns feature,player, whose features
+    /// Who plays: features (the default; pages begin with columns where they can); columns (a one-hot column is one player); a file with columns feature,player, whose features
     /// come and go together; or a PNG of the size of the grid, in which each colour is a player
-    #[arg(long, value_name = "features|columns|FILE.csv|FILE.png", default_value = "features")]
-    players: OsString,
+    #[arg(long, value_name = "features|columns|FILE.csv|FILE.png")]
+    players: Option<OsString>,
     /// HEIGHT rows of WIDTH rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
     /// evenly as can be. The file must know the grid of its features (import --grid, train --grid)
     #[arg(long, value_name = "HEIGHTxWIDTH")]
@@ -47,13 +48,23 @@ pub(crate) struct GameOptions {
 pub(crate) const INPUTS: [&str; 3] = ["auto", "raw", "bits"];
 
 impl GameOptions {
+    /// The settings of a game that were chosen.
+    pub(crate) fn chosen(&self) -> Vec<&'static str> {
+        let given = [
+            ("distribution", self.distribution.is_some()),
+            ("players", self.players.is_some()),
+            ("regions", self.regions.is_some()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(setting, _)| setting).collect()
+    }
+
     /// The request, with further settings where they are given.
     pub(crate) fn request(&self, more: &[(&str, Option<&str>)]) -> Result<Request, Error> {
         let own = [
-            ("distribution", Some(self.distribution.as_os_str())),
+            ("distribution", self.distribution.as_deref()),
             ("smoothing", Some(self.smoothing.as_ref())),
             ("constraint", self.constraint.as_deref()),
-            ("players", Some(&self.players)),
+            ("players", self.players.as_deref()),
             ("regions", self.regions.as_ref().map(OsStr::new)),
             ("model_output", self.model_output.as_ref().map(OsStr::new)),
             ("index", Some(self.index.as_ref())),

@@ -3,7 +3,8 @@
 use crate::game_options::GameOptions;
 use crate::terminal::{input_path, note, output_path, print, ready, ready_explained, usage, wait_text, with_progress};
 use anyhow::Context;
-use boolshap::data::WholeFile;
+use boolshap::NamedCircuit;
+use boolshap::data::{Entities, Reading, WholeFile};
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
 use boolshap::report::{Figure, Page, Rows, Subject, Survey, image_figure, picture, png};
@@ -44,7 +45,7 @@ pub(crate) struct Report {
     /// How many pixels of a PNG make one of the figure's 720 units across (2 by default)
     #[arg(long, value_name = "FACTOR")]
     scale: Option<f32>,
-    /// Of a file of several classes, which one is explained (the first, 0, by default)
+    /// Of a file of several classes, which one is explained (that of the first row by default)
     #[arg(long, value_name = "K")]
     class: Option<String>,
     /// Show these columns of the input as well
@@ -87,14 +88,20 @@ impl Report {
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
+        let rows = self.read_rows(&circuit, request.input, row)?;
+        let request = with_progress("preparing", |watch| {
+            request.opening(&self.game.chosen(), &circuit, [&rows.kinds, &rows.expanded()], watch)
+        })?;
         let explainer =
             with_progress("preparing", |watch| Explainer::prepare(circuit, &Request { class, ..request }, watch))?;
-        // A report is about one label: the first class unless one was chosen.
+        let predicted = with_progress("predicting", |watch| rows.predicted(explainer.circuit(), watch))?;
+        // A report is about one label: unless one was chosen, the class of the first row.
+        let first = rows.table.kinds.first().zip(predicted.as_ref());
+        let first = first.map_or(0, |(kind, predicted)| predicted[*kind as usize] as usize);
         let class = match explainer.ask().scope {
             Scope::Label => None,
             Scope::Class(class) => Some(class),
-            Scope::Predicted if self.class.is_none() => Some(0),
-            Scope::Each if self.class.is_none() => Some(0),
+            Scope::Predicted | Scope::Each if self.class.is_none() => Some(first),
             Scope::Each | Scope::Predicted | Scope::Difference(..) => {
                 return usage("a report is about one class: choose one with --class");
             }
@@ -104,19 +111,15 @@ impl Report {
             let wait = with_progress("estimating", |watch| explainer.wait(&self.data, false, watch))?;
             wait.iter().filter(|wait| wait.is_long()).for_each(|wait| note(&wait_text(wait)));
         }
-        let (rows, survey) = with_progress("reading and explaining", |watch| {
-            let entities = explainer.open(&input_path(&self.data))?;
-            let rows = Rows::read(entities, &subject, &self.keep, self.rows.max(row), watch)?;
-            let interactions = format == Format::Html || figure == Figure::Interactions;
-            let survey = self.survey(&explainer, class, &rows, interactions, watch)?;
-            anyhow::Ok((rows, survey))
-        })?;
+        let interactions = format == Format::Html || figure == Figure::Interactions;
+        let survey = with_progress("explaining", |watch| self.survey(&explainer, class, &rows, interactions, watch))?;
         let page = Page {
             subject: &subject,
             explainer: &explainer,
             rows: &rows,
             class,
             survey: &survey,
+            predicted: predicted.as_deref(),
             facts,
             timing: None,
             choices: None,
@@ -132,6 +135,15 @@ impl Report {
         let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
+    }
+
+    /// The rows of the data, of which the page offers the first; `row` among them.
+    fn read_rows(&self, circuit: &NamedCircuit, reading: Reading, row: usize) -> anyhow::Result<Rows> {
+        let subject = Subject::new(circuit, (!circuit.classes.is_empty()).then_some(0))?;
+        let data = input_path(&self.data);
+        let entities = Entities::open(&data, &circuit.features, circuit.binariser.as_ref(), reading)?;
+        let most = self.rows.max(row);
+        Ok(with_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, most, watch))?)
     }
 
     /// One row as an image; a network that is not compiled will do.

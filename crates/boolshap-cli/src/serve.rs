@@ -73,7 +73,11 @@ impl Serve {
             ..ServerLimits::default()
         };
         let total = rows.total();
-        let site = with_progress("preparing", |watch| Site::new(circuit, rows, &request, limits, watch))?;
+        let site = with_progress("preparing", |watch| {
+            let chosen = self.game.chosen();
+            let opening = request.clone().opening(&chosen, &circuit, [&rows.kinds, &rows.expanded()], watch)?;
+            Site::new(circuit, rows, &request, limits, watch)?.opening_with(&opening)
+        })?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
         print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;

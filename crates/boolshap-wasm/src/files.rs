@@ -31,7 +31,9 @@ impl Engine {
             Some(name) => rows_of(&ready.circuit, name, table.to_vec(), &watch)?,
             None => Rows::none(ready.circuit.features.len()),
         };
-        let site = Site::new(Arc::new(ready.circuit), rows, &Request::default(), ServerLimits::default(), &watch)?;
+        let (circuit, request) = (Arc::new(ready.circuit), Request::default());
+        let opening = request.clone().opening(&[], &circuit, [&rows.kinds, &rows.expanded()], &watch)?;
+        let site = Site::new(circuit, rows, &request, ServerLimits::default(), &watch)?.opening_with(&opening)?;
         Ok(self.opened(site))
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tower::ServiceExt;
 
-const CSV: &str = "id,sea,income,wind\n1,FAR,2,0\n2,NEAR,4.5,1\n3,BAY,1,1\n4,FAR,9,1\n5,FAR,2,0\n6,NEAR,,0\n";
+const CSV: &str = "id,sea,income,wind\n1,FAR,2,0\n2,NEAR,4.5,1\n3,BAY,1,1\n4,FAR,9,1\n5,FAR,2,0\n6,NEAR,7,0\n";
 
 /// Three bits of a category, one of a number and one as it is; a step, or the largest of three sums.
 fn model(classes: bool) -> Model {

@@ -7,14 +7,17 @@ use crate::error::ApiError;
 use crate::request::{ExplainQuestion, truth};
 use crate::site::Site;
 use boolshap::lit::Watch;
-use boolshap::report::{PageChoice, RowSearch};
+use boolshap::report::{FigureAsked, PageChoice, RowSearch};
+use boolshap::workflow::Scope;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// The options of a page, and those of a search in its rows.
-pub(crate) const ROWS_QUERY: [&str; 8] =
-    ["distribution", "players", "class", "offset", "limit", "search", "sort", "descending"];
+pub(crate) const ROWS_QUERY: [&str; 9] =
+    ["distribution", "players", "class", "offset", "limit", "search", "wrong", "sort", "descending"];
+/// The options of a figure.
+pub(crate) const FIGURE_QUERY: [&str; 7] = ["distribution", "players", "class", "name", "player", "bits", "narrow"];
 /// The most rows that are shown at once.
 pub(crate) const MOST_ROWS: usize = 500;
 /// More rows than this there cannot be.
@@ -32,6 +35,13 @@ pub fn answer(site: &Site, path: &str, body: Option<&str>, watch: &Watch<'_>) ->
             Ok(site.report.page(choice, watch)?.to_string())
         }
         ("api/rows", None) => RowsQuestion::new(site, &options(given(), &ROWS_QUERY)?)?.answer(site, watch),
+        ("api/figure", None) => FigureQuestion::new(site, &options(given(), &FIGURE_QUERY)?)?.answer(site, watch),
+        ("api/words", Some(body)) => {
+            options(given(), &[])?;
+            let question = ExplainQuestion::of_json(site, body.as_bytes())?;
+            question.cost(site)?;
+            said(site, &question, watch)
+        }
         ("api/explain", Some(body)) => {
             options(given(), &[])?;
             let question = ExplainQuestion::of_json(site, body.as_bytes())?;
@@ -45,7 +55,7 @@ pub fn answer(site: &Site, path: &str, body: Option<&str>, watch: &Watch<'_>) ->
             question.cost(site)?;
             question.answer(site, watch, |_| Ok(()))
         }
-        ("api/model" | "api/page" | "api/rows" | "api/explain" | "api/ask", _) => {
+        ("api/model" | "api/page" | "api/rows" | "api/figure" | "api/words" | "api/explain" | "api/ask", _) => {
             let method = if body.is_some() { "POST" } else { "GET" };
             Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("/{name} does not take {method}")))
         }
@@ -126,7 +136,8 @@ impl RowsQuestion {
             ApiError::bad("sort", format!("'{name}' is none of {}, nor column:NAME for a column", known.join(", ")))
         })?;
         let descending = truth("descending", option("descending"))?;
-        let search = RowSearch { text: option("search").unwrap_or_default().into(), order, descending };
+        let wrong = truth("wrong", option("wrong"))?;
+        let search = RowSearch { text: option("search").unwrap_or_default().into(), wrong, order, descending };
         Ok(RowsQuestion { search, class: page_choice(site, options)?.class, offset, limit })
     }
 
@@ -134,4 +145,51 @@ impl RowsQuestion {
     pub(crate) fn answer(&self, site: &Site, watch: &Watch<'_>) -> Result<String, ApiError> {
         Ok(site.report.find(&self.search, self.class, self.offset, self.limit, watch)?.to_string())
     }
+}
+
+/// Which figure is to be drawn.
+pub(crate) struct FigureQuestion {
+    asked: FigureAsked,
+    choice: PageChoice,
+}
+
+impl FigureQuestion {
+    /// From the options of a query.
+    pub(crate) fn new(site: &Site, options: &HashMap<String, String>) -> Result<Self, ApiError> {
+        let option = |field: &str| options.get(field).map(String::as_str);
+        let features = site.circuit().features.len();
+        let bits = |text: &str| match text.len() == features && text.bytes().all(|bit| matches!(bit, b'0' | b'1')) {
+            true => Ok(text.bytes().map(|bit| bit == b'1').collect()),
+            false => Err(ApiError::bad("bits", format!("should be {features} zeros and ones"))),
+        };
+        let asked = FigureAsked {
+            name: option("name").unwrap_or_default().into(),
+            player: option("player").map(String::from),
+            input: option("bits").map(bits).transpose()?,
+            narrow: truth("narrow", option("narrow"))?,
+        };
+        Ok(FigureQuestion { asked, choice: page_choice(site, options)? })
+    }
+
+    /// The figure, as SVG in a JSON object.
+    pub(crate) fn answer(&self, site: &Site, watch: &Watch<'_>) -> Result<String, ApiError> {
+        // Every option is right in itself: what cannot be drawn of them together is no wrong field.
+        let refused = |error: ApiError| match error.status {
+            StatusCode::BAD_REQUEST => ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..error },
+            _ => error,
+        };
+        let svg = site.report.figure(self.choice, &self.asked, watch).map_err(|error| refused(error.into()))?;
+        Ok(json!({"svg": svg}).to_string())
+    }
+}
+
+/// What is said of entities beside their scores.
+pub(crate) fn said(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<String, ApiError> {
+    let (game, scope) = (question.game, question.ask.scope);
+    if matches!(scope, Scope::Each | Scope::Difference(..)) {
+        return Err(ApiError::contradiction("class", "is several: words are about one"));
+    }
+    let said = |row: usize| Ok(site.report.words(game, scope, &question.entities.row(row), watch)?);
+    let said = (0..question.entities.rows()).map(said).collect::<Result<Vec<Value>, ApiError>>()?;
+    Ok(json!({"words": said}).to_string())
 }

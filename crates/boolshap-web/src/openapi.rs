@@ -68,6 +68,8 @@ fn known(site: &Site) -> Map<String, Value> {
         ("offset", MOST_OFFSET.into()),
         ("limit", MOST_ROWS.into()),
         ("sort", site.report.rows().table.orders().into()),
+        ("bits", format!("^[01]{{{}}}$", site.circuit().features.len()).into()),
+        ("figures", json!(boolshap::report::FigureAsked::NAMES)),
         ("entities", entity_forms(site).into()),
         ("distributions", distributions.into()),
         ("players", players.into()),

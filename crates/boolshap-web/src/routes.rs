@@ -6,7 +6,7 @@
 use crate::answers::Answer;
 use crate::asked::AskedQuestion;
 use crate::body::{body_of_pieces, read_body, whole_body};
-use crate::desk::{self, ROWS_QUERY, RowsQuestion, page_choice};
+use crate::desk::{self, FIGURE_QUERY, FigureQuestion, ROWS_QUERY, RowsQuestion, page_choice};
 use crate::error::ApiError;
 use crate::guard::{self, ARROW, Access, sends_arrow};
 use crate::memory::{Memory, Share};
@@ -34,8 +34,8 @@ use tokio::sync::Semaphore;
 
 /// Node visits that are not worth a thread of their own.
 const AT_ONCE: u128 = 500_000;
-const ROUTES: &str =
-    "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/explain /api/ask /api/openapi.json /metrics";
+const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/figure /api/words /api/explain \
+                      /api/ask /api/openapi.json /metrics";
 
 /// What all requests share.
 pub(crate) struct App {
@@ -82,6 +82,8 @@ pub(crate) fn routes(app: Arc<App>) -> Router {
         .route("/api/model", get(model))
         .route("/api/page", get(page_data))
         .route("/api/rows", get(rows))
+        .route("/api/figure", get(figure))
+        .route("/api/words", post(words))
         .route("/api/explain", post(explain))
         .route("/api/ask", post(ask))
         .route(
@@ -194,6 +196,31 @@ async fn rows(State(app): Shared, given: Options) -> Result<Response, ApiError> 
     let question = RowsQuestion::new(&app.site, &options(given, &ROWS_QUERY)?)?;
     let found = compute(app.clone(), u128::MAX, move |app, watch| question.answer(&app.site, watch)).await?;
     let body = whole_body(found.into(), Share::new(&app.memory))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// A figure that is drawn when it is looked at.
+async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError> {
+    let question = FigureQuestion::new(&app.site, &options(given, &FIGURE_QUERY)?)?;
+    let drawn = compute(app.clone(), u128::MAX, move |app, watch| question.answer(&app.site, watch)).await?;
+    let body = whole_body(drawn.into(), Share::new(&app.memory))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// What is said of entities beside their scores; the body is that of a request for explanations.
+async fn words(State(app): Shared, given: Options, request: Request) -> Result<Response, ApiError> {
+    options(given, &[])?;
+    sends_arrow(request.headers())?;
+    let (body, mut share) = read_body(&app, request.into_body()).await?;
+    let reading = if body.len() > 1 << 16 { u128::MAX } else { 0 };
+    share.resize(2 * body.len())?;
+    let work = move |app: &App, _: &Watch<'_>| ExplainQuestion::of_json(&app.site, &body);
+    let question = compute(app.clone(), reading, work).await?;
+    share.resize(question.cost(&app.site)?)?;
+    let visits = app.site.report.menu().explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
+    let visits = visits.saturating_mul(question.entities.rows() as u128);
+    let said = compute(app.clone(), visits, move |app, watch| desk::said(&app.site, &question, watch));
+    let body = whole_body(said.await?.into(), share)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 

@@ -76,6 +76,12 @@ impl Site {
         &self.report
     }
 
+    /// The same with a page that opens with this request's game; what requests to the API leave open stays as it was.
+    pub fn opening_with(mut self, request: &Request) -> Result<Self, Error> {
+        self.report.open_with(request)?;
+        Ok(self)
+    }
+
     pub(crate) fn circuit(&self) -> &NamedCircuit {
         self.report.menu().circuit()
     }

@@ -29,6 +29,7 @@ pub(super) struct CsvSource {
 }
 
 #[derive(Debug, Clone)]
+#[cfg_attr(all(target_family = "wasm", target_os = "unknown"), expect(dead_code, reason = "files cannot be opened"))]
 enum Input {
     /// A regular file, which is opened again for each reading.
     File,
@@ -72,6 +73,7 @@ impl Packing {
 impl CsvSource {
     /// Reads the header of an open file whose first bytes these are. A pipe that is to be read several times is copied.
     /// Returns the text that was read so far.
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) fn open(mut file: File, start: Vec<u8>, is_pipe: bool, reread: bool) -> io::Result<(Self, Vec<u8>)> {
         let packing = Packing::of(&start);
         let is_latin = Arc::new(AtomicBool::new(false));

@@ -12,15 +12,14 @@
 
 use super::csv_source::{CsvSource, READ_BYTES};
 use super::csv_text::CsvText;
-use super::{Cells, DataError, matching_files};
+use super::{Cells, DataError};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,6 +49,7 @@ struct Part {
 }
 
 #[derive(Debug)]
+#[cfg_attr(all(target_family = "wasm", target_os = "unknown"), expect(dead_code, reason = "files cannot be opened"))]
 enum Source {
     Csv(CsvSource),
     Parquet { rows: u64 },
@@ -91,7 +91,7 @@ impl Table {
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open_as(path: &Path, reread: bool) -> Result<Self, DataError> {
         let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
-        let files = matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+        let files = super::matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
         let parts = files.iter().map(|file| Part::open(file, reread)).collect::<Result<Vec<_>, _>>()?;
         Self::of_parts(path, parts)
     }
@@ -208,7 +208,8 @@ impl Part {
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open(path: &Path, reread: bool) -> Result<Self, DataError> {
         let io = |source| DataError::Io { path: path.into(), source };
-        let mut file = File::open(path).map_err(io)?;
+        use std::io::Read;
+        let mut file = std::fs::File::open(path).map_err(io)?;
         let is_pipe = !file.metadata().map_err(io)?.is_file();
         let mut start = Vec::new();
         file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
@@ -393,9 +394,9 @@ fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batch
 #[cfg(feature = "parquet")]
 fn parquet_reader(
     path: &Path,
-) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder<File>, DataError> {
+) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder<std::fs::File>, DataError> {
     super::parquet_pages::check_footer(path)?;
-    let file = File::open(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+    let file = std::fs::File::open(path).map_err(|source| DataError::Io { path: path.into(), source })?;
     parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })
 }

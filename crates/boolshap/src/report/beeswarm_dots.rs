@@ -39,8 +39,8 @@ impl Group<'_> {
 
     pub(super) fn class(&self) -> Class {
         match self.row.value {
-            SwarmValue::One => Class::Towards1,
-            SwarmValue::Zero => Class::Towards0,
+            SwarmValue::One => Class::One,
+            SwarmValue::Zero => Class::Zero,
             SwarmValue::Other(_) => Class::Muted,
         }
     }

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::beeswarm_dots::{Group, SMALLEST, crowded, largest_radius, merged, placed};
 use super::figure_text::{counted, finite, shown, width_of};
-use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
+use super::svg::{Anchor, Class, NARROW, Svg, WIDTH, sentence};
 
 /// The most players shown.
 const MOST: usize = 20;
@@ -56,6 +56,15 @@ pub enum SwarmValue {
 /// assert!(svg.contains("data-tip=\"x1 = 0: score \u{2212}0.2500, 1 row\""));
 /// ```
 pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
+    drawn(rows, false)
+}
+
+/// The same for a phone: half as wide, with the names above the lines.
+pub fn narrow_beeswarm_figure(rows: &[SwarmRow]) -> String {
+    drawn(rows, true)
+}
+
+fn drawn(rows: &[SwarmRow], narrow: bool) -> String {
     if rows.is_empty() {
         return sentence("There are no features to show.");
     }
@@ -65,7 +74,8 @@ pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
     let left_out = rows.len() - sorted.len();
 
     let room = sorted.iter().map(|row| 13.0 * width_of(shown(&row.name))).fold(40.0, f64::max).min(250.0);
-    let [left, right] = [room + 24.0, WIDTH - 16.0];
+    let (width, pitch, top) = if narrow { (NARROW, PITCH + 18.0, TOP + 22.0) } else { (WIDTH, PITCH, TOP) };
+    let [left, right] = if narrow { [4.0, width - 4.0] } else { [room + 24.0, width - 16.0] };
     let scores = || sorted.iter().flat_map(|row| &row.dots).map(|dot| dot.score);
     // Leaves room for half a dot at both ends.
     let axis = Axis::covering(scores().chain([0.0]), [left + 14.0, right - 14.0]);
@@ -78,21 +88,24 @@ pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
         lines = swarms.iter().map(|groups| placed(groups, &axis, most, largest)).collect();
     }
 
-    let foot = TOP + sorted.len() as f64 * PITCH + 4.0;
+    let foot = top + sorted.len() as f64 * pitch + 4.0;
     let mut svg = Svg::default();
-    legend(&mut svg, &swarms, left, (most, largest));
-    axis.draw(&mut svg, foot, TOP - 4.0);
-    svg.line(Class::Line, [axis.at(0.0), TOP - 4.0, axis.at(0.0), foot], "");
+    legend(&mut svg, &swarms, [left, width], (most, largest));
+    axis.draw(&mut svg, foot, top - 4.0);
+    svg.line(Class::Line, [axis.at(0.0), top - 4.0, axis.at(0.0), foot], "");
     for (index, ((row, groups), line)) in sorted.iter().zip(&swarms).zip(&lines).enumerate() {
-        let middle = TOP + (index as f64 + 0.5) * PITCH;
+        let middle = top + (index as f64 + 1.0) * pitch - PITCH / 2.0;
         svg.line(Class::Grid, [left, middle, right, middle], "1 4");
-        svg.name(Class::Ink, [left - 8.0, middle + 4.5, 13.0], Anchor::End, room, &row.name);
+        match narrow {
+            true => svg.name(Class::Ink, [left, middle - 20.0, 13.0], Anchor::Start, width - 8.0, &row.name),
+            false => svg.name(Class::Ink, [left - 8.0, middle + 4.5, 13.0], Anchor::End, room, &row.name),
+        }
         for (group, &[x, offset, radius]) in groups.iter().zip(line) {
             let tip = group.tip(shown(&row.name));
             svg.circle(group.class(), [x, middle + offset, radius], Some(group.row.row), Some(&tip));
         }
     }
-    let text = "score (left of 0: towards 0, right of 0: towards 1)";
+    let text = "score (left: towards 0, right: towards 1)";
     svg.text(Class::Muted, [(left + right) / 2.0, foot + 40.0, 13.0], Anchor::Middle, text);
     let mut height = foot + 54.0;
     if left_out > 0 {
@@ -105,26 +118,28 @@ pub fn beeswarm_figure(rows: &[SwarmRow]) -> String {
         );
         height += 20.0;
     }
-    svg.finish(WIDTH, height, &format!("Scores of {} features over all rows, as dots", sorted.len()))
+    svg.finish(width, height, &format!("Scores of {} features over all rows, as dots", sorted.len()))
 }
 
 /// Explains the colours and areas.
-fn legend(svg: &mut Svg, swarms: &[Vec<Group<'_>>], left: f64, (most, largest): (u64, f64)) {
+fn legend(svg: &mut Svg, swarms: &[Vec<Group<'_>>], [left, width]: [f64; 2], (most, largest): (u64, f64)) {
     let has = |class: Class| swarms.iter().flatten().any(|group| group.class() == class);
-    let kinds = [(Class::Towards1, "value 1"), (Class::Towards0, "value 0"), (Class::Muted, "other value")];
+    let kinds = [(Class::One, "value 1"), (Class::Zero, "value 0"), (Class::Muted, "other value")];
     let kinds: Vec<(Class, &str)> = kinds.into_iter().filter(|(class, _)| has(*class)).collect();
     let text = format!("area: number of rows, here {}", counted(most, "row", "rows"));
-    let start = WIDTH - 16.0 - 12.5 * width_of(&text) - largest;
+    // Below each other where there is little room.
+    let low = if width < WIDTH { 24.0 } else { 0.0 };
+    let start = width - 16.0 - 12.5 * width_of(&text) - largest;
     // The colours start where the plot does, unless long names leave too little room there.
     let needed: f64 = kinds.iter().map(|(_, text)| 12.5 * width_of(text) + 34.0).sum();
-    let mut x = left.min(start - largest - 10.0 - needed).max(16.0);
+    let mut x = if low > 0.0 { left } else { left.min(start - largest - 10.0 - needed).max(16.0) };
     for (class, text) in kinds {
         svg.circle(class, [x + 6.0, 22.0, 5.0], None, None);
         svg.text(Class::Muted, [x + 16.0, 26.5, 12.5], Anchor::Start, text);
         x += 12.5 * width_of(text) + 34.0;
     }
-    svg.text(Class::Muted, [WIDTH - 16.0, 26.5, 12.5], Anchor::End, &text);
-    svg.circle(Class::Muted, [start, 22.0, largest], None, None);
+    svg.text(Class::Muted, [width - 16.0, 26.5 + low, 12.5], Anchor::End, &text);
+    svg.circle(Class::Muted, [start, 22.0 + low, largest], None, None);
 }
 
 #[cfg(test)]
@@ -160,7 +175,7 @@ mod tests {
         let svg = beeswarm_figure(&[row("x1", 0.1, other), row("x2", 0.2, swarm)]);
         let dots = dots(&svg);
         let kinds: Vec<(u64, &str)> = dots.iter().map(|dot| (dot.0, dot.1.as_str())).collect();
-        assert_eq!(kinds, [(7, "towards0"), (8, "towards1"), (9, "muted")], "the most important comes first");
+        assert_eq!(kinds, [(7, "zero"), (8, "one"), (9, "muted")], "the most important comes first");
         let [zero, one, red] = [dots[0].2, dots[1].2, dots[2].2];
         assert!(zero[0] < red[0] && red[0] < one[0] && zero[1] < red[1]);
         assert!((one[2] / zero[2] - 2.0).abs() < 0.02, "4 times the rows have 4 times the area");
@@ -227,6 +242,7 @@ mod tests {
         let svg = beeswarm_figure(&rows);
         parsed(&svg);
         assert_eq!(svg, beeswarm_figure(&rows));
+        parsed(&narrow_beeswarm_figure(&rows));
         parsed(&beeswarm_figure(&[row("x1", 0.0, vec![dot(0.0, SwarmValue::One, 0, 1)])]));
         assert!(beeswarm_figure(&[]).contains("There are no features to show."));
     }

@@ -78,7 +78,7 @@ pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, Str
 }
 
 fn carried_within(explainer: &Explainer, rows: &Rows, most: usize) -> Result<Vec<u8>, String> {
-    let carried = Carried { request: CarriedRequest::of(explainer), rows: CarriedRows::of(rows) };
+    let carried = Carried { request: CarriedRequest::of(explainer, &rows.expanded()), rows: CarriedRows::of(rows) };
     let text = serde_json::to_vec(&carried).map_err(|error| error.to_string())?;
     let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
     bytes.extend(text);

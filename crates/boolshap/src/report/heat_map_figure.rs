@@ -14,16 +14,17 @@ const FULL: f64 = 0.75;
 
 /// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums.
 ///
-/// `values` is the symmetric matrix row by row; its diagonal is meaningless and hatched. `part` says which rows were
-/// used if not all.
+/// `values` is the symmetric matrix row by row; its diagonal is meaningless and hatched. `means` are the same with their
+/// signs: a pair that mostly pushes towards 1 together has that colour. `part` says which rows were used if not all.
 ///
 /// ```
 /// use boolshap::report::heat_map_figure;
-/// let svg = heat_map_figure(&["a".into(), "b & c".into()], &[0.0, 0.25, 0.25, 0.0], None);
-/// assert_eq!(svg.matches("a and b &amp; c: mean absolute interaction 0.250000").count(), 1);
+/// let svg = heat_map_figure(&["a".into(), "b & c".into()], &[0.0, 0.25, 0.25, 0.0], &[0.0, -0.125, -0.125, 0.0], None);
+/// let tip = "a and b &amp; c: mean absolute interaction 0.250000, mean \u{2212}0.125000";
+/// assert_eq!(svg.matches(tip).count(), 1);
 /// assert!(svg.contains(">0.250<"));
 /// ```
-pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> String {
+pub fn heat_map_figure(names: &[String], values: &[f64], means: &[f64], part: Option<&str>) -> String {
     let count = names.len();
     if count == 0 {
         return sentence("There are no features to show.");
@@ -58,8 +59,12 @@ pub fn heat_map_figure(names: &[String], values: &[f64], part: Option<&str>) -> 
             }
             let amount = value(row, column);
             let (first, second) = (shown(&names[row]), shown(&names[column]));
-            let tip = format!("{first} and {second}: mean absolute interaction {}", number(amount, 6));
-            svg.rect(Class::Bar, inside(corner, cell), strength(amount, largest), Some(&tip));
+            let mean = finite(means.get(row * count + column).copied().unwrap_or(0.0));
+            let class = if mean < 0.0 { Class::Towards0 } else { Class::Towards1 };
+            let (amount_text, mean_text) = (number(amount, 6), number(mean, 6));
+            let sign = if mean > 0.0 { "+" } else { "" };
+            let tip = format!("{first} and {second}: mean absolute interaction {amount_text}, mean {sign}{mean_text}");
+            svg.rect(class, inside(corner, cell), strength(amount, largest), Some(&tip));
             if players.len() <= NUMBERED {
                 let place = [corner[0] + cell / 2.0, corner[1] + cell / 2.0 + 3.5, 10.5];
                 svg.text(Class::Ink, place, Anchor::Middle, &cell_text(amount, largest));
@@ -127,22 +132,24 @@ fn hatching([x, y, width, height]: [f64; 4]) -> String {
 
 /// The legend: the amount of each colour.
 fn scale(svg: &mut Svg, largest: f64, y: f64) {
-    const STEPS: usize = 20;
+    const STEPS: usize = 10;
     if largest == 0.0 {
         svg.text(Class::Muted, [WIDTH / 2.0, y + 12.0, 13.0], Anchor::Middle, "There are no interactions.");
         return;
     }
-    let (left, width) = (WIDTH / 2.0 - 120.0, 240.0);
-    let part = width / STEPS as f64;
-    for step in 0..STEPS {
-        let amount = step as f64 / (STEPS - 1) as f64;
-        svg.rect(Class::Bar, [left + step as f64 * part, y, part, 10.0], strength(amount, 1.0), None);
+    let (left, width) = (WIDTH / 2.0 - 150.0, 300.0);
+    let part = width / (2 * STEPS) as f64;
+    for step in 0..2 * STEPS {
+        let amount = (step as f64 + 0.5 - STEPS as f64) / STEPS as f64;
+        let class = if amount < 0.0 { Class::Towards0 } else { Class::Towards1 };
+        svg.rect(class, [left + step as f64 * part, y, part, 10.0], strength(amount.abs(), 1.0), None);
     }
-    for (at, amount) in [(0.0, 0.0), (0.5, largest / 2.0), (1.0, largest)] {
-        let text = if at == 0.0 { "0".to_string() } else { number(amount, 4) };
+    for (at, amount) in [(0.0, largest), (0.5, 0.0), (1.0, largest)] {
+        let text = if amount == 0.0 { "0".to_string() } else { number(amount, 4) };
         svg.text(Class::Muted, [left + at * width, y + 24.0, 12.0], Anchor::Middle, &text);
     }
-    svg.text(Class::Muted, [WIDTH / 2.0, y + 42.0, 13.0], Anchor::Middle, "mean absolute interaction");
+    let text = "mean absolute interaction; left: together mostly towards 0, right: towards 1";
+    svg.text(Class::Muted, [WIDTH / 2.0, y + 42.0, 13.0], Anchor::Middle, text);
 }
 
 #[cfg(test)]
@@ -156,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_stronger_pair_has_a_stronger_colour() {
-        let svg = heat_map_figure(&named(3), &[9.0, 0.1, 0.3, 0.1, 9.0, 0.2, 0.3, 0.2, 9.0], None);
+        let svg = heat_map_figure(&named(3), &[9.0, 0.1, 0.3, 0.1, 9.0, 0.2, 0.3, 0.2, 9.0], &[], None);
         let document = parsed(&svg);
         let opacity = |pair: &str| {
             let cell =
@@ -173,7 +180,7 @@ mod tests {
     #[test]
     fn the_players_with_the_largest_sums_are_shown() {
         let values: Vec<f64> = (0..25 * 25).map(|cell| ((cell / 25) * (cell % 25)) as f64 / 1e4).collect();
-        let svg = heat_map_figure(&named(25), &values, None);
+        let svg = heat_map_figure(&named(25), &values, &values, None);
         let cells = tips(&svg).into_iter().filter(|tip| tip.contains(" and ")).count();
         assert_eq!(cells, 20 * 19);
         assert!(svg.contains("5 features with smaller interactions are left out"));
@@ -185,13 +192,13 @@ mod tests {
     fn odd_input_is_drawn() {
         let names = hostile_names();
         for (names, values) in [(&names[..], &[f64::NAN, 0.5][..]), (&names[..1], &[]), (&names[..2], &[0.0; 4])] {
-            let svg = heat_map_figure(names, values, None);
+            let svg = heat_map_figure(names, values, values, None);
             parsed(&svg);
-            assert_eq!(svg, heat_map_figure(names, values, None));
+            assert_eq!(svg, heat_map_figure(names, values, values, None));
         }
-        assert!(heat_map_figure(&[], &[], None).contains("There are no features to show."));
-        assert!(heat_map_figure(&named(2), &[0.0; 4], None).contains("There are no interactions."));
-        let part = heat_map_figure(&named(2), &[0.0, 0.5, 0.5, 0.0], Some("the 3 most frequent kinds of rows"));
+        assert!(heat_map_figure(&[], &[], &[], None).contains("There are no features to show."));
+        assert!(heat_map_figure(&named(2), &[0.0; 4], &[], None).contains("There are no interactions."));
+        let part = heat_map_figure(&named(2), &[0.0, 0.5, 0.5, 0.0], &[], Some("the 3 most frequent kinds of rows"));
         assert!(part.contains(">Of the 3 most frequent kinds of rows<"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::figure_text::{finite, number, shown, width_of};
-use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
+use super::svg::{Anchor, Class, NARROW, Svg, WIDTH, sentence};
 
 /// The most bars; the rest is summed up in one.
 const MOST: usize = 30;
@@ -21,6 +21,15 @@ const RIGHT: f64 = 74.0;
 /// assert!(svg.find("income").unwrap() < svg.find("rooms").unwrap());
 /// ```
 pub fn importance_figure(players: &[(String, f64)]) -> String {
+    drawn(players, false)
+}
+
+/// The same for a phone: half as wide, with the names above the bars.
+pub fn narrow_importance_figure(players: &[(String, f64)]) -> String {
+    drawn(players, true)
+}
+
+fn drawn(players: &[(String, f64)], narrow: bool) -> String {
     if players.is_empty() {
         return sentence("There are no features to show.");
     }
@@ -34,37 +43,39 @@ pub fn importance_figure(players: &[(String, f64)]) -> String {
     };
     let names = sorted.iter().map(|(name, _)| shown(name)).chain((!rest.is_empty()).then_some(others.as_str()));
     let room = names.map(|name| 13.0 * width_of(name)).fold(40.0, f64::max).min(270.0);
-    let left = room + 24.0;
+    let (width, pitch) = if narrow { (NARROW, PITCH + 18.0) } else { (WIDTH, PITCH) };
+    let (left, room) = if narrow { (4.0, width - 8.0) } else { (room + 24.0, room) };
     let largest = sorted.iter().map(|(_, mean)| *mean).fold(sum, f64::max);
     let high = if largest > 0.0 { largest } else { 1.0 };
-    let axis = Axis { low: 0.0, high, left, right: WIDTH - RIGHT };
+    let axis = Axis { low: 0.0, high, left, right: width - RIGHT };
     let bars = sorted.len() + usize::from(!rest.is_empty());
-    let foot = TOP + bars as f64 * PITCH + 2.0;
+    let foot = TOP + bars as f64 * pitch + 2.0;
     let mut svg = Svg::default();
     // No grid lines: they would cross the numbers after the bars.
     axis.draw(&mut svg, foot, foot);
     let bar = |svg: &mut Svg, index: usize, class: Class, mean: f64, tip: &str| {
-        let y = TOP + index as f64 * PITCH + (PITCH - THICKNESS) / 2.0;
+        let y = TOP + (index as f64 + 1.0) * pitch - (PITCH + THICKNESS) / 2.0;
         let end = axis.at(mean.max(0.0));
         let opacity = if class == Class::Muted { 0.6 } else { 1.0 };
         svg.rect(class, [left, y, end - left, THICKNESS], opacity, Some(tip));
         svg.text(Class::Muted, [end + 6.0, y + 12.0, 12.0], Anchor::Start, &number(mean, 4));
-        [left - 8.0, y + 12.0, 13.0]
+        if narrow { [left, y - 6.0, 13.0] } else { [left - 8.0, y + 12.0, 13.0] }
     };
+    let anchor = if narrow { Anchor::Start } else { Anchor::End };
     for (index, &(name, mean)) in sorted.iter().enumerate() {
         let tip = format!("{}: mean absolute score {}", shown(name), number(mean, 6));
         let place = bar(&mut svg, index, Class::Bar, mean, &tip);
-        svg.name(Class::Ink, place, Anchor::End, room, name);
+        svg.name(Class::Ink, place, anchor, room, name);
     }
     if !rest.is_empty() {
         let tip = format!("{others}, each below those shown: their mean absolute scores sum to {}", number(sum, 6));
         let place = bar(&mut svg, sorted.len(), Class::Muted, sum, &tip);
-        svg.text(Class::Muted, place, Anchor::End, &others);
+        svg.text(Class::Muted, place, anchor, &others);
     }
     // The line at 0 is drawn over the bars' ends and the grid.
     svg.line(Class::Line, [left, TOP - 6.0, left, foot], "");
     svg.text(Class::Muted, [(left + axis.right) / 2.0, foot + 40.0, 13.0], Anchor::Middle, "mean absolute score");
-    svg.finish(WIDTH, foot + 54.0, &format!("Mean absolute score of {} features, as bars", players.len()))
+    svg.finish(width, foot + 54.0, &format!("Mean absolute score of {} features, as bars", players.len()))
 }
 
 #[cfg(test)]

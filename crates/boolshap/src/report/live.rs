@@ -5,20 +5,29 @@ use super::carried::{Carried, carried, fixed_note};
 use super::served_html;
 use super::{Page, RowSearch, Rows, Subject, Survey};
 use crate::circuit::NamedCircuit;
+use crate::data::Bits;
+use crate::explain::Index;
 use crate::lit::Watch;
-use crate::workflow::{Choice, ClassChoice, Error, Menu, Predictor, Request, Scope};
+use crate::workflow::{Ask, Choice, ClassChoice, Error, Menu, Request, Scope};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A circuit with its rows, and the games on it.
 pub struct LiveReport {
     menu: Menu,
+    /// The game that a page opens with.
+    opening: Choice,
     /// One, or one for each class.
     subjects: Vec<Subject>,
     rows: Rows,
-    /// The label of each kind of rows, by class.
-    predictions: Vec<OnceLock<Vec<bool>>>,
+    /// The class of each kind of rows, or its label; nothing where numbers are given.
+    predicted: Option<Vec<u32>>,
+    /// Which kind a row of bits is.
+    kinds: OnceLock<HashMap<Vec<bool>, u32>>,
+    /// The scores of all kinds of rows, by class and game.
+    surveys: Mutex<Vec<Option<Arc<Survey>>>>,
     /// The JSON of pages, by class and game, and behind them the document with the first.
     pages: Mutex<Vec<Option<Arc<str>>>>,
 }
@@ -37,7 +46,7 @@ impl LiveReport {
     pub fn new(circuit: Arc<NamedCircuit>, rows: Rows, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
         let background = (rows.total() > 0).then(|| rows.expanded());
         let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
-        Self::of_menu(menu, rows)
+        Self::of_menu(menu, rows, watch)
     }
 
     /// The report of a page that carries its circuit; nothing is prepared.
@@ -45,20 +54,31 @@ impl LiveReport {
         let Carried { request, rows } = carried;
         let rows = rows.rows(circuit.features.len())?;
         let background = (rows.total() > 0).then(|| rows.expanded());
-        let (name, request) = (&request.name, request.request(&circuit.features)?);
-        Self::of_menu(Menu::offered(circuit, &request, Some(name), background.as_ref())?, rows)
+        let own = background.clone().unwrap_or_else(|| Bits::new(circuit.features.len()));
+        let (name, request) = (&request.name, request.request(&circuit.features, own)?);
+        let menu = Menu::offered(circuit, &request, Some(name), background.as_ref())?;
+        Self::of_menu(menu, rows, &Watch::unlimited())
     }
 
-    fn of_menu(menu: Menu, rows: Rows) -> Result<Self, Error> {
+    fn of_menu(menu: Menu, rows: Rows, watch: &Watch<'_>) -> Result<Self, Error> {
         let circuit = menu.circuit();
         let classes: Vec<Option<usize>> = match circuit.classes.len() {
             0 => vec![None],
             several => (0..several).map(Some).collect(),
         };
         let subjects = classes.iter().map(|class| Subject::new(circuit, *class)).collect::<Result<Vec<_>, _>>()?;
-        let predictions = subjects.iter().map(|_| OnceLock::new()).collect();
-        let pages = subjects.len() * menu.distributions().len() * menu.players().len();
-        Ok(LiveReport { menu, subjects, rows, predictions, pages: Mutex::new(vec![None; pages + 1]) })
+        let predicted = rows.predicted(menu.circuit(), watch)?;
+        let games = subjects.len() * menu.distributions().len() * menu.players().len();
+        let (pages, surveys) = (Mutex::new(vec![None; games + 1]), Mutex::new(vec![None; games]));
+        let opening = menu.choose(None, None)?;
+        Ok(LiveReport { menu, opening, subjects, rows, predicted, kinds: OnceLock::new(), surveys, pages })
+    }
+
+    /// Pages open with the game of this request, which must be on the menu.
+    pub fn open_with(&mut self, request: &Request) -> Result<(), Error> {
+        let players = request.players(self.menu.circuit())?;
+        self.opening = self.menu.choose(Some(&request.distribution.name()), Some(players.kind()))?;
+        Ok(())
     }
 
     /// The games.
@@ -76,21 +96,54 @@ impl LiveReport {
         &self.rows
     }
 
-    /// The page of these names; of what is not given, the first.
+    /// The page of these names; of what is not given, that of the page that is opened.
     pub fn choose(
         &self,
         distribution: Option<&str>,
         players: Option<&str>,
         class: Option<&ClassChoice>,
     ) -> Result<PageChoice, Error> {
-        Ok(PageChoice { game: self.menu.choose(distribution, players)?, class: self.menu.class(class)? })
+        let class = match class {
+            // A page opens with the class of its first row.
+            None if !self.menu.circuit().classes.is_empty() => {
+                let first = self.rows.table.kinds.first().zip(self.predicted.as_ref());
+                Some(first.map_or(0, |(kind, predicted)| predicted[*kind as usize] as usize))
+            }
+            given => self.menu.class(given)?,
+        };
+        let chosen = self.menu.choose(distribution, players)?;
+        let game = Choice {
+            distribution: if distribution.is_some() { chosen.distribution } else { self.opening.distribution },
+            players: if players.is_some() { chosen.players } else { self.opening.players },
+        };
+        Ok(PageChoice { game, class })
+    }
+
+    /// The place of a page among all.
+    fn place(&self, PageChoice { game, class }: PageChoice) -> usize {
+        let of_class = class.unwrap_or(0) * self.menu.distributions().len() + game.distribution;
+        of_class * self.menu.players().len() + game.players
     }
 
     /// The JSON of a page.
     pub fn page(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
-        let PageChoice { game, class } = choice;
-        let of_class = class.unwrap_or(0) * self.menu.distributions().len() + game.distribution;
-        self.keep(of_class * self.menu.players().len() + game.players, || self.draw(choice, watch))
+        self.keep(self.place(choice), || self.draw(choice, watch))
+    }
+
+    /// The scores of all kinds of rows on a page, computed once.
+    pub(super) fn survey(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<Arc<Survey>, Error> {
+        let (place, kept) = (self.place(choice), |all: &Mutex<Vec<Option<Arc<Survey>>>>, place: usize| {
+            all.lock().unwrap_or_else(PoisonError::into_inner)[place].clone()
+        });
+        if let Some(survey) = kept(&self.surveys, place) {
+            return Ok(survey);
+        }
+        let explainer = self.menu.explainer(choice.game)?;
+        let scope = choice.class.map_or(Scope::Label, Scope::Class);
+        let survey = Survey::new(explainer, scope, &self.rows, watch)?;
+        let survey = Arc::new(survey.with_interactions(explainer, scope, &self.rows, watch)?);
+        self.surveys.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(survey.clone());
+        Ok(survey)
     }
 
     /// The text at this place, made if it is not there.
@@ -125,29 +178,55 @@ impl LiveReport {
 
     /// What a page shows.
     fn data(&self, choice: PageChoice, choices: Option<Value>, watch: &Watch<'_>) -> Result<Value, Error> {
-        let PageChoice { game, class } = choice;
-        let explainer = self.menu.explainer(game)?;
-        let scope = class.map_or(Scope::Label, Scope::Class);
-        let survey = Survey::new(explainer, scope, &self.rows, watch)?;
-        let survey = survey.with_interactions(explainer, scope, &self.rows, watch)?;
+        let survey = self.survey(choice, watch)?;
         let page = Page {
-            subject: &self.subjects[class.unwrap_or(0)],
-            explainer,
+            subject: self.subject(choice),
+            explainer: self.menu.explainer(choice.game)?,
             rows: &self.rows,
-            class,
+            class: choice.class,
             survey: &survey,
+            predicted: self.predicted.as_deref(),
             facts: Vec::new(),
             timing: None,
             choices,
         };
         let mut data = page.json();
-        data["game"]["distribution"] = self.menu.distributions()[game.distribution].name.as_str().into();
+        data["game"]["distribution"] = self.menu.distributions()[choice.game.distribution].name.as_str().into();
         Ok(data)
+    }
+
+    /// What a page is about.
+    pub(super) fn subject(&self, choice: PageChoice) -> &Subject {
+        &self.subjects[choice.class.unwrap_or(0)]
     }
 
     /// Forgets the pages drawn so far, to make room; they are drawn again when they are asked for.
     pub fn forget_pages(&self) {
         self.pages().fill(None);
+        self.surveys.lock().unwrap_or_else(PoisonError::into_inner).fill(None);
+    }
+
+    /// What is said of an input beside its scores: its main reasons, and how many rows are like it, as a JSON object.
+    pub fn words(&self, game: Choice, scope: Scope, input: &[bool], watch: &Watch<'_>) -> Result<Value, Error> {
+        let explainer = self.menu.explainer(game)?;
+        let mut rows = Bits::new(input.len());
+        rows.push(input);
+        let scores = explainer.explain_as(&rows, Ask { scope, index: Index::Shapley, exact: false }, watch)?;
+        let is_label = match scope {
+            Scope::Label => scores.prediction(0) == 1,
+            Scope::Class(class) => scores.prediction(0) == class as u32,
+            Scope::Predicted => true,
+            Scope::Each | Scope::Difference(..) => {
+                return Err(Error::setting("class", "is missing: words are about one"));
+            }
+        };
+        let decided = f64::from(u8::from(is_label));
+        let value = scores.value_floats(0).map_or(decided, |values| values[0]);
+        let why = explainer.main_reasons(input, scores.base_value(0), value, scores.scores(0))?;
+        let number = |kind: usize| (self.rows.kinds.row(kind), kind as u32);
+        let kinds = self.kinds.get_or_init(|| (0..self.rows.kinds.rows()).map(number).collect());
+        let alike = kinds.get(input).map_or(0, |&kind| self.rows.counts[kind as usize]);
+        Ok(json!({"why": why, "rows_alike": alike}))
     }
 
     /// The document with the first page.
@@ -156,7 +235,7 @@ impl LiveReport {
         let last = self.pages().len() - 1;
         self.keep(last, || {
             let first = self.choose(None, None, None)?;
-            Ok(served_html(&self.subjects[0].title, &self.page(first, watch)?))
+            Ok(served_html(&self.subject(first).title, &self.page(first, watch)?))
         })
     }
 
@@ -169,10 +248,16 @@ impl LiveReport {
         limit: usize,
         watch: &Watch<'_>,
     ) -> Result<Value, Error> {
-        let table = &self.rows.table;
-        let predictions = self.predictions(class, watch)?;
-        let labels = table.labels(self.subjects[class.unwrap_or(0)].class);
-        let found = table.find(search, predictions, labels.as_deref(), watch)?;
+        let (table, subject) = (&self.rows.table, &self.subjects[class.unwrap_or(0)]);
+        let predicted = self.predicted.as_deref();
+        let of_label = class.map_or(1, |class| class as u32);
+        let label = |kind: usize| predicted.is_some_and(|predicted| predicted[kind] == of_label);
+        let predictions: Vec<bool> = (0..self.rows.kinds.rows()).map(label).collect();
+        let (labels, known) = (table.labels(subject.class), table.known(subject));
+        let known = |row: usize| known.as_ref().and_then(|known| known[row]);
+        let class_of = |row: usize| predicted.map(|predicted| predicted[table.kinds[row] as usize]);
+        let is_wrong = |row: usize| known(row).zip(class_of(row)).is_some_and(|(known, class)| known != class as usize);
+        let found = table.find(search, &predictions, labels.as_deref(), is_wrong, watch)?;
         let shown = found.iter().skip(offset).take(limit).map(|&row| {
             let kind = table.kinds[row] as usize;
             json!({
@@ -181,6 +266,8 @@ impl LiveReport {
                 "cells": table.columns.iter().map(|column| &column.cells[row]).collect::<Vec<_>>(),
                 "prediction": u8::from(predictions[kind]),
                 "label": labels.as_ref().and_then(|labels| labels[row]),
+                "class": class_of(row),
+                "known": known(row),
             })
         });
         let columns = table.columns.iter().map(|column| json!({"name": column.name, "numeric": column.numeric}));
@@ -192,27 +279,21 @@ impl LiveReport {
         }))
     }
 
-    /// The label of each kind of rows, computed once.
-    fn predictions(&self, class: Option<usize>, watch: &Watch<'_>) -> Result<&[bool], Error> {
-        let place = &self.predictions[class.unwrap_or(0)];
-        if let Some(known) = place.get() {
-            return Ok(known);
-        }
-        let circuit = self.menu.circuit();
-        if circuit.values.is_some() {
-            let wanted = class.unwrap_or(1) as u32;
-            let decided = Predictor::of_circuit(circuit)?.classes(&self.rows.kinds, watch)?;
-            return Ok(place.get_or_init(|| decided.into_iter().map(|found| found == wanted).collect()));
-        }
-        let circuit = NamedCircuit::new(circuit.label(class)?, circuit.features.clone())?;
-        let labels = Predictor::of_circuit(&circuit)?.classes(&self.rows.kinds, watch)?;
-        Ok(place.get_or_init(|| labels.into_iter().map(|label| label == 1).collect()))
-    }
-
     /// What can be chosen.
     pub fn choices(&self) -> Value {
-        let distributions = self.menu.distributions().iter().map(|one| json!({"value": one.name, "words": one.words}));
-        let players = self.menu.players().iter().map(|one| json!({"value": one.kind(), "words": one.kind()}));
+        let distributions = self
+            .menu
+            .distributions()
+            .iter()
+            .map(|one| json!({"value": one.name, "words": one.words, "term": one.term}));
+        let player_words = |kind: &str| match kind {
+            "features" => "bit",
+            "columns" => "column",
+            _ => "named player",
+        };
+        let players = self.menu.players().iter();
+        let players =
+            players.map(|one| json!({"value": one.kind(), "words": player_words(one.kind()), "term": one.kind()}));
         let class = |(class, (name, _)): (usize, &(String, _))| json!({"value": class, "words": name});
         json!({
             "distributions": distributions.collect::<Vec<_>>(),

@@ -1,14 +1,17 @@
 //! What a page shows, as JSON: the script of the page draws it (`page_file`), in a report or as a server fills it.
 
-use super::{Rows, Subject, Survey, beeswarm_figure, circuit_figure, game_words, heat_map_figure, importance_figure};
-use super::{image_figure, picture, thousands, waterfall_figure};
+use super::{MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
+use super::{game_words, heat_map_figure, image_figure, importance_figure, picture, short_names};
+use super::{thousands, waterfall_figure};
 use crate::explain::Players;
 use crate::lit::Watch;
-use crate::workflow::{Error, Explainer};
+use crate::workflow::{AskRequest, Asker, Error, Explainer, RowAnswer};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
+/// The most kinds of rows of which a report keeps sentences.
+const MOST_SENTENCES: usize = 5_000;
 /// All that a page shows.
 pub struct Page<'a> {
     /// What it is about.
@@ -21,6 +24,8 @@ pub struct Page<'a> {
     pub class: Option<usize>,
     /// The scores.
     pub survey: &'a Survey,
+    /// The class of each kind of rows, or its label ([`Rows::predicted`]).
+    pub predicted: Option<&'a [u32]>,
     /// More facts, each with a word in front.
     pub facts: Vec<(String, String)>,
     /// A figure of times.
@@ -81,10 +86,9 @@ impl Page<'_> {
             let kinds = thousands(rows.kinds.rows() as u64);
             facts.push(("Rows".into(), format!("{} of {kinds} kinds (distinct rows of bits)", thousands(total))));
         }
-        let (right, known) = rows.right(&survey.predictions, subject.class);
-        if known > 0 {
-            let percent = 100.0 * right as f64 / known as f64;
-            facts.push(("Accuracy".into(), format!("{percent:.1} % of {} rows with a known class", thousands(known))));
+        let performance = self.predicted.and_then(|predicted| Performance::new(subject, rows, predicted));
+        if let Some(performance) = &performance {
+            facts.push(("Accuracy".into(), performance.words()));
         }
         facts.extend(self.facts.iter().cloned());
         let none = json!({"distributions": [], "players": [], "classes": []});
@@ -95,15 +99,21 @@ impl Page<'_> {
             "features": subject.features,
             "columns": subject.columns,
             "labels": subject.labels,
+            "classes": subject.classes,
+            "shares": self.shares(),
+            "performance": performance.as_ref().map(Performance::json),
+            "grid": self.grid(),
             "output": if explainer.is_of_scores() { "score" } else { "label" },
             "game": {
                 "distribution": explainer.request().distribution.name(),
                 "players": players.kind(),
                 "class": self.class,
                 "words": game_words(players, explainer.distribution()),
+                "base": base_words(players, explainer.distribution(), explainer.is_of_scores()),
             },
             "choices": self.choices.clone().unwrap_or(none),
             "players": players.names(),
+            "short": short_names(players.names()),
             "player_of": (0..players.feature_count()).map(|feature| players.of(feature)).collect::<Vec<_>>(),
             "base_value": survey.base_value,
             "importance": survey.importance,
@@ -114,6 +124,26 @@ impl Page<'_> {
             "kinds": if live { Value::Null } else { self.kinds() },
             "table": if live || rows.table.kinds.is_empty() { Value::Null } else { self.table() },
         })
+    }
+
+    /// Of several classes, the share of the rows that each is predicted for.
+    fn shares(&self) -> Option<Vec<f64>> {
+        let several = self.subject.classes.len() > 2;
+        let total = self.rows.total();
+        let predicted = self.predicted.filter(|_| several && total > 0)?;
+        let mut counts = vec![0u64; self.subject.classes.len()];
+        for (&class, &count) in predicted.iter().zip(&self.rows.counts) {
+            counts[class as usize] += count;
+        }
+        Some(counts.into_iter().map(|count| count as f64 / total as f64).collect())
+    }
+
+    /// Where features are pixels: the layout, and the pixel of each feature.
+    fn grid(&self) -> Option<Value> {
+        let circuit = self.explainer.circuit();
+        let grid = circuit.grid().ok()??;
+        let pixels = grid.pixels(circuit.features.len(), circuit.binariser.as_ref()).ok()?;
+        Some(json!({"height": grid.height, "width": grid.width, "pixels": pixels}))
     }
 
     fn figures(&self) -> Value {
@@ -136,7 +166,7 @@ impl Page<'_> {
         }
         match figure {
             Figure::Importance => {
-                let named = players.names().iter().cloned().zip(survey.importance.iter().copied());
+                let named = short_names(players.names()).into_iter().zip(survey.importance.iter().copied());
                 Ok(importance_figure(&named.collect::<Vec<_>>()))
             }
             Figure::Beeswarm => Ok(beeswarm_figure(&survey.swarm(subject, players, rows))),
@@ -152,8 +182,10 @@ impl Page<'_> {
             Figure::Interactions => self.heat_map(self.interaction_part().as_deref()),
             Figure::Circuit => {
                 let names: Vec<String> = subject.features.iter().map(|feature| feature.name.clone()).collect();
-                circuit_figure(self.explainer.label(self.class)?, &names)
-                    .ok_or_else(|| Error::input("the circuit is too large to be drawn"))
+                circuit_figure(self.explainer.label(self.class)?, &names).ok_or_else(|| {
+                    let problem = format!("the circuit is too large to be drawn: more than {MAX_DRAWN_NODES} nodes");
+                    Error::input(problem)
+                })
             }
         }
     }
@@ -168,7 +200,10 @@ impl Page<'_> {
         let (players, interactions) = (self.players(), &self.survey.interactions);
         match interactions.is_empty() {
             true => Err(Error::input(format!("there are no interactions of {} players to draw", players.len()))),
-            false => Ok(heat_map_figure(players.names(), interactions, part)),
+            false => {
+                let (names, means) = (short_names(players.names()), &self.survey.interaction_means);
+                Ok(heat_map_figure(&names, interactions, means, part))
+            }
         }
     }
 
@@ -209,13 +244,51 @@ impl Page<'_> {
     fn kinds(&self) -> Value {
         let Page { rows, survey, .. } = self;
         let bytes: Vec<u8> = survey.scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+        let [why, change] = self.sentences();
         json!({
+            "why": why,
+            "change": change,
             "bits": (0..rows.kinds.rows()).map(|kind| rows.bits_text(kind)).collect::<Vec<_>>(),
             "count": rows.counts,
             "score": survey.values,
             "prediction": survey.predictions.iter().map(|&label| u8::from(label)).collect::<Vec<_>>(),
+            "class": self.predicted,
             "scores": BASE64_STANDARD.encode(bytes),
         })
+    }
+
+    /// What is said of each kind of rows: its main reasons, and the smallest change; nothing where there are too many kinds, or
+    /// the circuit is too large to ask it for each.
+    fn sentences(&self) -> [Option<Vec<String>>; 2] {
+        let Page { rows, survey, explainer, .. } = self;
+        let kinds = rows.kinds.rows();
+        if kinds > MOST_SENTENCES {
+            return [None, None];
+        }
+        let why = |kind: usize| {
+            let decided = f64::from(u8::from(survey.predictions[kind]));
+            let value = survey.values.as_ref().map_or(decided, |values| values[kind]);
+            explainer.main_reasons(&rows.kinds.row(kind), survey.base_value, value, survey.scores_of(kind)).ok()
+        };
+        [(0..kinds).map(why).collect(), self.changes()]
+    }
+
+    /// The smallest change of each kind in a sentence, where it can be asked for.
+    fn changes(&self) -> Option<Vec<String>> {
+        let circuit = self.explainer.circuit();
+        if circuit.features.len() > AskRequest::MOST_ASKED_FEATURES || self.explainer.is_of_scores() {
+            return None;
+        }
+        let request = AskRequest::smallest_change(circuit);
+        let watch = Watch::unlimited();
+        let asker = Asker::prepare(circuit.clone(), None, &request, &watch).ok()?;
+        let mut said = Vec::new();
+        let mut add = |answer: &RowAnswer| {
+            said.push(asker.sentence(answer).unwrap_or_default());
+            Ok(())
+        };
+        asker.ask_rows(&self.rows.kinds, &mut add, &watch).ok()?;
+        Some(said)
     }
 
     fn table(&self) -> Value {
@@ -225,6 +298,7 @@ impl Page<'_> {
             "columns": table.columns,
             "kind": table.kinds,
             "label": table.labels(self.subject.class),
+            "known": table.known(self.subject),
         })
     }
 }
@@ -249,7 +323,9 @@ pub(super) mod tests {
         let explainer = Explainer::new(&named, &Request::default()).unwrap();
         let survey = Survey::new(&explainer, Scope::Label, &rows, &watch).unwrap();
         let survey = survey.with_interactions(&explainer, Scope::Label, &rows, &watch).unwrap();
+        let predicted = rows.predicted(&named, &watch).unwrap();
         make(&Page {
+            predicted: predicted.as_deref(),
             subject: &subject,
             explainer: &explainer,
             rows: &rows,

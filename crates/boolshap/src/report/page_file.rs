@@ -29,6 +29,10 @@ pub const PAGE_SCRIPT: &str = concat!(
     include_str!("page/waterfall.js"),
     include_str!("page/rows.js"),
     include_str!("page/figures.js"),
+    include_str!("page/performance.js"),
+    include_str!("page/questions.js"),
+    include_str!("page/compare.js"),
+    include_str!("page/pixels.js"),
     include_str!("page/playground.js"),
     include_str!("page/start.js"),
 );

@@ -1,6 +1,6 @@
 //! The waterfall of a row, with raw values beside the meaning of its bits.
 
-use super::{Page, Subject, Waterfall, WaterfallStep};
+use super::{Page, Subject, Waterfall, WaterfallStep, short_names};
 use crate::explain::Players;
 
 impl Page<'_> {
@@ -14,8 +14,9 @@ impl Page<'_> {
             column.cells.get(row?)?.text()
         };
         let detail = |player: usize| detail_of(subject, players, player, &bits, &raw);
+        let names = short_names(players.names());
         let step = |(player, &score): (usize, &f64)| WaterfallStep {
-            name: players.names()[player].clone(),
+            name: names[player].clone(),
             detail: detail(player),
             score,
         };

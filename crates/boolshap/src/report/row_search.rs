@@ -7,8 +7,10 @@ use std::cmp::Ordering;
 /// Which rows, in which order.
 #[derive(Debug, Clone, Default)]
 pub struct RowSearch {
-    /// What some cell of a row contains, in any case; every row does if this is empty.
+    /// Words, each of which some cell of a row contains, in any case; every row does if there are none.
     pub text: String,
+    /// Only rows whose prediction is not their known class.
+    pub wrong: bool,
     /// By what they are sorted.
     pub order: RowOrder,
     /// Whether the largest come first.
@@ -59,18 +61,22 @@ impl RowTable {
         short.chain(names().map(|name| format!("{COLUMN}{name}"))).collect()
     }
 
-    /// The positions of the rows that are found, given the label that each kind is predicted and each row has. Rows
-    /// without a value come last in either direction.
+    /// The positions of the rows that are found, given the label that each kind is predicted and each row has, and which
+    /// rows are predicted wrong. Rows without a value come last in either direction.
     pub fn find(
         &self,
         search: &RowSearch,
         predictions: &[bool],
         labels: Option<&[Option<u8>]>,
+        is_wrong: impl Fn(usize) -> bool,
         watch: &Watch<'_>,
     ) -> Result<Vec<usize>, Stopped> {
         // The page writes a minus sign where files have a hyphen.
         let text = search.text.trim().replace('\u{2212}', "-").to_lowercase();
-        let mut found: Vec<usize> = (0..self.kinds.len()).filter(|&row| self.contains(row, &text)).collect();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_found =
+            |row: usize| (!search.wrong || is_wrong(row)) && words.iter().all(|word| self.contains(row, word));
+        let mut found: Vec<usize> = (0..self.kinds.len()).filter(|&row| is_found(row)).collect();
         watch.check()?;
         let key = |row: usize| match search.order {
             RowOrder::Row => Some(Key::Number(row as f64)),
@@ -94,12 +100,11 @@ impl RowTable {
     }
 
     fn contains(&self, row: usize, text: &str) -> bool {
-        text.is_empty()
-            || self.columns.iter().any(|column| match &column.cells[row] {
-                RawValue::Missing => false,
-                RawValue::Number(number) => number.to_string().contains(text),
-                RawValue::Text(cell) => cell.to_lowercase().contains(text),
-            })
+        self.columns.iter().any(|column| match &column.cells[row] {
+            RawValue::Missing => false,
+            RawValue::Number(number) => number.to_string().contains(text),
+            RawValue::Text(cell) => cell.to_lowercase().contains(text),
+        })
     }
 }
 
@@ -121,10 +126,13 @@ mod tests {
     fn rows_are_found_by_their_cells_and_sorted_missing_ones_last() {
         let table = table();
         let find = |text: &str, order: &str, descending| {
-            let search = RowSearch { text: text.into(), order: table.order(order).unwrap(), descending };
+            let wrong = text == "!";
+            let text = text.trim_matches('!').into();
+            let search = RowSearch { text, wrong, order: table.order(order).unwrap(), descending };
             let labels = [Some(1), None, Some(0)];
-            table.find(&search, &[false, true], Some(&labels), &Watch::unlimited()).unwrap()
+            table.find(&search, &[false, true], Some(&labels), |row| row == 2, &Watch::unlimited()).unwrap()
         };
+        assert_eq!((find("!", "row", false), find("2 AB", "row", false)), (vec![2], vec![2]));
         assert_eq!((find("", "row", false), find("", "row", true)), (vec![0, 1, 2], vec![2, 1, 0]));
         assert_eq!((find("", "column:row", false), find("", "column:row", true)), (vec![1, 0, 2], vec![0, 2, 1]));
         assert_eq!((find("", "kind", false), find("", "kind", true)), (vec![0, 2, 1], vec![2, 0, 1]));

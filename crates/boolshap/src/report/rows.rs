@@ -2,8 +2,10 @@
 //! the raw values of the first rows, for people to choose from.
 
 use super::Subject;
+use crate::circuit::{NamedCircuit, Rule};
 use crate::data::{Bits, Cells, DataError, Entities, PackedRows, RowIndex, Tally};
 use crate::lit::Watch;
+use crate::workflow::{Error, Predictor};
 use arrow_schema::ArrowError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -164,10 +166,12 @@ impl Rows {
         self.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect()
     }
 
-    /// How many of the rows with a known class are labelled right by "it is this class", and how many there are.
-    pub fn right(&self, predictions: &[bool], class: u32) -> (u64, u64) {
-        let right = self.classes.iter().filter(|((kind, of), _)| (*of == class) == predictions[*kind as usize]);
-        (right.map(|(_, count)| count).sum(), self.classes.values().sum())
+    /// The class that each kind is given, or its label; nothing where a circuit gives numbers and decides nothing.
+    pub fn predicted(&self, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Option<Vec<u32>>, Error> {
+        match circuit.values.as_ref().is_some_and(|values| values.rule() == Rule::Number) {
+            true => Ok(None),
+            false => Predictor::of_circuit(circuit)?.classes(&self.kinds, watch).map(Some),
+        }
     }
 }
 
@@ -176,6 +180,14 @@ impl RowTable {
     pub fn labels(&self, class: u32) -> Option<Vec<Option<u8>>> {
         let label = |of: &Option<u32>| of.map(|of| u8::from(of == class));
         (!self.classes.is_empty()).then(|| self.classes.iter().map(label).collect())
+    }
+}
+
+impl RowTable {
+    /// The place of each row's known class among those of a subject; `None` if it is not known of any.
+    pub fn known(&self, subject: &Subject) -> Option<Vec<Option<usize>>> {
+        let known = |class: &Option<u32>| class.map(|class| subject.known(class));
+        (!self.classes.is_empty()).then(|| self.classes.iter().map(known).collect())
     }
 }
 
@@ -219,7 +231,7 @@ impl RawValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::circuit::{CircuitBuilder, NamedCircuit};
+    use crate::circuit::CircuitBuilder;
     use crate::data::{Binariser, Code, CodedColumn, Reading};
     use serde_json::json;
     use std::io::Write;
@@ -253,8 +265,7 @@ mod tests {
         // An identifier keeps its zeros, a number loses its own.
         assert_eq!(rows.table.columns[0].cells[0], RawValue::Text("007".into()));
         assert_eq!(json!(rows.table.columns[1].cells), json!([4.0, null, 8.5]));
-        assert_eq!(rows.right(&[true, true], subject.class), (2, 3));
-        assert_eq!(rows.right(&[false, false], subject.class), (1, 3));
+        assert_eq!(rows.predicted(&named, &Watch::unlimited()).unwrap(), Some(vec![1, 1]));
         assert_eq!(rows.expanded().ones(), [3, 1, 3]);
     }
 
@@ -263,7 +274,6 @@ mod tests {
         let counted = [(vec![true, false], vec![1, 2]), (vec![false, false], vec![4, 0])];
         let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "blocks");
         assert_eq!((rows.counts.clone(), rows.total()), (vec![4, 3], 7));
-        assert_eq!(rows.right(&[false, true], 1), (6, 7));
         assert_eq!(json!(rows.table.columns[0].cells), json!([4.0, 3.0]));
     }
 }

@@ -5,15 +5,15 @@
 //! one sweep a kind; interactions take about n^2 of them, so where there are many kinds only the most frequent ones are
 //! looked at, as many as a fixed number of operations allows, and [`Survey::interaction_kinds`] tells how many.
 
-use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue};
+use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue, short_names};
 use crate::data::ExactSum;
 use crate::explain::{Index, Players};
 use crate::lit::Watch;
 use crate::workflow::{Ask, Error, Explainer, Scope};
 use std::collections::HashMap;
 
-/// Node visits that the interactions may take.
-const INTERACTION_VISITS: u128 = 4_000_000_000;
+/// Node visits that the interactions may take: seconds on the threads of a machine, or on the one thread of a page.
+const INTERACTION_VISITS: u128 = if cfg!(target_family = "wasm") { 200_000_000 } else { 4_000_000_000 };
 /// A map of more players than this shows nothing.
 const INTERACTION_PLAYERS: usize = 200;
 
@@ -33,6 +33,8 @@ pub struct Survey {
     /// The mean absolute interaction of each pair of players over the rows of the first kinds; the full square, its
     /// diagonal 0. Empty if none was computed.
     pub interactions: Vec<f64>,
+    /// The same with their signs: the mean interaction of each pair.
+    pub interaction_means: Vec<f64>,
     /// How many kinds the interactions are of, the most frequent ones.
     pub interaction_kinds: usize,
 }
@@ -45,7 +47,7 @@ impl Survey {
         let kinds = rows.kinds.rows();
         let label = if let Scope::Class(class) = scope { class as u32 } else { 1 };
         let scores: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
-        let importance = weighted_means(&scores, table.width() - 1, &rows.counts);
+        let importance = weighted_means(&scores, table.width() - 1, &rows.counts, f64::abs);
         Ok(Survey {
             base_value,
             predictions: (0..kinds).map(|kind| table.prediction(kind) == label).collect(),
@@ -53,6 +55,7 @@ impl Survey {
             scores,
             importance,
             interactions: Vec::new(),
+            interaction_means: Vec::new(),
             interaction_kinds: 0,
         })
     }
@@ -90,13 +93,17 @@ impl Survey {
         let table = explainer.explain_as(&chosen, ask(scope, Index::Interaction), &watch.stage("explaining pairs"))?;
         let flat: Vec<f64> = (0..kinds).flat_map(|kind| table.scores(kind)).copied().collect();
         let counts: Vec<u64> = order[..kinds].iter().map(|&kind| rows.counts[kind]).collect();
-        let means = weighted_means(&flat, table.width() - 1, &counts);
-        self.interactions = vec![0.0; players * players];
-        let pairs = (0..players).flat_map(|i| (i + 1..players).map(move |j| (i, j)));
-        for ((i, j), mean) in pairs.zip(means) {
-            self.interactions[i * players + j] = mean;
-            self.interactions[j * players + i] = mean;
-        }
+        let square = |of: fn(f64) -> f64| {
+            let means = weighted_means(&flat, table.width() - 1, &counts, of);
+            let pairs = (0..players).flat_map(|i| (i + 1..players).map(move |j| (i, j)));
+            let mut square = vec![0.0; players * players];
+            for ((i, j), mean) in pairs.zip(means) {
+                square[i * players + j] = mean;
+                square[j * players + i] = mean;
+            }
+            square
+        };
+        (self.interactions, self.interaction_means) = (square(f64::abs), square(|number| number));
         self.interaction_kinds = kinds;
         Ok(self)
     }
@@ -109,6 +116,7 @@ impl Survey {
 
     /// The dots of each player: its scores and what its bits say there, with how many rows have them.
     pub fn swarm(&self, subject: &Subject, players: &Players, rows: &Rows) -> Vec<SwarmRow> {
+        let names = short_names(players.names());
         let of_player = |player: usize| {
             let mut places: HashMap<(u64, SwarmValue), usize> = HashMap::new();
             let mut dots: Vec<SwarmDot> = Vec::new();
@@ -121,7 +129,7 @@ impl Survey {
                     None => dots.push(SwarmDot { score, value, count: rows.counts[kind], row: rows.first[kind] }),
                 }
             }
-            SwarmRow { name: players.names()[player].clone(), importance: self.importance[player], dots }
+            SwarmRow { name: names[player].clone(), importance: self.importance[player], dots }
         };
         (0..self.importance.len()).map(of_player).collect()
     }
@@ -133,7 +141,7 @@ fn ask(scope: Scope, index: Index) -> Ask {
 }
 
 /// What the bits of a player say: the value of the only one, or which of a column's is 1.
-fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(usize) -> bool) -> SwarmValue {
+pub(super) fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(usize) -> bool) -> SwarmValue {
     let mut members = players.members(player);
     match (members.next(), members.next()) {
         (Some(feature), None) if bit(feature) => SwarmValue::One,
@@ -146,15 +154,15 @@ fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(us
     }
 }
 
-/// The mean absolute number in each column, rows weighted by their counts; empty without rows.
-fn weighted_means(numbers: &[f64], width: usize, counts: &[u64]) -> Vec<f64> {
+/// The mean in each column of what is taken of its numbers, rows weighted by their counts; empty without rows.
+fn weighted_means(numbers: &[f64], width: usize, counts: &[u64], taken: fn(f64) -> f64) -> Vec<f64> {
     let total: u64 = counts.iter().sum();
     if total == 0 {
         return Vec::new();
     }
     let mut sums = vec![ExactSum::default(); width];
     for (row, &count) in numbers.chunks_exact(width.max(1)).zip(counts) {
-        sums.iter_mut().zip(row).for_each(|(sum, number)| sum.add(number.abs(), count));
+        sums.iter_mut().zip(row).for_each(|(sum, number)| sum.add(taken(*number), count));
     }
     sums.iter().map(|sum| sum.mean(total)).collect()
 }
@@ -190,6 +198,10 @@ mod tests {
                 let told = judge.explain(&rows, index, &watch).unwrap();
                 told.iter().map(|one| one.to_floats().scores[place].abs()).sum::<f64>() / rows.len() as f64
             };
+            let signed = |place: usize| {
+                let told = judge.explain(&rows, Index::Interaction, &watch).unwrap();
+                told.iter().map(|one| one.to_floats().scores[place]).sum::<f64>() / rows.len() as f64
+            };
             for player in 0..features {
                 assert!((survey.importance[player] - mean(Index::Shapley, player)).abs() < 1e-12);
             }
@@ -198,6 +210,7 @@ mod tests {
                 for j in i + 1..features {
                     let (here, there) = (survey.interactions[i * features + j], survey.interactions[j * features + i]);
                     assert!(here == there && (here - mean(Index::Interaction, place)).abs() < 1e-12);
+                    assert!((survey.interaction_means[i * features + j] - signed(place)).abs() < 1e-12);
                     place += 1;
                 }
             }

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 /// The width of figures, unless their content needs more.
 pub(super) const WIDTH: f64 = 720.0;
+/// The width of those for a phone, where names are above what they name.
+pub(super) const NARROW: f64 = 360.0;
 const FONT: &str = "Ubuntu, 'Helvetica Neue', Arial, sans-serif";
 
 /// The role of a shape: its class, by which a page themes it, and its default style without a page.
@@ -20,10 +22,14 @@ pub(super) enum Class {
     Line,
     /// Amounts without a direction.
     Bar,
-    /// What pushes towards 1, or is 1.
+    /// What pushes towards 1.
     Towards1,
-    /// What pushes towards 0, or is 0.
+    /// What pushes towards 0.
     Towards0,
+    /// A feature that is 1.
+    One,
+    /// A feature that is 0.
+    Zero,
 }
 
 impl Class {
@@ -36,6 +42,8 @@ impl Class {
             Self::Bar => "class=\"bar\" fill=\"#009e73\"",
             Self::Towards1 => "class=\"towards1\" fill=\"#d55e00\"",
             Self::Towards0 => "class=\"towards0\" fill=\"#0072b2\"",
+            Self::One => "class=\"one\" fill=\"#7d3c6f\"",
+            Self::Zero => "class=\"zero\" fill=\"#d9a3cb\"",
         }
     }
 }
@@ -65,6 +73,16 @@ impl Svg {
         let opacity = if opacity < 1.0 { format!(" fill-opacity=\"{opacity:.3}\"") } else { String::new() };
         let rest = format!(" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"{opacity}");
         self.put("rect", class, tip, &rest);
+    }
+
+    /// A cell of a map, with the row that a page opens on a click.
+    pub(super) fn cell(&mut self, class: Class, place: [f64; 4], opacity: f64, row: Option<u64>, tip: &str) {
+        let [x, y, width, height] = place;
+        let row = row.map(|row| format!(" data-row=\"{row}\"")).unwrap_or_default();
+        let rest = format!(
+            " x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill-opacity=\"{opacity:.2}\"{row}"
+        );
+        self.put("rect", class, Some(tip), &rest);
     }
 
     /// A line, dashed if `dashes` is a dash pattern.

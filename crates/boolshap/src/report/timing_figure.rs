@@ -34,7 +34,7 @@ pub fn timing_figure(series: &[Series]) -> String {
     let scales = Scales::covering(series);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"13\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         font-size=\"13\" fill=\"#222\">\n<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     scales.draw(series, &mut svg);
     // Legend entries are beside the ends of their lines, moved apart where those are close.
@@ -85,20 +85,24 @@ impl Scales {
             let at = self.y_of_decade(power.into());
             let (right, text, name) = (WIDTH - RIGHT, LEFT - 8.0, power_name(power));
             *svg += &format!(
-                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>\
-                 <text x=\"{text}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>\n",
+                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\" class=\"grid\" stroke=\"#ddd\"/>\
+                 <text class=\"ink\" x=\"{text}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>\n",
                 at + 4.0,
             );
         }
         let counts: BTreeSet<u64> = series.iter().flat_map(|s| &s.points).map(|&(count, _)| count).collect();
         for count in counts {
             let (at, below) = (self.x(count), HEIGHT - BOTTOM + 20.0);
-            *svg += &format!("<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{count}</text>\n");
+            *svg += &format!("<text class=\"ink\" x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{count}</text>\n");
         }
         let (middle, foot) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 15.0);
-        *svg += &format!("<text x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>\n");
+        *svg += &format!(
+            "<text class=\"ink\" x=\"{middle}\" y=\"{foot}\" text-anchor=\"middle\">entities explained</text>\n"
+        );
         let centre = (TOP + HEIGHT - BOTTOM) / 2.0;
-        *svg += &format!("<text transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>\n");
+        *svg += &format!(
+            "<text class=\"ink\" transform=\"translate(18 {centre}) rotate(-90)\" text-anchor=\"middle\">time</text>\n"
+        );
     }
 }
 

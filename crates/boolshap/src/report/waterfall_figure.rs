@@ -45,7 +45,7 @@ pub struct WaterfallStep {
     pub score: f64,
 }
 
-/// Draws the steps from the base value at the bottom to the prediction on top, with the largest scores at the top;
+/// Draws the steps from the base value on top to the prediction at the bottom, the largest scores first, as the page does;
 /// beyond 20 the smallest are summed up in one step.
 ///
 /// ```
@@ -81,23 +81,22 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     }
     for (index, (step, &(from, to))) in steps.iter().zip(&spans).enumerate() {
         step.draw_bar(&mut svg, &axis, [from, to], middle(index));
-        // A dashed line from the end of a bar up to the start of the next.
-        let above = if index == 0 { top - 6.0 } else { middle(index - 1) + THICKNESS / 2.0 };
-        svg.line(Class::Line, [axis.at(to), middle(index) - THICKNESS / 2.0, axis.at(to), above], "3 3");
+        // A dashed line from the end of a bar down to the start of the next.
+        let below = if index + 1 == steps.len() { foot } else { middle(index + 1) - THICKNESS / 2.0 };
+        svg.line(Class::Line, [axis.at(to), middle(index) + THICKNESS / 2.0, axis.at(to), below], "3 3");
     }
 
     let base = axis.at(waterfall.base_value);
-    let lowest = if steps.is_empty() { top } else { middle(steps.len() - 1) + THICKNESS / 2.0 };
-    svg.line(Class::Line, [base, lowest, base, foot], "3 3");
+    let highest = if steps.is_empty() { foot } else { middle(0) - THICKNESS / 2.0 };
+    svg.line(Class::Line, [base, top - 6.0, base, highest], "3 3");
     axis.draw(&mut svg, foot, foot);
-    mark(&mut svg, base, foot, "base value");
+    mark(&mut svg, base, top - 6.0, "base value");
     let text = format!("base value {}", number(finite(waterfall.base_value), 4));
     let x = base.clamp(left + 60.0, right - 60.0);
-    svg.text(Class::Ink, [x, foot + 38.0, 13.0], Anchor::Middle, &text);
+    svg.text(Class::Ink, [x, top - 20.0, 13.0], Anchor::Middle, &text);
 
     let end = axis.at(prediction);
     mark(&mut svg, end, foot, "prediction");
-    mark(&mut svg, end, top - 6.0, "prediction");
     let label = if waterfall.label.trim().is_empty() || waterfall.score.is_some() {
         String::new()
     } else {
@@ -110,7 +109,7 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
     // The text stays inside the figure wherever the prediction is.
     let half = (6.5 * width_of(&text)).min((right - 16.0) / 2.0);
     let x = end.clamp(16.0 + half, right - half);
-    svg.name(Class::Ink, [x, top - 20.0, 13.0], Anchor::Middle, 2.0 * half, &text);
+    svg.name(Class::Ink, [x, foot + 38.0, 13.0], Anchor::Middle, 2.0 * half, &text);
     svg.finish(WIDTH, foot + 52.0, &format!("{}: {text}", shown(&waterfall.title)))
 }
 
@@ -125,12 +124,13 @@ struct Step {
 impl Step {
     /// The name, with the value below it, to the left of a point.
     fn draw_name(&self, svg: &mut Svg, [x, middle]: [f64; 2], room: f64) {
-        let class = if self.summed { Class::Muted } else { Class::Ink };
+        // The column in grey, its value in black.
         if self.detail.is_empty() {
+            let class = if self.summed { Class::Muted } else { Class::Ink };
             svg.name(class, [x, middle + 4.5, 13.0], Anchor::End, room, &self.name);
         } else {
-            svg.name(class, [x, middle - 2.0, 13.0], Anchor::End, room, &self.name);
-            svg.name(Class::Muted, [x, middle + 12.5, 11.5], Anchor::End, room, &self.detail);
+            svg.name(Class::Muted, [x, middle - 3.0, 12.0], Anchor::End, room, &self.name);
+            svg.name(Class::Ink, [x, middle + 12.0, 13.0], Anchor::End, room, &self.detail);
         }
     }
 
@@ -143,20 +143,19 @@ impl Step {
             true => (Class::Towards1, axis.at(to) + 6.0, Anchor::Start),
             false => (Class::Towards0, axis.at(to) - 6.0, Anchor::End),
         };
-        svg.path(class, &arrow(axis.at(from), axis.at(to), middle), "", Some(&tip));
+        svg.path(class, &bar(axis.at(from), axis.at(to), middle), "", Some(&tip));
         svg.text(Class::Ink, [x, middle + 4.5, 12.0], anchor, &signed(self.score));
     }
 }
 
-/// The values before and after each step: from the bottom up, where the smallest scores come first.
+/// The values before and after each step, the largest scores first.
 fn spans(base_value: f64, steps: &[Step]) -> Vec<(f64, f64)> {
     let mut value = base_value;
     let mut spans = Vec::with_capacity(steps.len());
-    for step in steps.iter().rev() {
+    for step in steps {
         spans.push((value, value + step.score));
         value += step.score;
     }
-    spans.reverse();
     spans
 }
 
@@ -172,25 +171,19 @@ fn summed(steps: &[WaterfallStep]) -> Vec<Step> {
     // A sum of a single step would say less than the step itself.
     if sorted.len() > MOST + 1 {
         let rest = sorted.split_off(MOST);
-        let name = format!("{} other features", rest.len());
-        sorted.push(Step { name, detail: String::new(), score: rest.iter().map(|s| s.score).sum(), summed: true });
+        let name = format!("{} other features, summed", rest.len());
+        let most = rest.iter().map(|step| step.score.abs()).fold(0.0, f64::max);
+        let detail = format!("each at most {}", number(most, 4));
+        sorted.push(Step { name, detail, score: rest.iter().map(|s| s.score).sum(), summed: true });
     }
     sorted
 }
 
-/// A bar with an arrow head; the shortest is only the head.
-fn arrow(from: f64, to: f64, middle: f64) -> String {
-    let half = THICKNESS / 2.0;
-    let neck = if to >= from { (to - 6.0).max(from) } else { (to + 6.0).min(from) };
-    // A score of 0 stays visible as a thin line.
+/// A bar; a score of 0 stays visible as a thin line.
+fn bar(from: f64, to: f64, middle: f64) -> String {
+    let [above, below] = [middle - THICKNESS / 2.0, middle + THICKNESS / 2.0];
     let from = if (to - from).abs() < 0.8 { to - 0.8 } else { from };
-    format!(
-        "M{from:.1} {:.1}L{neck:.1} {:.1}L{to:.1} {middle:.1}L{neck:.1} {:.1}L{from:.1} {:.1}Z",
-        middle - half,
-        middle - half,
-        middle + half,
-        middle + half
-    )
+    format!("M{from:.1} {above:.1}L{to:.1} {above:.1}L{to:.1} {below:.1}L{from:.1} {below:.1}Z")
 }
 
 /// A triangle that points down at `y`.
@@ -219,7 +212,7 @@ mod tests {
         Waterfall { title: "Row 1".into(), base_value, prediction, score: None, label: "yes".into(), steps }
     }
 
-    /// The bars as (class, start, tip of the arrow), from the top.
+    /// The bars as (class, start, end), from the top.
     fn bars(svg: &str) -> Vec<(String, f64, f64)> {
         let numbers = |d: &str| d.split(['M', 'L', 'Z', ' ']).filter_map(|n| n.parse().ok()).collect::<Vec<f64>>();
         let document = parsed(svg);
@@ -235,15 +228,15 @@ mod tests {
     fn steps_lead_from_the_base_value_to_the_prediction() {
         let svg = waterfall_figure(&waterfall(0.25, true, &[0.125, -0.25, 0.875]));
         let order: Vec<String> = tips(&svg).into_iter().filter(|tip| tip.contains("score")).collect();
-        assert_eq!(order[0], "x3 (1): score +0.8750, from 0.125000 to 1.000000");
-        assert_eq!(order[1], "x2: score \u{2212}0.2500, from 0.375000 to 0.125000");
-        assert_eq!(order[2], "x1 (1): score +0.1250, from 0.250000 to 0.375000");
+        assert_eq!(order[0], "x3 (1): score +0.8750, from 0.250000 to 1.125000");
+        assert_eq!(order[1], "x2: score \u{2212}0.2500, from 1.125000 to 0.875000");
+        assert_eq!(order[2], "x1 (1): score +0.1250, from 0.875000 to 1.000000");
         let bars = bars(&svg);
         let classes: Vec<&str> = bars.iter().map(|bar| bar.0.as_str()).collect();
         assert_eq!(classes, ["towards1", "towards0", "towards1"]);
-        // Towards 1 is to the right, each bar starts where the one below ends, and a larger score reaches further.
+        // Towards 1 is to the right, each bar starts where the one above ends, and a larger score reaches further.
         assert!(bars[0].2 > bars[0].1 && bars[1].2 < bars[1].1 && bars[2].2 > bars[2].1);
-        assert!((bars[0].1 - bars[1].2).abs() < 0.11 && (bars[1].1 - bars[2].2).abs() < 0.11);
+        assert!((bars[1].1 - bars[0].2).abs() < 0.11 && (bars[2].1 - bars[1].2).abs() < 0.11);
         let length = |bar: &(String, f64, f64)| (bar.2 - bar.1).abs();
         assert!((length(&bars[0]) - 3.5 * length(&bars[1])).abs() < 1.0);
         assert!(svg.contains(">base value 0.2500<") && svg.contains("prediction 1: yes"));
@@ -254,7 +247,7 @@ mod tests {
         let scores: Vec<f64> = (0..25).map(|index| if index < 20 { 0.03 } else { -0.02 }).collect();
         let svg = waterfall_figure(&waterfall(0.5, true, &scores));
         assert_eq!(bars(&svg).len(), 21);
-        assert!(svg.contains("5 other features: score \u{2212}0.1000"));
+        assert!(svg.contains("5 other features, summed (each at most 0.0200): score \u{2212}0.1000"));
         let svg = waterfall_figure(&waterfall(0.5, true, &scores[..21]));
         assert!(bars(&svg).len() == 21 && !svg.contains("other feature"));
     }

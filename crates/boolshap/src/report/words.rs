@@ -41,6 +41,8 @@ pub struct Subject {
     pub columns: Vec<ColumnWords>,
     /// What the labels 0 and 1 say.
     pub labels: [String; 2],
+    /// What can be predicted: the classes of a circuit of several, else the two labels.
+    pub classes: Vec<String>,
     /// The class of a row whose label is 1.
     pub class: u32,
     /// The column of known classes and its code, if training recorded them.
@@ -65,16 +67,16 @@ impl Subject {
         let labels = match (&name, &target) {
             (Some(name), _) => [format!("not {name}"), name.clone()],
             (None, Some(CodedColumn { code: Code::Above(threshold), .. })) => {
-                let threshold = short_number(*threshold);
+                let threshold = grouped(*threshold);
                 [format!("at most {threshold}"), format!("above {threshold}")]
             }
             (None, Some(target)) => target.classes().try_into().unwrap_or_else(|_| ["0".into(), "1".into()]),
             (None, None) => ["0".into(), "1".into()],
         };
         let title = match &target {
-            Some(target) => format!("{}: {}?", target.column, labels[1]),
-            None if name.is_some() => format!("class {}?", labels[1]),
-            None => format!("a circuit of {} features", named.features.len()),
+            Some(target) => format!("Is {} {}?", target.column, labels[1]),
+            None if name.is_some() => format!("Is it class {}?", labels[1]),
+            None => format!("What a circuit of {} features decides", named.features.len()),
         };
         let class = number.unwrap_or(1) as u32;
         let mut facts = Vec::new();
@@ -100,7 +102,19 @@ impl Subject {
         }
         fact("Verified", named.facts.verified.words());
         named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
-        Ok(Subject { title, features: features(named), columns: columns(named), labels, class, target, facts })
+        let classes = match named.classes.is_empty() {
+            true => labels.to_vec(),
+            false => named.classes.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        Ok(Subject { title, features: features(named), columns: columns(named), labels, classes, class, target, facts })
+    }
+
+    /// The place of a known class among [`Subject::classes`].
+    pub fn known(&self, class: u32) -> usize {
+        match self.classes == self.labels {
+            true => usize::from(class == self.class),
+            false => class as usize,
+        }
     }
 
     /// What a value of a feature says.
@@ -127,6 +141,12 @@ fn origin(named: &NamedCircuit) -> Option<String> {
         words.push(format!("{:.1} % right on the rows kept for testing", 100.0 * accuracy));
     }
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// A number with few digits, and large whole ones in groups of three.
+fn grouped(number: f64) -> String {
+    let text = short_number(number);
+    text.parse().ok().filter(|whole| *whole >= 10_000).map_or(text, thousands)
 }
 
 /// A count, or a power of ten where there are too many digits to read.
@@ -215,6 +235,31 @@ pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String>
     vec![absent, plays, score.into()]
 }
 
+/// What the base value is the average of, for people who never heard of it.
+pub fn base_words(players: &Players, distribution: &Distribution, is_score: bool) -> String {
+    let what = if is_score { "score" } else { "prediction" };
+    match distribution {
+        Distribution::Product(given) if is_uniform(given.floats()) => {
+            let impossible = (0..players.len()).all(|player| !players.is_one_hot(player));
+            let count = many(&(UBig::ONE << players.feature_count()));
+            match players.kind() {
+                "columns" => format!("the average {what} over all combinations of values"),
+                _ if impossible => {
+                    format!("the average {what} over all {count} combinations of bits, also those that no row can have")
+                }
+                _ => format!("the average {what} over all combinations of values"),
+            }
+        }
+        Distribution::Product(_) => {
+            format!("the average {what} if every feature varied on its own, as often as in training")
+        }
+        Distribution::Background(rows) | Distribution::Empirical(rows) => {
+            format!("the average {what} of {} rows", thousands(rows.rows() as u64))
+        }
+        Distribution::Constrained(..) => format!("the average {what} over what the constraint allows"),
+    }
+}
+
 fn is_uniform(probabilities: &[f64]) -> bool {
     probabilities.iter().all(|probability| *probability == 0.5)
 }
@@ -256,7 +301,8 @@ mod tests {
         let bins = ["at most 10", "above 10, at most 20.5", "above 20.5"];
         assert_eq!(said, [["above 3.87067", "FAR", "NEAR"], bins].concat());
         assert_eq!((subject.meaning(0, false), subject.meaning(2, false)), ("at most 3.87067", "not NEAR"));
-        assert_eq!(subject.title, "value: above 206856?");
+        assert_eq!(subject.title, "Is value above 206,856?");
+        assert_eq!((subject.classes.len(), subject.known(1), subject.known(0)), (2, 1, 0));
         assert_eq!(subject.columns[1].features, [1, 2]);
         assert!(subject.facts.contains(&("True on".into(), "32 of 64 inputs".into())));
         assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("no")));

@@ -147,6 +147,9 @@ impl Asker {
             }
             Found::Nothing => {}
         }
+        if let Some(sentence) = self.sentence(answer) {
+            object["sentence"] = sentence.into();
+        }
         object
     }
 
@@ -207,6 +210,7 @@ impl Asker {
                 if let Some(bias) = &self.parts.bias {
                     let pair = bias.witness(&self.classifier, watch)?;
                     put("classifier_biased", pair.is_some().into());
+                    put("sentence", self.bias_sentence(bias.inputs()).into());
                     put("inputs", big(bias.inputs()));
                     put("witness", pair.map_or(Value::Null, |pair| pair.map(|input| bit_text(&input)).to_vec().into()));
                     put("biased_rows", summary.biased.into());

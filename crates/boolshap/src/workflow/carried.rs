@@ -23,7 +23,7 @@ pub struct CarriedRequest {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 enum CarriedDistribution {
     Uniform,
     Marginals,
@@ -32,10 +32,13 @@ enum CarriedDistribution {
     /// Rows of zeros and ones.
     Background(Vec<String>),
     Empirical(Vec<String>),
+    /// The rows that the page is about.
+    OwnBackground,
+    OwnEmpirical,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 enum CarriedPlayers {
     Features,
     Columns,
@@ -62,14 +65,14 @@ pub(crate) fn bits_of_texts(texts: &[String], features: usize) -> Result<Bits, E
 }
 
 impl CarriedRequest {
-    /// The request of an explainer, with what it read from files.
-    pub fn of(explainer: &Explainer) -> Self {
+    /// The request of an explainer, with what it read from files; rows that are `own` are not written again.
+    pub fn of(explainer: &Explainer, own: &Bits) -> Self {
         let (request, players) = (explainer.request(), explainer.players());
         let rows = |bits: &Bits| (0..bits.rows()).map(|row| text_of_row(bits, row)).collect::<Vec<_>>();
         let fractions = |probabilities: &Probabilities| {
             CarriedDistribution::Product(probabilities.exact().iter().map(RBig::to_string).collect())
         };
-        let own = match request.distribution {
+        let given = match request.distribution {
             DistributionFrom::Uniform => Some(CarriedDistribution::Uniform),
             DistributionFrom::Marginals => Some(CarriedDistribution::Marginals),
             _ => None,
@@ -78,18 +81,20 @@ impl CarriedRequest {
             Distribution::Product(probabilities) | Distribution::Constrained(probabilities, _) => {
                 fractions(probabilities)
             }
+            Distribution::Background(bits) if bits == own => CarriedDistribution::OwnBackground,
+            Distribution::Empirical(bits) if bits == own => CarriedDistribution::OwnEmpirical,
             Distribution::Background(bits) => CarriedDistribution::Background(rows(bits)),
             Distribution::Empirical(bits) => CarriedDistribution::Empirical(rows(bits)),
         };
         // Fractions from a file are what smoothing has made of its rows.
-        let smoothing = if own.is_some() { request.smoothing } else { 0 };
+        let smoothing = if given.is_some() { request.smoothing } else { 0 };
         let constraint = match explainer.distribution() {
             Distribution::Constrained(_, formula) => Some(dimacs_of(formula)),
             _ => None,
         };
         CarriedRequest {
             name: request.distribution.name(),
-            distribution: own.unwrap_or_else(read),
+            distribution: given.unwrap_or_else(read),
             smoothing,
             constraint,
             players: carried_players(players),
@@ -97,8 +102,8 @@ impl CarriedRequest {
         }
     }
 
-    /// The request, for a circuit of these features.
-    pub fn request(&self, features: &[String]) -> Result<Request, Error> {
+    /// The request, for a circuit of these features and a page of these rows.
+    pub fn request(&self, features: &[String], own: Bits) -> Result<Request, Error> {
         let rows = |texts: &[String]| Ok::<_, Error>(RowsFrom::Bits(bits_of_texts(texts, features.len())?));
         let distribution = match &self.distribution {
             CarriedDistribution::Uniform => DistributionFrom::Uniform,
@@ -108,6 +113,8 @@ impl CarriedRequest {
                 let fraction = |text: &String| text.parse::<RBig>().map_err(|_| wrong(text));
                 DistributionFrom::Probabilities(texts.iter().map(fraction).collect::<Result<_, _>>()?)
             }
+            CarriedDistribution::OwnBackground => DistributionFrom::Background(RowsFrom::Bits(own)),
+            CarriedDistribution::OwnEmpirical => DistributionFrom::Empirical(RowsFrom::Bits(own)),
             CarriedDistribution::Background(texts) => DistributionFrom::Background(rows(texts)?),
             CarriedDistribution::Empirical(texts) => DistributionFrom::Empirical(rows(texts)?),
         };

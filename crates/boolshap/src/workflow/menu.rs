@@ -20,8 +20,10 @@ pub struct Menu {
 pub struct Offer {
     /// Its name in requests.
     pub name: String,
-    /// What it is, for people.
+    /// What is compared with, for people.
     pub words: String,
+    /// What it is called by those who know it.
+    pub term: &'static str,
     request: Request,
     distribution: Distribution,
 }
@@ -58,33 +60,29 @@ impl Menu {
     ) -> Result<Self, Error> {
         request.check()?;
         let players = players_of(&circuit, request)?;
-        let offer = |distribution: DistributionFrom, words: &str| -> Result<Offer, Error> {
+        let offer = |distribution: DistributionFrom| -> Result<Offer, Error> {
             let request = Request { distribution, ..request.clone() };
+            let (words, term) = offer_words(&request.distribution);
             let distribution = request.distribution(&circuit, &players[0])?;
-            Ok(Offer { name: request.distribution.name(), words: words.into(), request, distribution })
+            Ok(Offer { name: request.distribution.name(), words, term, request, distribution })
         };
         let name = name.map_or_else(|| request.distribution.name(), str::to_string);
-        let (uniform, product) = ("uniform: every value equally often", "product: as often as in training");
-        let words = match name.as_str() {
-            "uniform" => uniform,
-            "product" => product,
-            other => other,
-        };
-        let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone(), words)? }];
+        let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone())? }];
         // A constraint cannot be left aside without saying so.
         if request.constraint.is_none() {
             if name != "uniform" {
-                distributions.push(offer(DistributionFrom::Uniform, uniform)?);
+                distributions.push(offer(DistributionFrom::Uniform)?);
             }
             if name != "product" && circuit.marginals.as_ref().is_some_and(|marginals| marginals.rows > 0) {
-                distributions.push(offer(DistributionFrom::Marginals, product)?);
+                distributions.push(offer(DistributionFrom::Marginals)?);
             }
             if let Some(rows) = rows.filter(|rows| rows.rows() > 0) {
                 let rows = || RowsFrom::Bits(rows.clone());
-                let background = "background: the rows, whatever is known";
-                distributions.push(offer(DistributionFrom::Background(rows()), background)?);
-                let empirical = "empirical: the rows that agree with what is known";
-                distributions.push(offer(DistributionFrom::Empirical(rows()), empirical)?);
+                for distribution in [DistributionFrom::Background(rows()), DistributionFrom::Empirical(rows())] {
+                    if name != distribution.name() {
+                        distributions.push(offer(distribution)?);
+                    }
+                }
             }
         }
         let explainers = (0..distributions.len() * players.len()).map(|_| OnceLock::new()).collect();
@@ -178,6 +176,24 @@ impl Menu {
             }
             Some(choice) => choice.number(names.len(), &names).map(Some),
         }
+    }
+}
+
+/// What a distribution compares with, in words and by its name among those who know it.
+fn offer_words(distribution: &DistributionFrom) -> (String, &'static str) {
+    let of_file = |words: &str, rows: &RowsFrom| match rows {
+        RowsFrom::Bits(_) => words.to_string(),
+        RowsFrom::File(path) => format!("{words} of {}", super::request::file_name(path)),
+    };
+    match distribution {
+        DistributionFrom::Uniform => ("all combinations".into(), "uniform, as in the paper"),
+        DistributionFrom::Marginals => ("values as often as in training".into(), "product"),
+        DistributionFrom::Probabilities(_) | DistributionFrom::ProductFile(_) => {
+            ("values with given probabilities".into(), "product")
+        }
+        DistributionFrom::Background(rows) => (of_file("all rows", rows), "background"),
+        DistributionFrom::Empirical(rows) => (of_file("similar rows", rows), "empirical"),
+        DistributionFrom::Reference(_) => (format!("one row, {}", distribution.name()), "reference"),
     }
 }
 

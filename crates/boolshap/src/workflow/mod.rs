@@ -39,6 +39,7 @@ mod learn;
 mod load;
 mod menu;
 mod model_output;
+mod opening;
 mod outlook;
 mod player_names;
 mod predict;
@@ -46,6 +47,7 @@ mod read_source;
 mod records;
 mod request;
 mod resolve;
+mod sentences;
 mod stages;
 #[cfg(feature = "train")]
 mod train;

@@ -4,7 +4,7 @@
 //! the meaning of is worded by it: above or at most a threshold, a category, an interval.
 
 use crate::circuit::NamedCircuit;
-use crate::data::Code;
+use crate::data::{Code, short_number};
 use crate::query::Space;
 use serde_json::Value;
 
@@ -90,6 +90,31 @@ impl ValueWords {
             }
             Kind::IsValue { value, .. } => format!("{}{value}", if input[wording.members[0]] { "" } else { "not " }),
             _ => self.text(player, input),
+        }
+    }
+
+    /// A player's value in an input as part of a sentence, numbers with few digits.
+    pub(super) fn say_short(&self, player: usize, input: &[bool]) -> String {
+        let wording = &self.players[player];
+        match &wording.kind {
+            Kind::Above { column, threshold } => {
+                let side = if input[wording.members[0]] { "above" } else { "at most" };
+                format!("{column} is {side} {}", short_number(*threshold))
+            }
+            Kind::Values(_) if self.value(player, input).is_null() => format!("{} has no value", wording.name),
+            _ => self.say(player, input),
+        }
+    }
+
+    /// A change of a player as part of a sentence, numbers with few digits.
+    pub(super) fn say_change_short(&self, player: usize, from: &[bool], to: &[bool]) -> String {
+        let wording = &self.players[player];
+        match &wording.kind {
+            Kind::Above { column, threshold } => {
+                let [now, then] = [from, to].map(|input| if input[wording.members[0]] { "above" } else { "at most" });
+                format!("{column} {then} {} instead of {now}", short_number(*threshold))
+            }
+            _ => self.say_change(player, from, to),
         }
     }
 

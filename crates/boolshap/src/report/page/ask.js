@@ -12,7 +12,7 @@ const server = {
       response = await fetch(path, { method: body ? "POST" : "GET", headers, signal, body: body && JSON.stringify(body) });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Error("The server does not answer. Is boolshap serve still running?");
+      throw Object.assign(new Error("The server does not answer. Is boolshap serve still running? Trying again."), { isAway: true });
     }
     const value = await response.json().catch((error) => {
       if (error.name === "AbortError") throw error;
@@ -59,10 +59,15 @@ const choosing = latest();
 const listing = latest();
 const changing = latest();
 
+// A server that is away may come back: then the page goes on by itself.
+const RETRY = 2000;
+let retrying = 0;
 function showError(error) {
   if (error.name === "AbortError") return;
   $("error").textContent = error.message;
   $("error").hidden = false;
+  clearTimeout(retrying);
+  if (error.isAway) retrying = setTimeout(explain, RETRY);
 }
 
 function clearError() {

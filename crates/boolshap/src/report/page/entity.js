@@ -63,20 +63,24 @@ function isChanged() {
   return state.bits.some((bit, feature) => bit !== from[feature]);
 }
 
-function drawSource() {
+function sourceText() {
   const { row } = state;
-  const changed = isChanged();
-  say($("source"), row ? `Row ${thousands(row.row)}${changed ? ", changed" : ""}` : answersAny() ? "An input of your own" : "One input");
-  $("undo").disabled = !changed || !answersAny();
-  $("row-previous").disabled = !row || row.row <= 1;
-  $("row-next").disabled = !row || row.row >= rowCount();
+  return row ? `Row ${thousands(row.row)}${isChanged() ? ", changed" : ""}` : answersAny() ? "An input of your own" : "One input";
+}
+
+function drawSource() {
+  say($("source"), sourceText());
+  $("undo").disabled = !isChanged() || !answersAny();
+  $("row-previous").disabled = state.place === null || state.place <= 0;
+  $("row-next").disabled = state.place === null || state.place + 1 >= listedTotal();
 }
 
 function drawFlips() {
   const flips = new Set(state.answer.flips);
   switches.forEach((parts, feature) => {
     if (flips.has(feature)) {
-      parts.flip = parts.flip || el("span", { className: "flip", textContent: "changes the decision" });
+      parts.flip = parts.flip || el("span", { className: "flip" });
+      say(parts.flip, `flip: ${labelText(1 - state.answer.prediction)}`);
       parts.flip.dataset.flip = feature;
       parts.flip.classList.toggle("to-one", state.answer.prediction === 0);
       if (!parts.flip.isConnected) parts.now.append(parts.flip);
@@ -103,6 +107,8 @@ function toggle(feature, start) {
   explain(start);
 }
 
+const everyColumnHasValue = (bits) => page.columns.every(({ features, one_hot }) => !one_hot || features.some((feature) => bits[feature]));
+
 // Shows the answer for the current bits; `start` is the time of the click, for the measurement.
 async function explain(start) {
   writeAddress();
@@ -110,12 +116,15 @@ async function explain(start) {
   const signal = explaining();
   foreseeing();
   try {
-    const { base_value, explanations } = foreseen.get(state.bits.join("")) || (await ask("api/explain", questionOf([state.bits]), signal));
+    const key = state.bits.join("");
+    const { base_value, explanations, words } = foreseen.get(key) || (await askWithWords([state.bits], signal));
     page.base_value = base_value;
     clearTimeout(late);
+    state.words = { ...words[0] };
     drawSwitches();
     showAnswer(labelled(explanations[0]));
     clearError();
+    askChange(key);
     if (start !== undefined) recordSwitch(start);
     if (answersAny() && performance.now() - began < QUICK_ANSWER) setTimeout(foresee);
   } catch (error) {
@@ -123,6 +132,15 @@ async function explain(start) {
     dim(true);
     showError(error);
   }
+}
+
+// The scores of entities, and what is said of them.
+async function askWithWords(entities, signal) {
+  const { flips, ...plain } = questionOf(entities);
+  const said = ask("api/words", plain, signal);
+  said.catch(() => {}); // reported below, unless the scores fail first
+  const scores = await ask("api/explain", { ...plain, flips }, signal);
+  return { ...scores, words: (await said).words };
 }
 
 function questionOf(entities) {
@@ -140,12 +158,11 @@ const foreseeing = latest();
 let foreseen = new Map();
 async function foresee() {
   foreseen = new Map();
-  const hasValue = (bits) => page.columns.every(({ features, one_hot }) => !one_hot || features.some((feature) => bits[feature]));
-  const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || hasValue(bits));
+  const next = page.features.map((_, feature) => switched(feature)).filter((bits) => state.game.players === "features" || everyColumnHasValue(bits));
   if (!next.length || next.length > MOST_FORESEEN) return;
   try {
-    const { base_value, explanations } = await ask("api/explain", questionOf(next), foreseeing());
-    foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]] }]));
+    const { base_value, explanations, words } = await askWithWords(next, foreseeing());
+    foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]], words: [words[i]] }]));
   } catch {
     // Then they are requested one by one.
   }
@@ -154,9 +171,13 @@ async function foresee() {
 function showAnswer(answer) {
   state.answer = { flips: [], ...answer, page };
   dim(false);
+  state.needed = null;
   drawOutcome();
   drawWaterfall(isCalm());
   drawFlips();
+  drawComparison();
+  drawPixels();
+  refreshQuestions();
 }
 
 // Animate only isolated changes; in quick succession it would delay the next drawing.
@@ -168,8 +189,10 @@ function isCalm() {
 }
 
 function dim(stale) {
-  $("outcome").classList.toggle("stale", stale);
-  $("waterfall").classList.toggle("stale", stale);
+  for (const id of ["outcome", "waterfall"]) {
+    $(id).classList.toggle("stale", stale);
+    $(id).setAttribute("aria-busy", stale);
+  }
 }
 
 // The frame is on the screen when a task after its animation frame runs.
@@ -184,12 +207,15 @@ function recordSwitch(start) {
   });
 }
 
-async function chooseRow(number, bits) {
+async function chooseRow(number, bits, place = null) {
   try {
     state.row = await fetchRow(number);
   } catch (error) {
     return showError(error);
   }
+  const { search, wrong, sort, descending } = state.query;
+  const inOrder = !search.trim() && !wrong && sort === "row" && !descending;
+  state.place = place ?? (inOrder ? number - 1 : placeInList(number));
   state.bits = bits || [...state.row.bits];
   clearError();
   drawSwitches();
@@ -197,11 +223,22 @@ async function chooseRow(number, bits) {
   return explain();
 }
 
+// The row before or after, in the order of the list below.
+async function stepRow(by) {
+  const place = state.place + by;
+  try {
+    const { rows } = await askRows(place, 1, choosing());
+    if (rows.length) await chooseRow(rows[0].row, undefined, place);
+  } catch (error) {
+    showError(error);
+  }
+}
+
 function undo() {
   state.bits = state.row ? [...state.row.bits] : ownBits();
   drawSwitches();
   explain();
-  if (state.row) $("row-next").focus();
+  $("source").scrollIntoView({ block: "nearest" });
 }
 
 // Where scores of the model are explained and not decisions: the score of the row.
@@ -210,47 +247,88 @@ const scoreOf = (answer) => (page.output === "score" ? answer.score ?? answer.pr
 function drawOutcome() {
   const score = scoreOf(state.answer);
   const prediction = score === undefined ? state.answer.prediction : Number(score >= 0);
-  say($("prediction").firstElementChild, score === undefined ? labelText(prediction) : minus(score.toFixed(4)));
-  say($("prediction").lastElementChild, score !== undefined || labelText(prediction) === String(prediction) ? "" : ` ${prediction}`);
+  const [decided, other] = verdict(prediction, score);
+  say($("prediction").firstElementChild, decided);
+  say($("prediction").lastElementChild, other);
   set($("prediction"), { "data-prediction": prediction });
   set($("outcome"), { "data-prediction": prediction });
   say($("base-value"), minus(page.base_value.toFixed(4)));
   set($("base-value"), { "data-value": page.base_value });
-  say($("truth"), score === undefined ? truthText(prediction) : "the score before the decision");
+  say($("base-words"), page.game.base);
+  say($("truth"), score === undefined ? truthText() : "the score before the decision");
+  say($("mini"), `${decided}${other}`);
+  drawWords();
+  drawPredicted();
+}
+
+const severalClasses = () => page.classes.length > 2;
+
+// Of several classes the predicted one, and what it is not if that is explained; else the answer to the question above.
+function verdict(prediction, score) {
+  if (score !== undefined) return [minus(score.toFixed(4)), ""];
+  const { class: predicted } = state.answer;
+  if (severalClasses() && predicted !== undefined) {
+    const name = minusNumbers(page.classes[predicted]);
+    return [name, predicted === state.game.class ? "" : `, ${labelText(prediction)}`];
+  }
+  const text = labelText(prediction);
+  return [text === String(prediction) ? text : `${prediction ? "Yes" : "No"}: ${text}`, ""];
+}
+
+function drawWords() {
+  const { why, change } = state.words || {};
+  say($("why"), why ? minusNumbers(why) : "");
+  say($("change"), change ? minusNumbers(change) : "");
+  $("change").hidden = change === null;
+}
+
+function drawPredicted() {
+  const { class: predicted } = state.answer;
+  const differs = answersAny() && severalClasses() && predicted !== undefined && predicted !== state.game.class;
+  $("explain-predicted").hidden = !differs;
+  if (differs) say($("explain-predicted"), `Explain ${page.classes[predicted]}, which is predicted`);
+  for (const option of $("choose-class") ? $("choose-class").options : []) {
+    const name = page.classes[Number(option.value)];
+    say(option, Number(option.value) === predicted ? `${name}, predicted` : name);
+  }
 }
 
 const labelText = (bit) => minusNumbers(page.labels[bit] ?? String(bit));
 
-// With several classes a row's label names a class, not this yes or no.
 // Of several classes the page shows one: whether the prediction is that class.
 function labelled(answer) {
-  return "explained_value" in answer ? { ...answer, prediction: answer.explained_value } : answer;
+  if (!("explained_value" in answer)) return { ...answer, class: answer.class ?? (severalClasses() ? undefined : answer.prediction) };
+  return { ...answer, class: answer.prediction, prediction: answer.explained_value };
 }
 
-function truthText(prediction) {
-  const { row } = state;
-  if (page.choices.classes.length || !row || row.label === null || row.label === undefined) return "";
-  if (isChanged()) return "not an input from the data";
-  return row.label === prediction ? "as in the data" : `in the data: ${labelText(row.label)}`;
+function truthText() {
+  const { row, answer, words } = state;
+  if (isChanged() || !row) {
+    if (!rowCount() || !words || words.rows_alike === undefined) return "";
+    const { rows_alike: alike } = words;
+    return alike ? `${thousands(alike)} ${alike === 1 ? "row is" : "rows are"} like this` : "no row is like this";
+  }
+  if (row.known === null || row.known === undefined) return "";
+  return row.known === answer.class ? "as in the data" : `wrong, in the data: ${minusNumbers(page.classes[row.known])}`;
 }
 
 function drawLabels() {
-  document.querySelectorAll(".ghost").forEach((ghost, bit) => { ghost.textContent = `${labelText(bit)} ${bit}`; });
   const [one, zero] = $("legend").children;
   one.textContent = towards(1);
   zero.textContent = towards(0);
 }
 
-const towards = (bit) => (page.labels[bit] === String(bit) ? `towards ${bit}` : `towards ${bit}, ${labelText(bit)}`);
+const towards = (bit) => (page.labels[bit] === String(bit) ? `pushes towards ${bit}` : `pushes towards ${labelText(bit)}`);
 
 function buildChoices() {
   const { distributions, players, classes } = page.choices;
-  const fields = [["class", "Class", classes], ["distribution", "Distribution", distributions], ["players", "Players", players]];
+  const fields = [["class", "Explain", classes], ["distribution", "Compare with", distributions], ["players", "One bar per", players]];
   $("choices").replaceChildren(...fields.filter(([, , list]) => list.length > 1).map(([field, name, list]) => buildChoice(field, name, list)));
 }
 
 function buildChoice(field, name, list) {
-  const select = el("select", { id: `choose-${field}` }, ...list.map(({ value, words }) => el("option", { value, textContent: words })));
+  const words = (one) => (one.term && one.term !== one.words ? `${one.words} (${one.term})` : one.words);
+  const select = el("select", { id: `choose-${field}` }, ...list.map((one) => el("option", { value: one.value, textContent: words(one) })));
   select.addEventListener("change", () => changeGame({ [field]: field === "class" ? Number(select.value) : select.value }));
   return el("label", {}, el("span", { className: "choice-name", textContent: name }), select);
 }
@@ -258,19 +336,19 @@ function buildChoice(field, name, list) {
 // The last choice, even if the previous one has not been loaded yet.
 let chosenGame = gameOf(page);
 async function changeGame(change) {
-  const busy = setTimeout(() => markBusy(true), 150); // most answers arrive before dimming the page would help
   try {
     chosenGame = { ...chosenGame, ...change };
+    markBusy(true);
     await loadGame(chosenGame);
     clearError();
     loadRows();
     await explain();
+    loadFigures();
   } catch (error) {
     showError(error);
-    if (error.name === "AbortError") return clearTimeout(busy);
+    if (error.name === "AbortError") return;
     chosenGame = { ...state.game };
   }
-  clearTimeout(busy);
   markBusy(false);
   drawChoices();
 }
@@ -291,9 +369,22 @@ function drawChoices() {
   }
 }
 
+// While another game is computed, what is shown is that of the one before: it is dimmed, and both are named.
 function markBusy(busy) {
-  document.querySelectorAll("figure").forEach((figure) => {
-    figure.classList.toggle("stale", busy);
-    figure.setAttribute("aria-busy", busy);
-  });
+  for (const node of [$("outcome"), $("waterfall"), ...document.querySelectorAll("figure")]) {
+    node.classList.toggle("stale", busy);
+    node.setAttribute("aria-busy", busy);
+  }
+  $("progress").hidden = !busy;
+  if (!busy) return;
+  const text = `Computing: ${gameWords(chosenGame)}. Still shown, dimmed: ${gameWords(state.game)}.`;
+  $("progress").replaceChildren(el("progress"), el("span", { textContent: text }));
+  $("progress").firstChild.setAttribute("aria-label", "Computing");
+}
+
+function gameWords(game) {
+  const { distributions, players, classes } = page.choices;
+  const words = (list, value) => (list.find((one) => String(one.value) === String(value)) || { words: value }).words;
+  const of = classes.length > 1 ? `${words(classes, game.class)}, ` : "";
+  return `${of}compared with ${words(distributions, game.distribution)}, one bar per ${words(players, game.players)}`;
 }

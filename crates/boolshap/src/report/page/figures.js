@@ -1,16 +1,18 @@
 // The figures over all rows, and their tooltips.
 
 const CAPTIONS = {
+  dependence: ["Score over values", () => "How the score of one " + playerWord(1) + " depends on its value; dashed where its bits change. Each dot is a row, or several alike."],
+  heat: ["All rows side by side", () => `Every row at once: what each ${playerWord(1)} contributes, rows alike beside each other. Choose a place to see its row above.`],
   importance: ["Importance", () => `The mean absolute score of each ${playerWord(1)} over all rows: the longer the bar, the more it moves decisions.`],
-  beeswarm: ["Scores of all rows", () => `Each dot is a row, or several alike; to the right it pushes towards 1, to the left towards 0. Choose a dot to see its row above.`],
+  beeswarm: ["Scores of all rows", () => `Each dot is a row, or several alike; to the right it pushes towards ${labelText(1)}, to the left towards ${labelText(0)}. Choose a dot to see its row above.`],
   image: ["Image", () => `The first row as an image: what its ${playerWord(2)} contribute, for each class.`],
-  interactions: ["Interactions", () => `How much two ${playerWord(2)} matter together, beyond what each does on its own.`],
+  interactions: ["Interactions", () => `How much two ${playerWord(2)} matter together, beyond what each does on its own, and whether together they mostly push towards ${labelText(1)} or ${labelText(0)}.`],
   timing: ["", () => "How long the exact scores take."],
   circuit: ["", () => "The compiled circuit the scores are computed from."],
 };
 
 function drawFigures() {
-  for (const name of Object.keys(CAPTIONS)) drawFigure(name, page.figures[name]);
+  for (const name of Object.keys(CAPTIONS)) if (name in page.figures) drawFigure(name, name === "image" && answersAny() ? null : page.figures[name]);
   $("all").hidden = !["importance", "beeswarm", "interactions", "image"].some((name) => page.figures[name]);
   for (const name of ["timing", "circuit"]) $(name).closest("section").hidden = !page.figures[name];
 }
@@ -22,10 +24,61 @@ function drawFigure(name, source) {
   const [heading, words] = CAPTIONS[name];
   const note = (page.notes || {})[name];
   const caption = el("figcaption", {}, ...(heading ? [el("h3", { textContent: heading })] : []), note ? `${words()} ${asSentence(note)}` : words());
-  const drawing = document.importNode(new DOMParser().parseFromString(source, "image/svg+xml").documentElement, true);
-  const frame = el("div", { className: "figure" }, drawing);
+  const frame = el("div", { className: "figure" });
   figure.replaceChildren(caption, frame);
+  showDrawing(frame, source);
+}
+
+function showDrawing(frame, source) {
+  const drawing = document.importNode(new DOMParser().parseFromString(source, "image/svg+xml").documentElement, true);
+  drawing.classList.toggle("narrow", Number(drawing.getAttribute("width")) < 500);
+  frame.replaceChildren(drawing);
   prepareTips(frame, drawing);
+}
+
+// Figures that are drawn when the page has been shown: narrow ones for phones, and those that hold much.
+const NARROW = 600;
+const loading = { importance: latest(), beeswarm: latest(), dependence: latest(), heat: latest() };
+let loadedFor = "";
+function loadFigures() {
+  if (!answersAny() || !page.rows || !document.documentElement.dataset.ready) return;
+  const narrow = innerWidth < NARROW;
+  const key = JSON.stringify([state.game, narrow]);
+  if (key === loadedFor) return;
+  loadedFor = key;
+  if (narrow) for (const name of ["importance", "beeswarm"]) if (page.figures[name]) loadFigure(name, { name });
+  if (!narrow) drawFigures();
+  loadFigure("heat", { name: "rows", narrow });
+  loadDependence(narrow);
+}
+
+async function loadFigure(place, settings) {
+  const query = gameQuery(state.game);
+  for (const [name, value] of Object.entries(settings)) query.set(name, value);
+  const shown = page;
+  try {
+    const { svg: source } = await ask(`api/figure?${query}`, undefined, loading[place]());
+    if (shown === page) drawFigure(place, source);
+  } catch (error) {
+    if (error.name !== "AbortError" && shown === page) drawFigure(place, null);
+  }
+}
+
+// The player of the dependence: the one chosen, else the most important.
+let dependsOn = null;
+async function loadDependence(narrow) {
+  if (!page.players.includes(dependsOn)) dependsOn = page.players[ranked(page.importance)[0]];
+  await loadFigure("dependence", { name: "dependence", player: dependsOn, narrow });
+  const caption = $("dependence").querySelector("figcaption");
+  if (!caption) return;
+  const order = ranked(page.importance);
+  const select = el("select", { id: "choose-player" }, ...order.map((player) => el("option", { value: page.players[player], textContent: page.short[player], selected: page.players[player] === dependsOn })));
+  select.addEventListener("change", async () => {
+    dependsOn = select.value;
+    await loadDependence(narrow);
+    $("choose-player").focus();
+  });
+  caption.append(el("label", { className: "block" }, el("span", { textContent: "Score of " }), select));
 }
 
 function asSentence(note) {

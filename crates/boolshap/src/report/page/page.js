@@ -16,9 +16,13 @@ const defaults = { ...page.game };
 // What the page shows now; everything else follows from it.
 const state = {
   game: gameOf(page),
-  row: null, // the selected row of the data: {row, bits, cells, prediction, label}
+  row: null, // the selected row of the data: {row, bits, cells, class, known}
+  place: null, // its place among the rows that are listed
   bits: page.features.map(() => 0),
   answer: { flips: [] }, // with the page it belongs to
+  words: null, // what is said of it: {why, change, rows_alike}
+  needed: null, // the columns that are enough for the decision, where that was asked
+  pinned: null,
   showAll: false,
-  query: { search: "", sort: "row", descending: false, offset: 0 },
+  query: { search: "", wrong: false, sort: "row", descending: false, offset: 0 },
 };

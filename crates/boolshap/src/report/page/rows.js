@@ -12,6 +12,8 @@ function buildRows() {
     clearTimeout(wait);
     wait = setTimeout(() => changeQuery({ search: $("search").value, offset: 0 }), 120);
   });
+  $("wrong-label").hidden = !page.performance;
+  $("wrong").addEventListener("change", () => changeQuery({ wrong: $("wrong").checked, offset: 0 }));
   $("rows-previous").addEventListener("click", () => changeQuery({ offset: Math.max(0, state.query.offset - PAGE_ROWS) }));
   $("rows-next").addEventListener("click", () => changeQuery({ offset: state.query.offset + PAGE_ROWS }));
   rowsBody().addEventListener("click", (event) => {
@@ -30,27 +32,44 @@ function changeQuery(change) {
 async function loadRows() {
   if (!rowCount()) return;
   try {
-    drawRows(await askRows());
+    drawRows(await askRows(state.query.offset, PAGE_ROWS, listing()));
   } catch (error) {
     showError(error);
   }
 }
 
-async function askRows() {
-  const { search, sort, descending, offset } = state.query;
+async function askRows(offset, limit, signal) {
+  const { search, wrong, sort, descending } = state.query;
   const query = gameQuery(state.game);
-  for (const [name, value] of Object.entries({ offset, limit: PAGE_ROWS, search, sort, descending })) if (value !== "") query.set(name, value);
-  return ask(`api/rows?${query}`, undefined, listing());
+  for (const [name, value] of Object.entries({ offset, limit, search, wrong, sort, descending })) if (value !== "" && value !== false) query.set(name, value);
+  return ask(`api/rows?${query}`, undefined, signal);
 }
 
-function drawRows({ total, offset, rows, columns }) {
-  const labelled = rows.some((row) => row.label !== null && row.label !== undefined) || Boolean($("rows-table").querySelector("[data-sort=label]"));
+// The rows that are listed now, and how many there are in all.
+let listed = { total: 0, offset: 0, rows: [] };
+const listedTotal = () => listed.total;
+
+function placeInList(number) {
+  const at = listed.rows.findIndex((row) => row.row === number);
+  return at < 0 ? null : listed.offset + at;
+}
+
+function drawRows(found) {
+  const { total, offset, rows, columns } = found;
+  listed = found;
+  if (state.row) {
+    const { search, wrong, sort, descending } = state.query;
+    const inOrder = !search.trim() && !wrong && sort === "row" && !descending;
+    state.place = inOrder ? state.row.row - 1 : placeInList(state.row.row) ?? (offset ? offset - 1 : -1);
+    drawSource();
+  }
+  const labelled = Boolean(page.performance) || rows.some((row) => row.known !== null && row.known !== undefined);
   const heads = [{ name: "row", words: "Row", numeric: true }, { name: "prediction", words: "Prediction" }];
-  if (labelled) heads.push({ name: "label", words: "Label" });
+  if (labelled) heads.push({ name: "label", words: "In the data" });
   drawHeads([...heads, ...columns.map(({ name, numeric }) => ({ name: COLUMN + name, numeric, words: name }))]);
   rowsBody().replaceChildren(...rows.map((row) => buildLine(row, columns, labelled)));
-  const found = state.query.search.trim() ? " found" : "";
-  $("rows-status").textContent = total ? `${thousands(offset + 1)}–${thousands(offset + rows.length)} of ${thousands(total)}${found}` : "No row matches";
+  const filtered = state.query.search.trim() || state.query.wrong ? " found" : "";
+  $("rows-status").textContent = total ? `${thousands(offset + 1)}–${thousands(offset + rows.length)} of ${thousands(total)}${filtered}` : "No row matches";
   $("rows-previous").disabled = offset === 0;
   $("rows-next").disabled = offset + rows.length >= total;
   markRow();
@@ -81,9 +100,10 @@ function buildHead({ name, words, numeric }) {
 function buildLine(row, columns, labelled) {
   const choose = el("button", { type: "button", className: "quiet", textContent: row.row });
   choose.setAttribute("aria-label", `Show row ${row.row}`);
-  const line = el("tr", {}, el("td", { className: "number" }, choose), classCell(row.prediction));
+  const wrong = row.known !== null && row.known !== undefined && row.known !== row.class;
+  const line = el("tr", {}, el("td", { className: "number" }, choose), classCell(row.class ?? row.prediction, wrong));
   line.dataset.row = row.row;
-  if (labelled) line.append(classCell(row.label));
+  if (labelled) line.append(classCell(row.known));
   columns.forEach((column, i) => {
     const text = cellText(row.cells[i]);
     line.append(el("td", { className: column.numeric ? "number" : "", textContent: text, title: text.length > 30 ? text : "" }));
@@ -91,9 +111,10 @@ function buildLine(row, columns, labelled) {
   return line;
 }
 
-function classCell(value) {
+function classCell(value, wrong) {
   if (value === null || value === undefined) return el("td");
-  return el("td", { className: `class is-${value}`, textContent: value, title: page.choices.classes.length ? "" : labelText(value) });
+  const text = minusNumbers(page.classes[value] ?? String(value));
+  return el("td", { className: wrong ? "wrong" : "", title: text }, wrong ? `${text} ✗` : text);
 }
 
 function markRow() {

@@ -68,7 +68,8 @@ function drawGame() {
   gatherPlayers();
   drawLabels();
   drawFigures();
-  $("title").textContent = page.title;
+  $("title").textContent = document.title = page.title;
+  drawPerformance();
   $("words").replaceChildren(...page.game.words.map((words) => el("p", { textContent: words })));
   $("facts").replaceChildren(...page.facts.map(([name, text]) => el("div", {}, el("dt", { textContent: name }), el("dd", { textContent: text }))));
 }
@@ -79,8 +80,11 @@ function listen() {
     if (button && answersAny()) toggle(Number(button.dataset.feature), event.timeStamp);
   });
   $("undo").addEventListener("click", undo);
-  $("row-previous").addEventListener("click", () => chooseRow(state.row.row - 1));
-  $("row-next").addEventListener("click", () => chooseRow(state.row.row + 1));
+  $("row-previous").addEventListener("click", () => stepRow(-1));
+  $("row-next").addEventListener("click", () => stepRow(1));
+  $("explain-predicted").addEventListener("click", () => changeGame({ class: state.answer.class }));
+  $("pin").addEventListener("click", pin);
+  $("unpin").addEventListener("click", unpin);
   $("to-rows").addEventListener("click", () => $("search").focus());
   $("show-all").addEventListener("click", () => {
     state.showAll = !state.showAll;
@@ -93,13 +97,14 @@ function listen() {
     if (Math.abs(entry.contentRect.width - chart.width) < 1) return;
     chart.width = entry.contentRect.width;
     drawWaterfall(false);
+    loadFigures();
   }).observe($("waterfall"));
 }
 
 // What can be changed: everything, or only the row.
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
-  $("undo").hidden = !answersAny();
+  $("undo").hidden = $("questions").hidden = !answersAny();
   if (page.notes.fixed) $("fixed-hint").firstChild.textContent = `${page.notes.fixed} `;
   $("fixed-hint").hidden = answersAny() || rowCount() < 2;
 }
@@ -129,6 +134,7 @@ async function awake() {
 async function begin() {
   buildPlayground();
   buildSwitches();
+  buildQuestions();
   buildRows();
   buildChoices();
   drawChoices();
@@ -142,7 +148,11 @@ async function begin() {
   await readAddress();
   await loadRows();
   document.documentElement.dataset.ready = "1";
-  if (!isAddressed) await awake();
+  loadFigures();
+  if (!isAddressed) {
+    await awake();
+    loadFigures();
+  }
   document.documentElement.dataset.awake = "1";
 }
 

@@ -1,6 +1,6 @@
 // The waterfall: from the base value, player by player, to the decision.
 
-const chart = { page: null, svg: null, grid: null, base: null, end: null, rest: null, rows: [], bars: new Map(), width: 0, gridKey: "" };
+const chart = { page: null, svg: null, grid: null, base: null, end: null, rest: null, rows: [], bars: new Map(), width: 0, gridKey: "", low: 0, high: 1 };
 
 function buildWaterfall() {
   chart.grid = svg("g", { "aria-hidden": "true" });
@@ -12,13 +12,15 @@ function buildWaterfall() {
   chart.width = $("waterfall").clientWidth;
   chart.bars.clear();
   chart.gridKey = "";
+  [chart.low, chart.high] = [0, 1];
   chart.page = page;
 }
 
 function buildRow(kind, id) {
   const parts = {
     hit: svg("rect", { class: "hit", x: -8, y: 0, rx: 4 }),
-    name: svg("text", { x: 0 }),
+    name: svg("text", { class: "player", x: 0 }),
+    more: svg("text", { class: "player", x: 0 }),
     meaning: svg("text", { class: "meaning" }),
     link: svg("rect", { class: "link", width: 1 }),
     amount: kind.startsWith("end") ? svg("circle", { class: "marker", r: 4.5 }) : svg("rect", { class: "amount", rx: 2 }),
@@ -38,11 +40,17 @@ function barOf(player) {
 }
 
 // On a narrow page the labels go above the bars, which then have the full width.
-function placesFor(width) {
-  if (width < 500) return { width, narrow: true, row: 46, bar: 12, barTop: 25, textTop: 17, left: 1, right: width - 1, label: width - 74 };
+function placesFor(width, names) {
+  if (width < 500) return { width, narrow: true, row: 46, bar: 12, barTop: 25, textTop: 17, left: 1, right: width - 1, label: width - 74, lines: 1 };
   const label = Math.min(270, Math.round(width * 0.37));
-  return { width, narrow: false, row: 38, bar: 18, barTop: 10, textTop: 16, left: label + 20, right: width - 84, label };
+  // Names that are too long take two lines.
+  const lines = names.some((name) => measure(name, 12) > label) ? 2 : 1;
+  const more = 14 * (lines - 1);
+  return { width, narrow: false, row: 38 + more, bar: 18, barTop: 10 + more / 2, textTop: 15, left: label + 20, right: width - 84, label, lines };
 }
+
+// The bars that are shown at first: few on a phone, where the switches are below.
+const mostBars = () => (chart.width < 500 ? 6 : MOST_BARS);
 
 function ranked(scores) {
   return Array.from(scores, (_, player) => player).sort((a, b) => Math.abs(scores[b]) - Math.abs(scores[a]) || a - b);
@@ -53,17 +61,18 @@ function drawWaterfall(moving) {
   if (state.answer.page !== page) return; // an answer for another game: keep its drawing
   if (chart.page !== page) buildWaterfall();
   const order = ranked(scores);
-  const shown = state.showAll ? order : order.slice(0, MOST_BARS);
+  const most = order.length === mostBars() + 1 ? order.length : mostBars();
+  const shown = state.showAll ? order : order.slice(0, most);
   const hidden = order.slice(shown.length);
   const items = shown.map((player) => ({ bar: barOf(player), score: scores[player], ...playerLabel(player) }));
-  if (hidden.length) items.push({ bar: chart.rest, score: hidden.reduce((sum, player) => sum + scores[player], 0), name: `${hidden.length} other ${playerWord(hidden.length)}`, meaning: "summed" });
+  if (hidden.length) items.push(restOf(hidden, scores));
 
-  const places = placesFor(chart.width);
+  const places = placesFor(chart.width, items.map((item) => item.name));
   const scale = scaleFor(items, places);
   chart.svg.classList.toggle("moving", moving);
   chart.svg.classList.toggle("narrow", places.narrow);
   drawGrid(places, scale, items.length);
-  drawEnd(chart.base, places, scale, 0, "Base value", page.base_value, page.base_value.toFixed(4));
+  drawEnd(chart.base, places, scale, 0, "Average (base value)", page.base_value, page.base_value.toFixed(4));
   let from = page.base_value;
   items.forEach((item, index) => {
     drawBar(item, places, scale, index + 1, from);
@@ -71,14 +80,20 @@ function drawWaterfall(moving) {
   });
   const score = scoreOf(state.answer);
   const end = score ?? state.answer.prediction;
-  drawEnd(chart.end, places, scale, items.length + 1, score === undefined ? "Prediction" : "Score", end, score === undefined ? String(end) : score.toFixed(4));
+  drawEnd(chart.end, places, scale, items.length + 1, score === undefined ? "Decision" : "Score", end, score === undefined ? String(end) : score.toFixed(4));
   keepOnly(items);
   drawShowAll(order.length);
   const done = document.documentElement.dataset;
   done.updates = String(Number(done.updates || 0) + 1);
 }
 
-// Always from 0 to 1, and wider only if necessary, so that the scale rarely changes.
+// What is not shown one by one is shown as its sum, and said to be one.
+function restOf(hidden, scores) {
+  const largest = Math.abs(scores[hidden[0]]);
+  return { bar: chart.rest, score: hidden.reduce((sum, player) => sum + scores[player], 0), name: `${hidden.length} other ${playerWord(hidden.length)}`, meaning: `their sum; each at most ${largest.toFixed(4)}` };
+}
+
+// From 0 to 1 and wider if necessary, in quarters; within a game it never shrinks, so that a switch does not move the axis.
 function scaleFor(items, { left, right }) {
   let [low, high, value] = [Math.min(0, page.base_value), Math.max(1, page.base_value), page.base_value];
   for (const { score } of items) {
@@ -86,8 +101,8 @@ function scaleFor(items, { left, right }) {
     low = Math.min(low, value);
     high = Math.max(high, value);
   }
-  if (low > -1e-9) low = 0;
-  if (high < 1 + 1e-9) high = 1;
+  chart.low = low = Math.min(chart.low, Math.floor(4 * low + 1e-6) / 4);
+  chart.high = high = Math.max(chart.high, Math.ceil(4 * high - 1e-6) / 4);
   const x = (v) => left + ((v - low) / (high - low)) * (right - left);
   return { low, high, x };
 }
@@ -115,7 +130,8 @@ const AXIS = 22;
 function drawBar({ bar, score, name, meaning }, places, scale, index, from) {
   const [a, b] = [scale.x(from), scale.x(from + score)];
   const direction = score > 0 ? " up" : score < 0 ? " down" : "";
-  set(bar.g, { class: `row ${bar.kind}${direction}`, "data-score": String(score) });
+  const needed = bar.g.dataset.player !== undefined && isNeeded(Number(bar.g.dataset.player)) ? " needed" : "";
+  set(bar.g, { class: `row ${bar.kind}${direction}${needed}`, "data-score": String(score) });
   set(bar.amount, { x: Math.min(a, b, (a + b) / 2 - 1), width: Math.max(2, Math.abs(b - a)), y: places.barTop, height: places.bar });
   set(bar.link, { x: b - 0.5, y: places.barTop + places.bar, height: places.row - places.bar });
   drawText(bar, places, name, meaning, signed(score));
@@ -144,12 +160,16 @@ function drawText(row, places, name, meaning, score) {
   row.key = key;
   const { narrow, textTop, label } = places;
   const middle = places.row / 2 + 4.5;
-  const inline = narrow ? Math.min(measure(meaning, 12), label * 0.45) : 0;
-  say(row.name, shorten(name, label - (inline ? inline + 8 : 0), 13));
-  say(row.meaning, shorten(meaning, narrow ? inline + 1 : label, 12));
+  const inline = narrow ? Math.min(measure(meaning, 13), label * 0.55) : 0;
+  const [first, second] = !narrow && places.lines > 1 ? twoLines(name, label, 12) : [shorten(name, label - (inline ? inline + 8 : 0), 12), ""];
+  say(row.name, first);
+  say(row.more, second);
+  say(row.meaning, shorten(meaning, narrow ? inline + 1 : label, 13));
   say(row.score, score);
-  set(row.name, { y: meaning || narrow ? textTop : middle });
-  set(row.meaning, narrow ? { x: measure(row.name.textContent, 13) + 8, y: textTop } : { x: 0, y: textTop + 15 });
+  const top = textTop + (places.lines > 1 && !second ? 7 : 0);
+  set(row.name, { y: meaning || narrow ? top : middle });
+  set(row.more, { y: top + 14 });
+  set(row.meaning, narrow ? { x: measure(row.name.textContent, 12) + 8, y: textTop } : { x: 0, y: top + (second ? 30 : 16) });
   set(row.score, { x: places.width, y: narrow ? textTop : middle });
   set(row.hit, { width: places.width + 16, height: places.row });
   const words = meaning ? `${name}, ${meaning}: ${score}` : `${name}: ${score}`;
@@ -172,9 +192,9 @@ function keepOnly(items) {
 
 function drawShowAll(count) {
   const button = $("show-all");
-  button.hidden = count <= MOST_BARS;
-  say(button, state.showAll ? `Show only the ${MOST_BARS} strongest` : `Show all ${thousands(count)} ${playerWord(count)}`);
-  $("result").classList.toggle("all", state.showAll && count > MOST_BARS);
+  button.hidden = count <= mostBars() + 1;
+  say(button, state.showAll ? `Show only the ${mostBars()} strongest` : `Show all ${thousands(count)} ${playerWord(count)}`);
+  $("result").classList.toggle("all", state.showAll && count > mostBars());
 }
 
 // A player that is a column is named by its column and shows the meaning of its ones.
@@ -188,6 +208,11 @@ function playerLabel(player) {
   const features = featuresOf[player];
   const ones = features.filter((feature) => state.bits[feature]);
   const said = features.length === 1 ? features : ones;
-  const tell = page.game.players === "named" && features.length > 1 ? (feature) => page.features[feature].name : (feature) => meaningOf(feature, state.bits[feature]);
-  return { name: page.players[player], meaning: said.map(tell).join(", ") || "none of its values" };
+  const tell = page.game.players === "named" && features.length > 1 ? (feature) => page.features[feature].name : (feature) => valueWords(feature);
+  return { name: page.short[player], full: page.players[player], meaning: said.map(tell).join(", ") || "none of its values" };
+}
+
+// What a bit means, behind the raw value where that says more.
+function valueWords(feature) {
+  return [rawValue(feature), meaningOf(feature, state.bits[feature])].filter(Boolean).join(", ");
 }

@@ -93,3 +93,13 @@ function cut(letters, keep) {
   const tail = keep - head;
   return letters.slice(0, head).join("").trimEnd() + "…" + (tail ? letters.slice(-tail).join("").trimStart() : "");
 }
+
+// A text in two lines, broken after a separator where it can be, the second shortened if need be.
+function twoLines(text, width, size) {
+  if (measure(text, size) <= width) return [text, ""];
+  let end = text.length;
+  while (end > 1 && measure(text.slice(0, end), size) > width) end--;
+  const broken = text.slice(0, end).search(/[\s_=./-][^\s_=./-]*$/);
+  const at = broken > 0 && broken > end / 3 ? broken + 1 : end;
+  return [text.slice(0, at).trimEnd(), shorten(text.slice(at).trimStart(), width, size)];
+}
