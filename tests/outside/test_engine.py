@@ -1,19 +1,19 @@
 """The library inside a report: opened from a file without any server, it answers as `boolshap serve` does over HTTP, and its
 numbers are those of `boolshap explain`. In Chromium and in Firefox."""
 
-import json
 import shutil
 import subprocess
 import sys
 
 import pytest
 
-import firefox
 from browsing import REPORTS, Visit, check_numbers
 from conftest import ROOT
+from firefox import Firefox
 from serving import switched
 from test_report import reported
 
+PLAIN = ["--distribution", "uniform", "--players", "features"]
 BUILD = [sys.executable, str(ROOT / "crates/boolshap-wasm/build.py")]
 
 
@@ -93,7 +93,7 @@ def questions(name, model):
 @pytest.mark.parametrize("name", ["blocks", "irises", "hostile", "one", "constant"])
 def test_a_report_answers_as_the_server_does(browser, circuits, servers, name):
     made, server = circuits(name), servers(name)
-    url, _ = reported(made, name="alive.html")
+    url, _ = reported(made, *PLAIN, name="alive.html")
     model = server.get("/api/model").json()
     good = 0
     with Visit(browser, url) as visit:
@@ -120,8 +120,8 @@ def test_a_report_answers_as_the_server_does(browser, circuits, servers, name):
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_switch_of_a_report_shows_the_numbers_of_the_command(browser, circuits, name):
     made = circuits(name)
-    url, data = reported(made, name="alive.html")
-    options = ["--class", 0] if name == "irises" else []
+    options = PLAIN + (["--class", 0] if name == "irises" else [])
+    url, data = reported(made, *options, name="alive.html")
     with Visit(browser, url) as visit:
         awake(visit)
         features = len(data["features"])
@@ -135,7 +135,7 @@ def test_every_switch_of_a_report_shows_the_numbers_of_the_command(browser, circ
 
 def test_an_address_with_a_game_and_bits_is_shown_as_it_says(browser, circuits):
     made = circuits("blocks")
-    url, data = reported(made, name="alive.html")
+    url, data = reported(made, *PLAIN, name="alive.html")
     bits = [0] * len(data["features"])
     for column in data["columns"]:
         if column["one_hot"]:
@@ -184,30 +184,30 @@ def test_a_report_carries_what_its_files_held(browser, circuits, options):
 
 @pytest.fixture(scope="module")
 def fox():
-    if not firefox.FIREFOX:
-        pytest.skip("Firefox is not installed")
-    fox = firefox.Firefox()
-    yield fox
-    fox.close()
+    with Firefox() as fox:
+        yield fox
+
+
+SHOWN = "Array.from(document.querySelectorAll('#switches button[role=switch]'), one => [Number(one.dataset.feature), one.getAttribute('aria-checked') === 'true'])"
+BARS = "Array.from(document.querySelectorAll('#waterfall svg g.bar'), one => [Number(one.dataset.player), Number(one.dataset.score)])"
 
 
 @pytest.mark.parametrize("name", ["blocks", "irises"])
 def test_a_report_is_alive_in_firefox(fox, circuits, name):
     made = circuits(name)
-    url, data = reported(made, name="alive.html")
-    options = ["--class", 0] if name == "irises" else []
+    options = PLAIN + (["--class", 0] if name == "irises" else [])
+    url, data = reported(made, *options, name="alive.html")
     fox.open(url)
     fox.until("document.documentElement.dataset.awake === '1'")
     for feature in range(4):
-        shown = fox.run("return Array.from(document.querySelectorAll('#switches button[role=switch]'), one => [Number(one.dataset.feature), one.getAttribute('aria-checked') === 'true']);")
-        entity = switched([int(on) for _, on in sorted(shown)], feature, data["columns"])
-        updates = fox.run("return Number(document.documentElement.dataset.updates || 0);")
-        fox.run(f"document.querySelector('#switches button[data-feature=\"{feature}\"]').click();")
+        entity = switched([int(on) for _, on in sorted(fox.run(SHOWN))], feature, data["columns"])
+        updates = fox.run("Number(document.documentElement.dataset.updates || 0)")
+        fox.run(f"document.querySelector('#switches button[data-feature=\"{feature}\"]').click()")
         fox.until(f"Number(document.documentElement.dataset.updates) > {updates}")
         _, (row,) = made.explain_bits([entity], *options)
         scores = [float(cell) for cell in row[2:]]
-        bars = fox.run("return Array.from(document.querySelectorAll('#waterfall svg g.bar'), one => [Number(one.dataset.player), Number(one.dataset.score)]);")
+        bars = fox.run(BARS)
         assert bars
         for player, score in bars:
             assert abs(score - scores[player]) <= 1e-12
-    assert fox.run("return document.getElementById('error').hidden;"), json.dumps(name)
+    assert fox.run("document.getElementById('error').hidden")

@@ -28,8 +28,8 @@ async function reportOf(source, rows) {
     const { page: data, carried } = await engine.answer("report/standing");
     data.playground = true;
     const text = JSON.stringify(data).replaceAll("<", "\\u003c");
-    let html = withBlock(pristine, '<script type="application/json" id="page-data">', "</script>", text);
-    html = withBlock(html, '<script type="text/plain" id="engine-data">', "</script>", carried === null ? "" : await packed(carried));
+    let html = withBlock(pristine, '<script type="application/json" id="page-data">', "<\/script>", text);
+    html = withBlock(html, '<script type="text/plain" id="engine-data">', "<\/script>", carried === null ? "" : await packed(carried));
     html = withBlock(html, "<title>", "</title>", el("p", { textContent: data.title }).innerHTML);
     return URL.createObjectURL(new Blob([html], { type: "text/html" }));
   } finally {
