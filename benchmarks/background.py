@@ -1,6 +1,6 @@
 """Very many rows against many background rows: boolshap, woodelf-explainer and shap's TreeExplainer on the same tree.
 
-    python benchmarks/background.py BOOLSHAP [ROWS] [BACKGROUND]
+    python benchmarks/background.py BOOLSHAP [ROWS] [BACKGROUND] [-o RESULTS.csv]
 
 A tree of depth 6 on 30 binary features is learned by scikit-learn, and written as a circuit (c2d's NNF). boolshap is timed as a
 command, with reading the rows from CSV and writing the scores, on one thread; the others in memory, on one thread, without
@@ -19,10 +19,12 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 import pandas as pd
 import shap
+from recording import record, target_of
 from sklearn.tree import DecisionTreeRegressor
 from woodelf.explainer import WoodelfExplainer
 
 FEATURES, DEPTH = 30, 6
+PACKAGES = ("numpy", "scikit-learn", "shap", "woodelf-explainer")
 
 
 def nnf(tree, features):
@@ -54,7 +56,7 @@ def write(path, names, rows):
 
 
 def main():
-    program = os.path.abspath(sys.argv[1])
+    target, program = target_of(sys.argv), os.path.abspath(sys.argv[1])
     rows, background = [int(text) for text in [*sys.argv[2:], *["100000", "1000"][len(sys.argv) - 2 :]]]
     rng = np.random.default_rng(7)
     X, B = rng.integers(0, 2, (rows, FEATURES)), rng.integers(0, 2, (background, FEATURES))
@@ -88,7 +90,15 @@ def main():
     print(f"boolshap, CSV to CSV   {ours:8.2f} s")
     print(f"woodelf-explainer      {woodelf:8.2f} s, {woodelf / ours:.1f} times as long")
     print(f"shap TreeExplainer     {trees:8.2f} s, {trees / ours:.1f} times as long (from {some} rows)")
-    print(f"differences: {np.abs(found - theirs).max():.1e}, {np.abs(found[:some] - values).max():.1e}")
+    wrong = [np.abs(found - theirs).max(), np.abs(found[:some] - values).max()]
+    print(f"differences: {wrong[0]:.1e}, {wrong[1]:.1e}")
+    if target:
+        what = f"{rows} rows against {background} background rows, a tree of {tree.tree_.node_count} nodes on {FEATURES} bits"
+        record(target, program, PACKAGES, [
+            (what, "boolshap, CSV to CSV, 1 thread", f"{ours:.4g}", "", ""),
+            (what, "woodelf-explainer in memory", f"{woodelf:.4g}", f"{woodelf / ours:.2f}", f"differs by {wrong[0]:.1e}"),
+            (what, f"shap TreeExplainer in memory, from {some} rows", f"{trees:.4g}", f"{trees / ours:.2f}", f"differs by {wrong[1]:.1e}"),
+        ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""The scores of a 784-100-10 network's scores beside shap: values.py BOOLSHAP MODEL.json [IMAGES.txt]. The model is imported by
+"""The scores of a 784-100-10 network's scores beside shap: values.py BOOLSHAP MODEL.json [IMAGES.txt] [-o RESULTS.csv]. The model is imported by
 `boolshap import`; without images random ones are taken. In one run: this package against 100 background images, and shap's
 PermutationExplainer on the same network in numpy with growing numbers of evaluations, each with its distance from the exact
 scores."""
 
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import tempfile
 import time
 
 import numpy as np
+from recording import record, target_of
 
 BACKGROUND, EXPLAINED = 100, 3
+PACKAGES = ("numpy", "shap")
 
 
 def network(model):
@@ -35,7 +38,8 @@ def network(model):
 
 
 def main():
-    binary, path = sys.argv[1], pathlib.Path(sys.argv[2])
+    target = target_of(sys.argv)
+    binary, path = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     model = json.loads(path.read_text())
     features, chance = model["features"], np.random.default_rng(1)
     images = (chance.random((BACKGROUND + EXPLAINED, len(features))) < 0.19).astype(int)
@@ -60,6 +64,8 @@ def main():
     print(f"boolshap, {EXPLAINED} images, reading and writing included: {1e3 * seconds / EXPLAINED:.1f} ms an image")
     import shap
 
+    what = f"scores of 10 classes for every pixel, {len(features)} pixels against {BACKGROUND} background images, an image"
+    results = [(what, "boolshap, CSV to CSV, 1 thread", f"{seconds / EXPLAINED:.4g}", "", "exact")]
     scores = network(model)
     assert np.abs(exact.sum(axis=1) + scores(background).mean(axis=0) - scores(explained)).max() < 1e-6
     masker = shap.maskers.Independent(background, max_samples=len(background))
@@ -68,11 +74,18 @@ def main():
         evaluations = rounds * (2 * len(features) + 1)
         start = time.monotonic()
         found = explainer(explained[:1], max_evals=evaluations, silent=True).values
+        took = time.monotonic() - start
         wrong = np.abs(found[0] - exact[0])
+        ratio = f"{took / (seconds / EXPLAINED):.0f}"
+        result = f"wrong by up to {wrong.max():.2g}, the largest score is {np.abs(exact[0]).max():.2g}"
+        results.append((what, f"shap PermutationExplainer, {evaluations} evaluations", f"{took:.4g}", ratio, result))
         print(
-            f"shap PermutationExplainer, {evaluations} evaluations of {BACKGROUND} rows each: {time.monotonic() - start:.1f} s an "
+            f"shap PermutationExplainer, {evaluations} evaluations of {BACKGROUND} rows each: {took:.1f} s an "
             f"image, wrong by up to {wrong.max():.2g} (the largest score is {np.abs(exact[0]).max():.2g})"
         )
+
+    if target:
+        record(target, binary, PACKAGES, results)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ The scores explain the decision, 0 or 1, not a probability or a margin.
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._asker import Asker
+from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
-from ._native import Circuit, Model, __version__, load
+from ._native import Circuit, Model, RealModel, __version__, load
 from ._sources import compile
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Model",
+    "RealModel",
     "__version__",
+    "check",
     "compile",
     "errors",
     "load",

@@ -79,6 +79,8 @@ class Answers(_Shown, Sequence[Answer], Generic[Answer]):
     def __init__(self, question: str, rows: list[Answer], overall: dict[str, Any]) -> None:
         self.question = question
         self._rows = rows
+        #: the files of certificates that were written, with the SHA-256 of each
+        self.certificates: dict[str, str] = overall.pop("certificates", {})
         #: what is said of all rows together, or of the classifier
         self.overall = overall
 
@@ -111,8 +113,10 @@ class Reasons(RowAnswer):
     reasons: list[list[str]]
     #: how many there are; None if they were not counted
     count: int | None
-    #: whether all are listed
-    complete: bool
+    #: whether all are listed; None if that is not known
+    complete: bool | None
+    #: why a solver did not find out, of a network that is too large for a circuit
+    undecided: str | None = None
 
     def _lines(self) -> list[Line]:
         return [{"row": self.row, "prediction": self.prediction, "reason": reason} for reason in self.reasons]
@@ -190,15 +194,37 @@ class Robustness(RowAnswer):
     radius: int | None
     #: inputs of other classes at each distance from 0 on, if they were asked for
     others: list[int] | None = None
+    #: why a solver did not find out, of a network that is too large for a circuit
+    undecided: str | None = None
 
 
 @dataclass(frozen=True)
 class Bias(RowAnswer):
     """Whether a decision hangs on protected players."""
 
-    biased: bool
+    #: None if a solver did not find out
+    biased: bool | None
     #: an input that differs in protected players only and is of another class
     other: list[int] | None
+    #: why a solver did not find out, of a network that is too large for a circuit
+    undecided: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of a certificate."""
+
+    #: the file
+    file: str
+    #: what it proves; None if it is refused
+    claim: str | None
+    #: why it is refused
+    reason: str | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether it proves what it claims."""
+        return self.claim is not None
 
 
 @dataclass(frozen=True)

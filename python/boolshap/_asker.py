@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -14,6 +15,7 @@ from ._answers import (
     Answers,
     Attribution,
     Bias,
+    Checked,
     Code,
     Counterfactual,
     Counterfactuals,
@@ -27,10 +29,10 @@ from ._answers import (
     Robustness,
 )
 from ._explainer import _constraint_text, _players
-from ._native import Circuit
+from ._native import Circuit, Model
 from ._settings import Names, bits_of, changes_of, claim_of, code_list, maybe_bits, moves, setting_texts, verdict_of
 from ._tables import read_rows
-from ._types import Bits, Reading
+from ._types import Bits, PathLike, Reading
 from .errors import InputError
 
 
@@ -42,6 +44,12 @@ class Asker:
     player. `constraint` leaves only inputs that satisfy a formula, given as in `Explainer`. `class_` takes one class of
     several as a label; by default all classes are told apart. `input` says how rows are to be read, as in `Explainer`,
     and `timeout` is the most seconds for an answer.
+
+    A `Model` of more than 40 inputs is not compiled: a SAT solver answers for it, one reason or the smallest, radius and
+    bias, or says that it did not decide.
+
+    With a folder as `certificates`, each answer leaves a file in it that `boolshap.check` verifies with nothing but the
+    model. Proofs in them need the model: the one that is asked, or the `model` that the circuit was compiled from.
 
     Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0, and error
     messages count from 1.
@@ -66,9 +74,14 @@ class Asker:
         class_: int | str | None = None,
         input: Reading = "auto",
         timeout: float | None = None,
+        model: Model | None = None,
+        certificates: PathLike | None = None,
     ) -> None:
-        self._circuit = _circuit_of(circuit)
-        self._input, self._timeout = input, timeout
+        names = _native.names_of_network(circuit) if isinstance(circuit, Model) else None
+        self._is_network = names is not None
+        self._model = circuit if isinstance(circuit, Model) else model
+        self._circuit = _circuit_of(circuit) if names is None else names
+        self._input, self._timeout, self._certificates = input, timeout, certificates
         self._shared = {
             "players": _players(players),
             "constraint": None if constraint is None else _constraint_text(constraint, self._circuit.features),
@@ -82,6 +95,8 @@ class Asker:
     @property
     def circuit(self) -> Circuit:
         """The circuit that is asked."""
+        if self._is_network:
+            raise InputError("the network is too large to be compiled: it is asked without a circuit")
         return self._circuit
 
     def reasons(
@@ -196,7 +211,7 @@ class Asker:
         return Answers("robustness", [
             Robustness(
                 row, prediction, found["radius"],
-                [int(count) for count in found["others_at"]] if "others_at" in found else None,
+                [int(count) for count in found["others_at"]] if "others_at" in found else None, found.get("undecided"),
             )
             for row, prediction, found in rows
         ], overall)  # fmt: skip
@@ -211,16 +226,18 @@ class Asker:
         `distribution` (`"uniform"`, `"product"`, or a dict of probabilities), how likely each class is in each group.
         """
         rows, overall = self._ask("bias", X, {"protected": protected, "distribution": distribution})
-        overall["inputs"] = int(overall["inputs"])
+        if "inputs" in overall:
+            overall["inputs"] = int(overall["inputs"])
         overall["witness"] = None if overall["witness"] is None else [bits_of(bits) for bits in overall["witness"]]
-        for group in [*overall["groups"], *(overall["acceptance"] or [])]:
+        for group in [*overall.get("groups", []), *(overall.get("acceptance") or [])]:
             if "classes" in group:
                 group["classes"] = {int(key): count for key, count in group["classes"].items()}
             if "probability" in group:
                 group["probability"] = Fraction(group["probability"])
             group["shares"] = {int(key): Fraction(share) for key, share in group["shares"].items()}
         return Answers("bias", [
-            Bias(row, prediction, found["biased"], maybe_bits(found["other"])) for row, prediction, found in rows
+            Bias(row, prediction, found["biased"], maybe_bits(found["other"]), found.get("undecided"))
+            for row, prediction, found in rows
         ], overall)  # fmt: skip
 
     def properties(self) -> Properties:
@@ -250,7 +267,7 @@ class Asker:
         different on 4 inputs
           inputs 4, share 1/2, example 0, 1, 0, rows 1
         """
-        answer = self._answer("difference", X, {}, other=_circuit_of(other))
+        answer = self._answer("difference", X, {}, other=other)
         rows = [row - 1 for row in answer["rows"]]
         return Difference(int(answer["inputs"]), Fraction(answer["share"]), maybe_bits(answer["example"]), rows)
 
@@ -333,7 +350,10 @@ class Asker:
         settings = {"minimum": minimum, "all": all, "limit": limit, "prefer": prefer, "exclude": exclude}
         rows, overall = self._ask(question, X, {**settings, "share": share})
         return Answers(question, [
-            Reasons(row, prediction, found["reasons"], None if found["count"] is None else int(found["count"]), found["complete"])
+            Reasons(
+                row, prediction, found["reasons"] or [], None if found["count"] is None else int(found["count"]),
+                found["complete"], found.get("undecided"),
+            )
             for row, prediction, found in rows
         ], overall)  # fmt: skip
 
@@ -348,6 +368,9 @@ class Asker:
         answer = self._answer(question, X, settings, against)
         rows = [(found["row"] - 1, found["prediction"], found) for found in answer.pop("rows")]
         del answer["question"]
+        files = [file for found in [*(found for _, _, found in rows), answer] for file in found.pop("certificates", [])]
+        if self._certificates is not None:
+            answer["certificates"] = {file["file"]: file["sha256"] for file in files}
         return rows, answer
 
     def _answer(
@@ -356,31 +379,62 @@ class Asker:
         X: object,
         settings: Mapping[str, object],
         against: Bits | None = None,
-        other: Circuit | None = None,
+        other: object = None,
     ) -> dict[str, Any]:
         texts = setting_texts({**self._shared, **settings})
         key = (question, texts)
         if self._last is not None and self._last[0] == key and against is None and other is None:
             asker = self._last[1]
         else:
-            asker = _native.Asker(self._circuit, question, texts, against, other, self._timeout)
+            second = None if other is None else _circuit_of(other)
+            second_model = other if isinstance(other, Model) else None
+            asker = _native.Asker(
+                self._circuit, question, texts, against, second, self._model, second_model, self._is_network, self._timeout
+            )
             self._last = (key, asker) if against is None and other is None else None
         bits = None if X is None else read_rows(X, self._circuit, self._input).bits
-        return cast("dict[str, Any]", json.loads(asker.ask(bits, self._timeout)))
+        return cast("dict[str, Any]", json.loads(asker.ask(bits, self._certificates, self._timeout)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (self._circuit, self._shared, self._input, self._timeout)
+        asked = self._model if self._is_network else self._circuit
+        return _restored, (asked, self._shared, self._input, self._timeout, self._model, self._certificates)
 
     def __repr__(self) -> str:
-        given = self._shared["players"]
+        asked, given = self._model if self._is_network else self._circuit, self._shared["players"]
         constraint = "" if self._shared["constraint"] is None else ", constrained"
-        return f"Asker({self._circuit!r}, players {given if isinstance(given, str) else 'named'}{constraint})"
+        return f"Asker({asked!r}, players {given if isinstance(given, str) else 'named'}{constraint})"
 
 
-def _restored(circuit: Circuit, shared: dict[str, Any], input: Reading, timeout: float | None) -> Asker:
-    asker = Asker(circuit, input=input, timeout=timeout)
+def _restored(
+    asked: object, shared: dict[str, Any], input: Reading, timeout: float | None, model: Model | None,
+    certificates: PathLike | None,
+) -> Asker:  # fmt: skip
+    asker = Asker(asked, input=input, timeout=timeout, model=model, certificates=certificates)
     asker._shared = shared
     return asker
+
+
+def check(certificates: PathLike | Iterable[PathLike], model: Model, *, timeout: float | None = None) -> list[Checked]:
+    """Whether certificates, or all in a folder, prove what they claim of a model.
+
+    Only the network is evaluated and the proofs are followed step by step; neither a circuit nor the search that found
+    the answer is involved.
+
+    >>> import boolshap, tempfile
+    >>> model = boolshap.Model.from_json(
+    ...     '{"format": "boolshap model", "version": 1, "features": ["rain", "wind", "roof"], "classes": null,'
+    ...     ' "marginals": null, "schema": null, "provenance": {}, "hidden": [],'
+    ...     ' "output": {"step": {"weights": "1 1 -1", "need": "2"}}}'
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     answers = Asker(model, certificates=folder).reasons([[1, 1, 1]])
+    ...     [checked] = boolshap.check(folder, model)
+    >>> checked.valid, list(answers.certificates)
+    (True, ['reason-1.json'])
+    """
+    paths = [certificates] if isinstance(certificates, (str, os.PathLike)) else list(certificates)
+    found = json.loads(_native.check(paths, model, timeout))
+    return [Checked(one["file"], one["claim"], one["reason"]) for one in found["certificates"]]
 
 
 def _circuit_of(given: object) -> Circuit:

@@ -114,5 +114,5 @@ def _keras_dense(where: str, layer: Any, before: Floats, after: Floats) -> list[
 def _keras_activation(where: str, function: Any, before: Floats, after: Floats) -> list[Step]:
     name = getattr(function, "__name__", type(function).__name__)
     if name.lower() in ORDERS:
-        return [order(f"{where} {name}")]
+        return [order(f"{where} {name}", name)]
     return activation_steps(f"{where} {name}", lambda values: _keras_call(where, function, values), before, after)

@@ -60,6 +60,8 @@ class Function:
     name: str
     keeps_signs: bool
     keeps_order: bool
+    #: What it computes, if that is known: relu, tanh, sigmoid, "leaky SLOPE", "clip LOW HIGH".
+    real: str | None = None
 
 
 Step: TypeAlias = "Dense | Norm | Sign | Function"

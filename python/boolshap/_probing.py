@@ -19,9 +19,10 @@ _PROBES = np.array([-100, -10, -2, -1.5, -1, -0.75, -0.5, -0.1, -0.001, 0.001, 0
 ORDERS = ("softmax", "logsoftmax", "log_softmax", "sigmoid")
 
 
-def order(name: str) -> Function:
+def order(name: str, kind: str = "") -> Function:
     """A function that keeps which score is largest, and for one score whether it is at least 0."""
-    return Function(name, keeps_signs=False, keeps_order=True)
+    real = "sigmoid" if kind.lower() == "sigmoid" else None
+    return Function(name, keeps_signs=False, keeps_order=True, real=real)
 
 
 def activation_steps(name: str, function: Callable[[Floats], Floats], before: Floats, after: Floats) -> list[Step]:
@@ -36,11 +37,35 @@ def activation_steps(name: str, function: Callable[[Floats], Floats], before: Fl
     sign = as_sign(name, probes, values)
     if sign is not None and as_sign(name, before, after) is not None:
         return [sign]
+    real = known_function(probes, values)
+    if real is not None and known_function(before, after) is None:
+        raise InputError(f"{name}: of the network's own numbers it makes something else than of others")
     near = np.abs(_PROBES) <= 2
     keeps = all(np.array_equal(np.sign(old), np.sign(new)) for old, new in ((probes, values), (before, after)))
     if keeps and (np.diff(values[:-1]) >= 0).all():
-        return [Function(name, keeps_signs=True, keeps_order=bool((np.diff(values[:-1][near]) > 0).all()))]
+        return [Function(name, True, bool((np.diff(values[:-1][near]) > 0).all()), real)]
+    if real is not None:
+        return [Function(name, keeps_signs=False, keeps_order=real == "sigmoid", real=real)]
     raise InputError(f"{name}: this is not a sign: it makes {values[12]:g} of 0.75 and {values[5]:g} of -0.75")
+
+
+def known_function(before: Floats, after: Floats) -> str | None:
+    """What function of single numbers this is, if it is one of those that networks of real weights may have."""
+    if before.shape != after.shape:
+        return None
+    below, above = before < 0, before > 0
+    if np.array_equal(after[above], before[above]):
+        slopes = np.unique(np.round(after[below] / before[below], 5))
+        if len(slopes) == 0 or np.array_equal(slopes, [0.0]):
+            return "relu"
+        if len(slopes) == 1 and slopes[0] > 0:
+            # The slope as the library has it, which is a number of 32 bits in most.
+            at_one = -after[before == -1]
+            slope = float(at_one[0]) if at_one.size else float(slopes[0])
+            return "leaky {}/{}".format(*slope.as_integer_ratio())
+    with np.errstate(over="ignore"):
+        curves = {"tanh": np.tanh(before), "sigmoid": 1 / (1 + np.exp(-before))}
+    return next((name for name, values in curves.items() if close(after, values, 1.0)), None)
 
 
 def as_sign(name: str, before: Floats, after: Floats) -> Sign | None:

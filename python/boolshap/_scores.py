@@ -13,13 +13,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _native
 from ._functions import BATCH, MAX_FEATURES, inputs_from
+from ._layers import Dense, Function, numbers, Sign, Step
 from ._native import Circuit
 from ._sklearn import bit_tests, class_names, votes
 from ._types import Bits, Floats, Tree
@@ -89,16 +90,42 @@ def of_estimator(estimator: Any, options: Options) -> Circuit:
             return _of_linear(estimator, features, own, options)
     if count > MAX_FEATURES:
         raise InputError(f"{name} has {count} features; its scores are taken on all inputs, which ends at {MAX_FEATURES}")
-    from dataclasses import replace
-
     given = replace(options, features=features, classes=own)
     return of_function(_score_of(estimator), given, own, "largest" if own is not None else "number")
 
 
+def of_perceptron(estimator: Any, options: Options) -> Circuit:
+    """A multi-layer perceptron of scikit-learn: classes in exact arithmetic, or the numbers before its last activation."""
+    name, count = type(estimator).__name__, int(estimator.n_features_in_)
+    if count > MAX_FEATURES:
+        raise InputError(f"{name} has {count} features; it is compiled by its truth table, which ends at {MAX_FEATURES}")
+    functions = {"identity": None, "relu": "relu", "tanh": "tanh", "logistic": "sigmoid"}
+    if estimator.activation not in functions:
+        raise InputError(f"{name}: its activation {estimator.activation} is not known")
+    outputs, is_number = int(estimator.n_outputs_), estimator.out_activation_ == "identity"
+    if outputs > 1 and estimator.out_activation_ == "logistic":
+        raise InputError(f"{name} predicts several outputs at once: fit one classifier for each")
+    steps: list[Step] = []
+    for layer, (weights, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_), 1):
+        real = functions[estimator.activation]
+        if steps and real is not None:
+            steps.append(Function(f"{estimator.activation} before layer {layer}", False, False, real))
+        where = f"layer {layer}"
+        steps.append(Dense(where, numbers(np.asarray(weights).T, where, 2), numbers(bias, where, 1)))
+    if outputs == 1 and not is_number:
+        # predict says 1 where the probability is above a half.
+        steps.append(Sign("the decision", -1))
+    fitted = getattr(estimator, "feature_names_in_", None)
+    features = options.names(count, None if fitted is None else [str(feature) for feature in fitted])
+    model = _native.network_of_steps(steps, "bits", is_number)
+    if not is_number:
+        classes = [str(label) for label in np.asarray(estimator.classes_).tolist()]
+        model = model._with_classes(options.class_names(classes))
+    return _native.compile(model, replace(options, features=features, classes=None))
+
+
 def _score_of(estimator: Any) -> Score:
     """What is explained of an estimator."""
-    if hasattr(estimator, "coefs_"):
-        return lambda bits: _before_activation(estimator, bits)
     methods = (getattr(estimator, name, None) for name in ("decision_function", "predict_proba", "predict"))
     method = next(found for found in methods if found is not None)
 
@@ -108,22 +135,6 @@ def _score_of(estimator: Any) -> Score:
             return method(bits.astype(np.float64))
 
     return score
-
-
-def _before_activation(estimator: Any, bits: Bits) -> npt.NDArray[Any]:
-    """The last layer's sums of a multi-layer perceptron."""
-    activations: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
-        "identity": lambda x: x,
-        "logistic": lambda x: 1 / (1 + np.exp(-x)),
-        "tanh": np.tanh,
-        "relu": lambda x: np.maximum(x, 0),
-    }
-    hidden, values = activations[estimator.activation], bits.astype(np.float64)
-    for layer, (weights, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_)):
-        values = values @ weights + bias
-        if layer + 1 < len(estimator.coefs_):
-            values = hidden(values)
-    return values
 
 
 def _of_linear(estimator: Any, features: list[str], own: list[str] | None, options: Options) -> Circuit:

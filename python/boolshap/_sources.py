@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _keras, _layers, _native, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, truth_table
-from ._native import Circuit, Model
+from ._native import Circuit, Model, RealModel
 from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
@@ -175,7 +175,7 @@ def _circuit(source: object, options: Options) -> Circuit:
         if options.model_output == "score" and source.model_output != "score":
             raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source
-    if isinstance(source, Model):
+    if isinstance(source, (Model, RealModel)):
         return _of_model(source, options)
     if isinstance(source, (list, tuple, Mapping)):
         return _of_stack(_layers.of_arrays(source, options.inputs), options)
@@ -187,6 +187,9 @@ def _circuit(source: object, options: Options) -> Circuit:
         while hasattr(source, "best_estimator_"):
             source = source.best_estimator_
         own = getattr(source, "model_", None)
+        if hasattr(source, "coefs_") and hasattr(source, "out_activation_") and options.via == "auto":
+            options.refuse(f"a {type(source).__name__}", "inputs", "free")
+            return _scores.of_perceptron(source, options)
         if options.model_output == "score" and not isinstance(own, Model):
             options.refuse(type(source).__name__, "inputs")
             return _scores.of_estimator(source, options)
@@ -215,12 +218,13 @@ def unique_names(what: str, names: Iterable[str]) -> list[str]:
 
 
 def _of_path(path: Path, options: Options) -> Circuit:
-    options.refuse("a file", "inputs")
     if path.suffix in _FOREIGN:
+        options.refuse("a file", "inputs")
         options.refuse(f"a {path.suffix} file", "classes")
         return _native.compile(path, options)
     if path.is_dir() or not _is_ours(path):
-        return _of_model(Model.import_file(path), options)
+        return _of_model(_native.import_network(path, options.inputs), replace(options, inputs=None))
+    options.refuse("a file", "inputs")
     return _circuit(_native.load(path), options)
 
 
@@ -235,7 +239,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def _of_stack(stack: _layers.Stack, options: Options) -> Circuit:
-    model = Model._of_steps(stack.steps, stack.inputs, None, None)
+    model = _native.network_of_steps(stack.steps, stack.inputs, False)
+    if isinstance(model, RealModel) and options.inputs is None:
+        raise InputError("a network of real weights takes a bit as 0 and 1 or as -1 and +1: give inputs='bits' or 'signs'")
     if stack.seen is not None:
         bits, labels = stack.seen
         answers = model.predict(bits)
@@ -249,7 +255,7 @@ def _of_stack(stack: _layers.Stack, options: Options) -> Circuit:
     return _of_model(model, replace(options, inputs=None))
 
 
-def _of_model(model: Model, options: Options) -> Circuit:
+def _of_model(model: Model | RealModel, options: Options) -> Circuit:
     options.refuse("a model", "inputs")
     if options.classes is not None:
         model = model._with_classes(options.classes)

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ._layers import Dense, norm_of, numbers, Sign, Stack, Step
-from ._probing import activation_steps, as_sign, ending_of, entering_as, is_sum, order, ORDERS, some_inputs, checked_stack
+from ._layers import Dense, Function, norm_of, numbers, Sign, Stack, Step
+from ._probing import (
+    activation_steps, as_sign, checked_stack, ending_of, entering_as, is_sum, known_function, order, ORDERS, some_inputs,
+)
 from ._sklearn import class_names
 from ._types import Floats
 from .errors import InputError
@@ -128,9 +130,12 @@ def _torch_link(before: Floats, after: Floats, sender: str, receiver: str) -> li
     if np.array_equal(before, after):
         return []
     sign = as_sign(f"the sign between {sender} and {receiver}", before, after)
-    if sign is None:
+    if sign is not None:
+        return [sign]
+    name, real = f"the function between {sender} and {receiver}", known_function(before, after)
+    if real is None or receiver == "the result":
         raise InputError(f"between {sender} and {receiver} forward does something that is neither nothing nor a sign")
-    return [sign]
+    return [Function(name, keeps_signs=real == "tanh", keeps_order=real in ("tanh", "sigmoid"), real=real)]
 
 
 def _torch_steps(
@@ -153,7 +158,7 @@ def _torch_steps(
     if np.array_equal(before, after) and {"Flatten", "Identity", "_DropoutNd", "Dropout"} & set(names):
         return []
     if kind.lower() in ORDERS:
-        return [order(where)]
+        return [order(where, kind)]
 
     def function(values: Floats) -> Floats:
         try:

@@ -3,6 +3,7 @@
 use crate::circuit::Circuit;
 use crate::errors::Failure;
 use crate::model::Model;
+use crate::real_model::RealModel;
 use crate::work::work;
 use boolshap::circuit::Rule;
 use boolshap::model::{Forest, TreeNode};
@@ -43,6 +44,7 @@ type Tree<'py> =
 #[derive(FromPyObject)]
 pub(crate) enum Given<'py> {
     Model(Bound<'py, Model>),
+    Real(Bound<'py, RealModel>),
     Table(PyReadonlyArray1<'py, u8>, Vec<String>, Vec<String>),
     Trees(Vec<Tree<'py>>, Vec<String>, Vec<String>),
     /// Numbers of all inputs; features, outputs and rule.
@@ -101,6 +103,7 @@ pub(crate) fn class_choice(given: &Bound<'_, PyAny>) -> ClassChoice {
 pub(crate) fn compile(py: Python<'_>, source: Given<'_>, options: Options<'_>) -> PyResult<Circuit> {
     match source {
         Given::Model(model) => options.compile(py, Source::Model(&model.get().0)),
+        Given::Real(model) => options.compile(py, Source::Real(&model.get().0)),
         Given::File(path) => options.compile(py, Source::File(&path)),
         Given::Table(values, features, classes) => {
             let values = values.as_array().to_vec();

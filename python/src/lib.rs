@@ -9,6 +9,7 @@ mod compile;
 mod errors;
 mod explainer;
 mod model;
+mod real_model;
 mod work;
 
 use boolshap::Error;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 fn load(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     Ok(match work::work(py, None, |_| ModelOrCircuit::load(&path))? {
         ModelOrCircuit::Model(model) => Bound::new(py, model::Model(*model))?.into_any(),
+        ModelOrCircuit::Real(model) => Bound::new(py, real_model::RealModel(*model))?.into_any(),
         ModelOrCircuit::Circuit(circuit) => Bound::new(py, circuit::Circuit(Arc::new(*circuit)))?.into_any(),
     })
 }
@@ -61,7 +63,7 @@ fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bo
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::ask::Asker;
+    use super::ask::{Asker, check, names_of_network};
     #[pymodule_export]
     use super::circuit::Circuit;
     #[pymodule_export]
@@ -69,7 +71,9 @@ mod _native {
     #[pymodule_export]
     use super::explainer::Explainer;
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::{Model, import_network, network_of_steps};
+    #[pymodule_export]
+    use super::real_model::RealModel;
     #[pymodule_export]
     use super::{centres, load, write_whole};
 

@@ -2,10 +2,13 @@
 
 use crate::arrays::{read, rows_of};
 use crate::errors::Failure;
+use crate::real_model::RealModel;
 use crate::work::work;
 use boolshap::Error;
 use boolshap::data::{Binariser, Code, CodedColumn, Tally};
-use boolshap::model::{self, BatchNorm, DenseLayer, ImportOptions, Marginals, TrainOptions, fold_steps};
+use boolshap::model::{
+    self, AnyNetwork, BatchNorm, DenseLayer, ImportOptions, Marginals, Network, TrainOptions, fold_steps, take_steps,
+};
 use boolshap::workflow::{self, Predictor, learn};
 use dashu::rational::RBig;
 use numpy::ndarray::ArrayView1;
@@ -35,11 +38,11 @@ pub(crate) struct Model(pub(crate) model::Model);
 type Vector<'py> = PyReadonlyArray1<'py, f64>;
 /// A step of a network, as the dataclasses of `_layers` hold it.
 #[derive(FromPyObject)]
-enum Step<'py> {
+pub(crate) enum Step<'py> {
     Dense { name: String, weights: PyReadonlyArray2<'py, f64>, bias: Vector<'py> },
     Norm { name: String, gamma: Vector<'py>, beta: Vector<'py>, mean: Vector<'py>, variance: Vector<'py>, epsilon: f64 },
     Sign { name: String, at_zero: Option<i8> },
-    Function { name: String, keeps_signs: bool, keeps_order: bool },
+    Function { name: String, keeps_signs: bool, keeps_order: bool, real: Option<String> },
 }
 
 #[pymethods]
@@ -81,13 +84,8 @@ impl Model {
         inputs: Option<&str>,
     ) -> PyResult<Self> {
         let options = import_options(bn_epsilon, kernels, zero_weight, inputs).map_err(Failure::from)?;
-        let imported = work(cls.py(), None, |_| workflow::import(&path, &options, features))?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        for note in imported.notes {
-            let note = CString::new(format!("{file}: {note}")).unwrap_or_default();
-            PyErr::warn(cls.py(), &cls.py().get_type::<PyUserWarning>(), &note, 1)?;
-        }
-        Ok(Model(imported.model))
+        let model = imported(cls.py(), path, &options, features)?;
+        Ok(Model(model.gates().map_err(Failure::from)?))
     }
 
     #[staticmethod]
@@ -99,13 +97,7 @@ impl Model {
         classes: Option<Vec<String>>,
     ) -> Result<Self, Failure> {
         let steps = steps.into_iter().map(Step::exact).collect::<Result<_, _>>()?;
-        let network = fold_steps(steps, inputs == "bits")?;
-        let features = features.unwrap_or_else(|| model::Model::default_features(network.inputs()));
-        let model = Model(model::Model::new(network, features)?);
-        match classes {
-            None => Ok(model),
-            Some(names) => model._with_classes(names),
-        }
+        Model::of_network(fold_steps(steps, inputs == "bits")?, features, classes)
     }
 
     /// The network of one seed for rows of bits; with thresholds, it knows where raw columns are cut.
@@ -239,6 +231,73 @@ impl Model {
     }
 }
 
+impl Model {
+    fn of_network(
+        network: Network,
+        features: Option<Vec<String>>,
+        classes: Option<Vec<String>>,
+    ) -> Result<Self, Failure> {
+        let features = features.unwrap_or_else(|| model::Model::default_features(network.inputs()));
+        let model = Model(model::Model::new(network, features)?);
+        match classes {
+            None => Ok(model),
+            Some(names) => model._with_classes(names),
+        }
+    }
+}
+
+/// Another tool's network; what the importer had to decide comes as a warning.
+fn imported(
+    py: Python<'_>,
+    path: PathBuf,
+    options: &ImportOptions,
+    features: Option<Vec<String>>,
+) -> PyResult<model::AnyModel> {
+    let imported = work(py, None, |_| workflow::import(&path, options, features))?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    for note in imported.notes {
+        let note = CString::new(format!("{file}: {note}")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
+    }
+    Ok(imported.model)
+}
+
+fn any_model(py: Python<'_>, model: model::AnyModel) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match model {
+        model::AnyModel::Gates(model) => Bound::new(py, Model(*model))?.into_any(),
+        model::AnyModel::Real(model) => Bound::new(py, RealModel(*model))?.into_any(),
+    })
+}
+
+/// A network from another tool's file, of gates or of real weights.
+#[pyfunction]
+pub(crate) fn import_network<'py>(py: Python<'py>, path: PathBuf, inputs: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+    let options = import_options(None, "auto", None, inputs).map_err(Failure::from)?;
+    any_model(py, imported(py, path, &options, None)?)
+}
+
+/// A network of steps: of gates if signs are between its layers, else of real weights.
+#[pyfunction]
+pub(crate) fn network_of_steps<'py>(
+    py: Python<'py>,
+    steps: Vec<Step<'py>>,
+    inputs: &str,
+    is_number: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let steps = steps.into_iter().map(Step::exact).collect::<Result<_, _>>().map_err(Failure::from)?;
+    any_model(
+        py,
+        match take_steps(steps, inputs == "bits").map_err(Failure::from)? {
+            AnyNetwork::Gates(network) => model::AnyModel::Gates(Box::new(Model::of_network(network, None, None)?.0)),
+            AnyNetwork::Real(network) => {
+                let network = if is_number { network.as_number() } else { network };
+                let features = model::Model::default_features(network.inputs());
+                model::AnyModel::Real(Box::new(model::RealModel::new(network, features, None).map_err(Failure::from)?))
+            }
+        },
+    )
+}
+
 fn import_options(
     bn_epsilon: Option<f64>,
     kernels: &str,
@@ -255,6 +314,7 @@ fn import_options(
             Some(other) => return Err(Error::setting("zero_weight", format!("is {other}, not -1 or 1"))),
         },
         inputs: inputs.map(str::parse).transpose().map_err(|problem| Error::setting("inputs", problem))?,
+        activation: None,
     })
 }
 
@@ -272,8 +332,9 @@ impl Step<'_> {
     fn exact(self) -> Result<model::Step, Error> {
         Ok(match self {
             Step::Sign { name, at_zero } => model::Step::Sign { name, at_zero },
-            Step::Function { name, keeps_signs, keeps_order } => {
-                model::Step::Function { name, keeps_signs, keeps_order }
+            Step::Function { name, keeps_signs, keeps_order, real } => {
+                let real = real.map(|text| text.parse()).transpose().map_err(Error::input)?;
+                model::Step::Function { name, keeps_signs, keeps_order, real }
             }
             Step::Dense { name, weights, bias } => {
                 let bias = exact_vector(&name, "bias", &bias)?;

@@ -409,3 +409,36 @@ def test_a_part_of_a_network_is_the_same_file(image):
     circuit = boolshap.compile(boolshap.Model.load(folder / "m.json"), class_=2, free=free, at=rows[0])
     assert circuit.to_bytes() == (folder / "part.bsc").read_bytes() and circuit.features == free
     assert circuit.verify(boolshap.Model.load(folder / "m.json")).verified["standing"] == "proved"
+
+
+REAL = {
+    "format": "boolshap model", "version": 2, "features": FEATURES, "classes": None, "ending": "at-least-zero", "provenance": {},
+    "steps": [
+        {"dense": {"weights": ["1 -1/2 1/3 2", "-1 1 1/7 -1"], "bias": "1/4 -1/8"}}, {"each": "relu"},
+        {"dense": {"weights": ["1 -3/2"], "bias": "-9/10"}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ["label", "score"])
+def test_networks_of_real_weights_are_the_same(folder, output):
+    (folder / "real.json").write_text(json.dumps(REAL))
+    given = ("--model-output", output)
+    done = command(folder, "compile", "real.json", "-o", "real.bsc", "--verify", *given)
+    assert done.returncode == 0, done.stderr
+    circuit = boolshap.compile(folder / "real.json", model_output=output, verify=True)
+    assert circuit.to_bytes() == (folder / "real.bsc").read_bytes()
+    done = command(folder, "explain", "real.json", "rows.csv", "-o", "real.csv", "--exact", *given)
+    assert done.returncode == 0, done.stderr
+    with open(folder / "real.csv") as file:
+        told = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+    # The model itself is served, compiled in passing, where its label is asked for.
+    server = server_of(folder, "real.json" if output == "label" else "real.bsc")
+    status, answer = next(server)(exact=True)
+    next(server, None)
+    assert status == 200
+    for row, one in zip(told, answer["explanations"], strict=True):
+        base = one.get("base_value", answer["base_value"])
+        assert [Fraction(one["prediction"]), Fraction(base), *map(Fraction, one["scores"])] == row
+    ours = boolshap.Explainer(circuit)(np.array(ROWS))
+    np.testing.assert_allclose(ours.values, [[float(score) for score in row[2:]] for row in told], atol=1e-12)

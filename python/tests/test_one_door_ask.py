@@ -91,6 +91,8 @@ OF_LOANS: list[tuple[str, dict[str, Any]]] = [
     ("properties", {}),
     ("codes", {"codes": CODES, "against": [1, 4], "top": 3, "actionable": ["income", "job"]}),
     ("codes", {"codes": CODES}),
+    ("codes", {"codes": CODES, "against": [0, 1, 2, 3, 4], "approved": True}),
+    ("robustness", {"input": "raw"}),
 ]
 METHODS = {
     "reason": "reasons", "contrast": "contrasts", "attribution": "attribution", "counterfactual": "counterfactuals",
@@ -192,7 +194,7 @@ def by_http(servers, name, question, settings):
 
 def by_python(folder, name, question, settings):
     settings = dict(settings)
-    shared = {key: settings.pop(key) for key in ("players", "constraint") if key in settings}
+    shared = {key: settings.pop(key) for key in ("players", "constraint", "input") if key in settings}
     if "class" in settings:
         shared["class_"] = settings.pop("class")
     if "against" in settings:
@@ -227,6 +229,7 @@ def found_in(question, answer):
     found = []
     for one in answer:
         fields = {**vars(one), "row": one.row + 1}
+        assert fields.pop("undecided", None) is None
         if question == "attribution":
             part = lambda p: {**vars(p), **{key: str(getattr(p, key)) for key in ("share", "shapley", "banzhaf")}}
             fields["players"] = [part(player) for player in one.players]

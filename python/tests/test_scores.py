@@ -118,6 +118,19 @@ def test_a_perceptron_is_explained_before_its_last_activation():
     judge(model, lambda X: np.log(probabilities(X) / (1 - probabilities(X))))
 
 
+def test_labels_of_perceptrons_are_exact_and_their_own():
+    pytest.importorskip("sklearn")
+    from sklearn.neural_network import MLPClassifier
+
+    for labels, activation in ((LABELS, "relu"), (KINDS, "logistic"), (KINDS, "relu")):
+        model = MLPClassifier(hidden_layer_sizes=(4, 3), activation=activation, max_iter=50, random_state=1).fit(BITS, labels)
+        circuit = boolshap.compile(model, verify=True)
+        every = np.arange(2 ** BITS.shape[1])[:, None] >> np.arange(BITS.shape[1]) & 1
+        names = np.array(circuit.classes or ["0", "1"])
+        expected = [str(label) for label in model.predict(every)]
+        assert names[circuit.predict(every)].tolist() == expected
+
+
 def test_many_features():
     pytest.importorskip("sklearn")
     from sklearn.ensemble import GradientBoostingRegressor

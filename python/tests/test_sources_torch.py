@@ -10,6 +10,7 @@ import pytest
 from conftest import all_inputs
 
 import boolshap
+from boolshap._functions import inputs_from
 from boolshap.errors import InputError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; test_sources.py looks for it elsewhere")
@@ -290,11 +291,11 @@ def test_refusals() -> None:
     shared.register_parameter("scale", nn.Parameter(torch.ones(1)))
     halves = nn.Sequential(nn.Linear(6, 4), Binarize(), nn.Linear(4, 1)).half()
     cases = [
-        (sequence(two[0], nn.ReLU(), two[1]), r"1 \(ReLU\): this is not a sign: it makes 0.75 of 0.75 and 0 of -0.75"),
+        (sequence(two[0], nn.ReLU(), two[1]), "takes a bit as 0 and 1 or as -1"),
         (sequence(two[0], nn.ReLU6(), two[1]), r"1 \(ReLU6\): this is not a sign"),
         (sequence(two[0], nn.GELU(), two[1]), r"1 \(GELU\): this is not a sign"),
-        (sequence(two[0], nn.Hardtanh(), two[1]), r"\(Linear\) and 2 \(Linear\) there is no sign but 1 \(Hardtanh\)"),
-        (sequence(*two), r"between 0 \(Linear\) and 1 \(Linear\) there is no sign"),
+        (sequence(two[0], nn.Hardtanh(), two[1]), r"1 \(Hardtanh\): between layers of real weights"),
+        (sequence(*two), "takes a bit as 0 and 1 or as -1"),
         (sequence(two[0], Binarize(), nn.BatchNorm1d(4), two[1]), r"2 \(BatchNorm1d\): a batch normalisation follows"),
         (sequence(nn.BatchNorm1d(6), two[0], Binarize(), two[1]), r"0 \(BatchNorm1d\): this is before the first"),
         (sequence(two[0], nn.Sigmoid(), Binarize(), two[1]), r"1 \(Sigmoid\): between"),
@@ -316,7 +317,7 @@ def test_refusals() -> None:
         with pytest.raises(InputError, match=message):
             boolshap.compile(module)
     within = [
-        (Functional(torch.relu, torch.sigmoid), "between norm and last forward does something"),
+        (Functional(torch.relu, torch.sigmoid), "takes a bit as 0 and 1 or as -1"),
         (Functional(torch.sign, torch.relu), "between last and the result forward does something"),
         (Functional(lambda x: torch.sign(x).roll(1, 1), torch.sigmoid), "between norm and last forward does something"),
     ]
@@ -356,3 +357,20 @@ def test_rounding_is_not_hidden() -> None:
     module[0].weight.data = torch.tensor([[100.0, 0.0, 0.0], [200.0, 0.0, 0.0]])
     with pytest.raises(InputError, match="on the input 100 the network itself answers 0, but 1 in exact arithmetic"):
         boolshap.compile(module)
+
+
+@pytest.mark.parametrize("activation", [nn.ReLU(), nn.LeakyReLU(0.25), nn.Tanh(), nn.Sigmoid()], ids=str)
+@pytest.mark.parametrize("inputs", ["bits", "signs"])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_real_weights(activation: Any, inputs: str, outputs: int) -> None:
+    module = settled(nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), activation, nn.Linear(5, outputs)))
+    bits = inputs_from(0, 64, 6)
+    values = torch.tensor((bits if inputs == "bits" else 2.0 * bits - 1).tolist())
+    scores = np.array(module(values).tolist())
+    labels = scores.argmax(axis=1) if outputs > 1 else (scores[:, 0] >= 0).astype(int)
+    circuit = boolshap.compile(module, inputs=inputs, verify=True)
+    assert np.array_equal(circuit.predict(bits), labels)
+    explainer = boolshap.Explainer(boolshap.compile(module, inputs=inputs, model_output="score"))
+    found = explainer(bits)
+    sums = found.base_values + found.values.sum(axis=1)
+    np.testing.assert_allclose(sums.reshape(64, -1), scores, atol=1e-5)

@@ -243,7 +243,7 @@ REFUSED = {
     ),
     "two matrices": (
         lambda c: c.matrix(ones(3, 2)).matrix(ones(2, 1)),
-        "node MatMul1 (MatMul): follows another matrix without a sign between them",
+        "MatMul0: the inputs reach this layer as real numbers",
     ),
     "branch": (branch, "node Add2 (Add): reads MatMul0 a second time"),
     "scale": (

@@ -1,14 +1,17 @@
 """Quantised networks in QONNX, imported and compared with an evaluator in numpy: every operator of that dialect is written
 down here once more, as its documentation defines it, in float32."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from test_import_onnx import QONNX, BipolarQuant, Chain, classes
+from test_regions import shapley
 
 DATA = Path(__file__).parents[3] / "shared/data"
 MODES = {
@@ -291,6 +294,19 @@ def test_a_pixel_of_two_bits_is_one_player(boolshap):
         np.testing.assert_allclose(found[2:], scores / len(orders), atol=1e-9)
 
 
+def finn(path):
+    """A file as the evaluator wants it."""
+    model = onnx.load(path)
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in constants]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    for node in model.graph.node:
+        node.domain = QONNX if node.domain else ""
+    model.opset_import.append(helper.make_opsetid(QONNX, 1))
+    return model
+
+
 @pytest.mark.parametrize("which", ["1W1A", "1W2A"])
 def test_finn(boolshap, which):
     """FINN's networks for digits, on digits and on 200 random images."""
@@ -302,20 +318,44 @@ def test_finn(boolshap, which):
     noisy = np.array([digits[i % 4] * rng.random() + rng.random(784) * 0.4 for i in range(100)])
     grid = rng.choice([0, 0.25, 0.5, 0.75, 1], (100, 784))
     rows = np.concatenate([digits, np.clip(noisy, 0, 1), grid]).astype(np.float32)
-    import onnx
-
-    model = onnx.load(path)
-    constants = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in constants]
-    del model.graph.input[:]
-    model.graph.input.extend(inputs)
-    for node in model.graph.node:
-        node.domain = QONNX if node.domain else ""
-    model.opset_import.append(helper.make_opsetid(QONNX, 1))
+    model = finn(path)
     expected = outputs(model, rows).argmax(axis=1)
     assert expected[:4].tolist() == [0, 1, 2, 3]
     (boolshap.folder / "m.onnx").write_bytes(path.read_bytes())
     np.testing.assert_array_equal(predictions(boolshap, rows), expected)
+
+
+@pytest.mark.parametrize("output", ["label", "score"])
+@pytest.mark.parametrize("which", ["1W1A", "1W2A"])
+def test_regions_of_finn_against_the_black_image(boolshap, which, output):
+    """Every corner between the black image and a digit, by the reference evaluator of onnx."""
+    path = DATA / f"qonnx/TFC_{which}.onnx"
+    if not path.exists():
+        pytest.skip("the shared data is not there")
+    model = finn(path)
+    digit = np.loadtxt(DATA / "bnn/inputs/instance_3_784.txt", dtype=np.float32)
+    of_pixel = ((np.arange(28) * 3 // 28)[:, None] * 3 + np.arange(28) * 3 // 28).reshape(-1)
+    players = 9
+    masks = np.arange(2**players)[:, None] >> of_pixel & 1
+    numbers = outputs(model, np.where(masks == 1, digit, np.float32(0)).astype(np.float32))
+    boolshap("import", path, "-o", "m.json", "--grid", "28x28")
+    header = ",".join(f"x{number + 1}" for number in range(784))
+    (boolshap.folder / "row.csv").write_text(header + "\n" + ",".join(str(float(value)) for value in digit) + "\n")
+    boolshap(
+        "explain", "m.json", "row.csv", "-o", "s.csv", "--model-output", output, "--class", "each",
+        "--distribution", "reference:zeros", "--regions", "3x3",
+    )  # fmt: skip
+    with open(boolshap.folder / "s.csv") as file:
+        [row] = csv.DictReader(file)
+    labels = numbers.argmax(axis=1)
+    assert int(row["prediction" if output == "label" else "class"]) == labels[-1] == 3
+    for class_ in range(10):
+        values = (labels == class_).astype(float) if output == "label" else numbers[:, class_].astype(float)
+        scores = np.array([float(row[f"r{player // 3}c{player % 3}:{class_}"]) for player in range(players)])
+        # The evaluator rounds its numbers to float32.
+        error = 1e-9 if output == "label" else 1e-5
+        assert float(row[f"base_value:{class_}"]) == pytest.approx(values[0], abs=error)
+        np.testing.assert_allclose(scores, shapley(values, players), atol=error)
 
 
 def test_float16(boolshap):

@@ -128,6 +128,29 @@ def test_labels_of_every_class_are_those_of_all_corners(network):
             np.testing.assert_allclose(scores, expected, atol=1e-12)
 
 
+def test_scores_are_those_of_all_corners(network):
+    boolshap, blocks, side, regions, names, entity = network
+    players = regions[0] * regions[1]
+    of_pixel = region_of(side, regions)
+    other = np.random.default_rng(3).integers(0, 2, side * side)
+    write_rows(boolshap.folder / "other.csv", names, [np.zeros_like(entity), other])
+    called = [f"r{row}c{column}" for row, column in itertools.product(range(regions[0]), range(regions[1]))]
+    for distribution, references in [
+        ("reference:zeros", [np.zeros_like(entity)]),
+        ("background:other.csv", [np.zeros_like(entity), other]),
+    ]:
+        boolshap(
+            "explain", "m.json", "row.csv", "-o", "s.csv", "--input", "bits", "--model-output", "score",
+            "--distribution", distribution, "--regions", f"{regions[0]}x{regions[1]}", "--class", "each",
+        )  # fmt: skip
+        [row] = read_scores(boolshap.folder / "s.csv")
+        found = np.mean([blocks.scores(corners(entity, reference, of_pixel, players)) for reference in references], axis=0)
+        for class_ in range(10):
+            assert float(row[f"base_value:{class_}"]) == pytest.approx(found[0, class_], abs=1e-9)
+            scores = np.array([float(row[f"{player}:{class_}"]) for player in called])
+            np.testing.assert_allclose(scores, shapley(found[:, class_], players), atol=1e-9)
+
+
 def test_players_of_a_file_and_of_an_image_are_the_regions(network):
     boolshap, _, side, regions, names, _ = network
     of_pixel = region_of(side, regions)

@@ -176,6 +176,23 @@ def test_a_pipe_is_read_as_it_comes(boolshap, circuit):
     cat.wait()
 
 
+def test_parquet_is_read_from_a_pipe(boolshap, circuit):
+    bits = random_bits(9_000)
+    write_bits(boolshap.folder / "e.csv", bits)
+    boolshap("explain", circuit, "e.csv", "-o", "s.csv")
+    pa.parquet.write_table(pa.table(dict(zip(NAMES, bits.T))), boolshap.folder / "e.parquet")
+    for content, problem in [(b"", None), (b"cut", "/dev/stdin")]:
+        cat = subprocess.Popen(["cat", boolshap.folder / "e.parquet", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = boolshap.start("explain", circuit, "-", "-o", "-", stdin=cat.stdout, stdout=-1, stderr=-1)
+        cat.stdin.write(content)
+        cat.stdin.close()
+        scores, said = process.communicate()
+        if problem is None:
+            assert process.returncode == 0 and scores == (boolshap.folder / "s.csv").read_text(), said
+        else:
+            assert process.returncode == 1 and problem in said and "/proc" not in said
+
+
 @pytest.mark.parametrize("target", ["s.csv", "s.parquet"])
 def test_an_interruption_leaves_no_file(boolshap, circuit, target):
     write_bits(boolshap.folder / "e.csv", random_bits(20_000))

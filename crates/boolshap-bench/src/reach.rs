@@ -142,7 +142,7 @@ impl Reach {
 fn read(path: &Path) -> Result<Model, Error> {
     match path.extension().is_some_and(|ending| ending == "json") {
         true => Ok(Model::load(path)?),
-        false => Ok(import(path, &ImportOptions::default(), None)?.model),
+        false => Ok(import(path, &ImportOptions::default(), None)?.model.gates()?),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::game_options::INPUTS;
 use crate::terminal::{input_path, note, output_path, print, print_json, seconds, usage, with_timeout};
 use boolshap::data::WholeFile;
 use boolshap::workflow::{
-    AskRequest, Asker, CertificateFile, CertificateFolder, NetworkAsker, Question, RowAnswer, Summary,
+    AskRequest, Asker, CertificateFile, Certificates, NetworkAsker, Question, RowAnswer, Summary,
 };
 use boolshap::workflow::{ModelOutput, ready_circuit};
 use boolshap::{Error, Model, NamedCircuit};
@@ -174,7 +174,7 @@ impl Ask {
                      a column as a whole"
                 ));
             }
-            let folder = self.certificate.clone().map(|folder| CertificateFolder::new(folder, &asker, model));
+            let folder = self.certificate.clone().map(|folder| Certificates::new(Some(folder), &asker, model));
             let mut folder = folder.transpose()?.map(|folder| folder.with_other(other));
             let mut sink = Sink::open(&asker, output, self.json)?;
             let mut row = |answer: &RowAnswer| {
@@ -213,29 +213,25 @@ impl Ask {
             return usage("this network is too large to be compiled: name a file of rows");
         }
         let asker = NetworkAsker::prepare(model.clone(), request)?;
-        let mut folder = self.certificate.clone().map(|folder| asker.certificates(folder)).transpose()?;
-        let mut rows = Vec::new();
-        let overall = with_timeout("asking", self.timeout, |watch| {
-            let mut row = |answer: &serde_json::Value| {
-                rows.push(answer.clone());
-                Ok(())
-            };
-            if let Some(data) = data {
-                asker.ask_file(&input_path(data), folder.as_mut(), &mut row, watch)?;
-            }
-            asker.overall(folder.as_mut(), watch)
+        let mut folder = self.certificate.clone().map(|folder| asker.certificates(Some(folder))).transpose()?;
+        let answer = with_timeout("asking", self.timeout, |watch| match data {
+            Some(data) => asker.json_of_file(&input_path(data), folder.as_mut(), watch),
+            None => asker.json_of_rows(None, folder.as_mut(), watch),
         })?;
-        folder.iter().flat_map(CertificateFolder::notes).for_each(|text| note(text));
-        if output.is_none() && !self.json {
-            rows.iter().try_for_each(|row| print(&row.to_string()))?;
-            return Ok(overall.iter().try_for_each(|(key, value)| print(&format!("{key}: {value}")))?);
-        }
-        let mut answer = serde_json::json!({"question": request.question.name(), "rows": rows});
-        overall.into_iter().for_each(|(key, value)| answer[key] = value);
+        folder.iter().flat_map(Certificates::notes).for_each(|text| note(text));
         if let Some(path) = &output {
             WholeFile::write(path, format!("{answer}\n").as_bytes()).map_err(Error::file(path))?;
         }
-        if self.json { Ok(print_json(&answer)?) } else { Ok(()) }
+        if self.json {
+            return Ok(print_json(&answer)?);
+        }
+        if output.is_none() {
+            answer["rows"].as_array().into_iter().flatten().try_for_each(|row| print(&row.to_string()))?;
+            let beside =
+                answer.as_object().into_iter().flatten().filter(|(key, _)| *key != "rows" && *key != "question");
+            beside.into_iter().try_for_each(|(key, value)| print(&format!("{key}: {value}")))?;
+        }
+        Ok(())
     }
 
     fn request(&self) -> Result<AskRequest, Error> {

@@ -2,8 +2,8 @@
 
 use crate::terminal::{note, output_path, print};
 use boolshap::data::Grid;
-use boolshap::model::{ImportOptions, InputValues, Kernels};
-use boolshap::workflow::{Error, ImportedModel, describe_model, import, names_in_header, source_files};
+use boolshap::model::{Activation, ImportOptions, InputValues, Kernels};
+use boolshap::workflow::{Error, ImportedModel, describe_any, import, names_in_header, source_files};
 use clap::Args;
 use dashu::rational::RBig;
 use std::path::PathBuf;
@@ -36,6 +36,10 @@ pub(crate) struct Import {
     /// FIXED<6,2> and the like
     #[arg(long, value_name = "VALUES")]
     inputs: Option<InputValues>,
+    /// What is between the layers of safetensors, CSV or weights in HDF5 that were no signs: relu, tanh, sigmoid, leaky:SLOPE or
+    /// clip:LOW:HIGH. Networks of real weights have up to 24 inputs
+    #[arg(long, value_name = "FUNCTION")]
+    activation: Option<Activation>,
 }
 
 fn epsilon(text: &str) -> Result<RBig, String> {
@@ -56,10 +60,11 @@ fn sign(text: &str) -> Result<bool, String> {
 
 impl Import {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let inputs: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
-        let output = output_path(&self.output, &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        let files: Vec<PathBuf> = source_files(&self.source).into_iter().chain(self.features.clone()).collect();
+        let output = output_path(&self.output, &files.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         let (bn_epsilon, kernels) = (self.bn_epsilon.clone(), self.kernels);
-        let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight, inputs: self.inputs.clone() };
+        let (inputs, activation) = (self.inputs.clone(), self.activation.clone());
+        let options = ImportOptions { bn_epsilon, kernels, zero_weight: self.zero_weight, inputs, activation };
         let names = self.features.as_deref().map(names_in_header).transpose()?;
         let ImportedModel { mut model, kind, notes } = import(&self.source, &options, names)?;
         if let Some(grid) = self.grid {
@@ -68,7 +73,7 @@ impl Import {
         notes.iter().for_each(|text| note(text));
         model.save(&output)?;
         print(&format!("{kind} from {}", self.source.display()))?;
-        print(&describe_model(&model).text)?;
+        print(&describe_any(&model).text)?;
         print(&format!("model: {}", self.output.display()))?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The limit of memory: a thread looks at what the program holds, and work that takes a watch stops when it is too much.
-//! A limit of nodes or states says what may be built; this one is for everything else, and ends the program with a
-//! sentence where the system would kill it without one.
+//! A limit of nodes or states says what may be built; this one is for everything else, with `ulimit -v` if there is one, and
+//! ends the program with a sentence where the system would kill it without one.
 
 use crate::terminal::note;
 use std::fs::File;
@@ -35,11 +35,12 @@ pub(crate) fn watch(limit: Option<u64>) {
     let Some(limit) = limit.or_else(|| all().map(|all| all / 8 * 7)) else { return };
     // Open from now on: a program that has too many open files could not look any more.
     let Ok(status) = File::open("/proc/self/status") else { return };
-    if held(&status).is_none() {
+    let limits = Limits { resident: limit, addresses: addresses() };
+    if limits.are_passed(&status).is_none() {
         return;
     }
     std::thread::spawn(move || {
-        if look(|| held(&status), limit, || std::thread::sleep(LOOK)) {
+        if look(|| limits.are_passed(&status), || std::thread::sleep(LOOK)) {
             IS_FULL.store(true, Ordering::Relaxed);
         } else {
             note("what the program holds can no longer be read: the limit of memory is not watched any more");
@@ -48,12 +49,12 @@ pub(crate) fn watch(limit: Option<u64>) {
 }
 
 /// Looks until more than the limit is held: whether it is, or looking has failed too often in a row.
-fn look(held: impl Fn() -> Option<u64>, limit: u64, mut wait: impl FnMut()) -> bool {
+fn look(is_passed: impl Fn() -> Option<bool>, mut wait: impl FnMut()) -> bool {
     let mut failed = 0;
     while failed < PATIENCE {
-        match held() {
-            Some(held) if held > limit => return true,
-            Some(_) => failed = 0,
+        match is_passed() {
+            Some(true) => return true,
+            Some(false) => failed = 0,
             // That nothing can be read is no reason to stop the work.
             None => failed += 1,
         }
@@ -69,12 +70,30 @@ fn all() -> Option<u64> {
     Some(group.map_or(machine, |group: u64| group.min(machine)))
 }
 
-/// What this program holds now.
-fn held(status: &File) -> Option<u64> {
-    // Read from its start, the file is made anew; what counts is near it.
-    let mut text = [0; 4096];
-    let length = status.read_at(&mut text, 0).ok()?;
-    kibibytes(&String::from_utf8_lossy(&text[..length]), "VmRSS:")
+/// What the program may hold, and how many addresses it may have: an allocation beyond `ulimit -v` would abort it.
+struct Limits {
+    resident: u64,
+    addresses: Option<u64>,
+}
+
+impl Limits {
+    /// Whether one of them is passed; nothing if that cannot be read.
+    fn are_passed(&self, status: &File) -> Option<bool> {
+        // Read from its start, the file is made anew; what counts is near it.
+        let mut text = [0; 4096];
+        let length = status.read_at(&mut text, 0).ok()?;
+        let text = String::from_utf8_lossy(&text[..length]);
+        let has = |name, limit| kibibytes(&text, name).map(|bytes| bytes > limit);
+        let addresses = self.addresses.map_or(Some(false), |limit| has("VmSize:", limit));
+        Some(has("VmRSS:", self.resident)? || addresses?)
+    }
+}
+
+/// Fifteen sixteenths of `ulimit -v`, if there is one: what is left is for what grows between two looks.
+fn addresses() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|bytes| bytes / 16 * 15)
 }
 
 /// A line such as `VmRSS:  1234 kB` of a file of the system, in bytes.
@@ -89,27 +108,30 @@ mod tests {
     use std::cell::RefCell;
 
     /// What is found, look by look, and after how many looks.
-    fn looked(mut found: Vec<Option<u64>>) -> (bool, usize) {
+    fn looked(mut found: Vec<Option<bool>>) -> (bool, usize) {
         let (all, left) = (found.len(), {
             found.reverse();
             RefCell::new(found)
         });
-        let is_full = look(|| left.borrow_mut().pop().flatten(), 100, || {});
+        let is_full = look(|| left.borrow_mut().pop().flatten(), || {});
         (is_full, all - left.borrow().len())
     }
 
     #[test]
     fn a_failed_look_is_not_a_full_memory() {
-        assert_eq!(looked(vec![Some(1), None, Some(100), None, None, Some(101), Some(1)]), (true, 6));
-        assert_eq!(looked(vec![Some(1); 50]), (false, 50));
+        let no = Some(false);
+        assert_eq!(looked(vec![no, None, no, None, None, Some(true), no]), (true, 6));
+        assert_eq!(looked(vec![no; 50]), (false, 50));
+    }
+
+    #[test]
+    fn memory_and_addresses_are_looked_at() {
         let own = File::open("/proc/self/status").unwrap();
-        let first = held(&own).unwrap();
-        let more = vec![1u8; 64 << 20];
-        assert!(
-            held(&own).unwrap() > first + (32 << 20),
-            "{}",
-            more.iter().map(|&one| usize::from(one)).sum::<usize>()
-        );
+        let passed = |resident, addresses| Limits { resident, addresses }.are_passed(&own);
+        assert_eq!(passed(u64::MAX, None), Some(false));
+        assert_eq!(passed(1 << 10, None), Some(true));
+        assert_eq!(passed(u64::MAX, Some(1 << 10)), Some(true));
+        assert_eq!(passed(u64::MAX, Some(u64::MAX)), Some(false));
     }
 
     #[test]

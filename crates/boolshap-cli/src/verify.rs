@@ -2,9 +2,9 @@
 
 use crate::terminal::{note, output_paths, print, print_json, seconds, with_timeout};
 use anyhow::bail;
-use boolshap::Model;
+use boolshap::model::AnyModel;
 use boolshap::query::Method;
-use boolshap::workflow::{ClassChoice, ErrorKind, VerifyRequest, load_circuit, verify_watched};
+use boolshap::workflow::{ClassChoice, ErrorKind, VerifyRequest, load_circuit, verify_any};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,8 +46,8 @@ impl Verify {
         if let ([proof, clauses], false) = (&request.outputs()[..], self.proof == Some("-".into())) {
             output_paths([proof, clauses], &[&self.model, &self.circuit])?;
         }
-        let (model, circuit) = (Model::load(&self.model)?, load_circuit(&self.circuit)?);
-        let found = with_timeout("verifying", self.timeout, |watch| verify_watched(&model, &circuit, &request, watch))
+        let (model, circuit) = (AnyModel::load(&self.model)?, load_circuit(&self.circuit)?);
+        let found = with_timeout("verifying", self.timeout, |watch| verify_any(&model, &circuit, &request, watch))
             .map_err(|error| if error.kind() == ErrorKind::Request { error } else { error.in_file(&self.circuit) })?;
         found.notes.iter().for_each(|text| note(text));
         if self.json {

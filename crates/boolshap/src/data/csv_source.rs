@@ -6,7 +6,7 @@ use super::encoding::Utf8Text;
 use super::quotes::{Quotes, line_ends};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -79,10 +79,7 @@ impl CsvSource {
         let is_latin = Arc::new(AtomicBool::new(false));
         let mut input = Input::File;
         let raw: Stream = if is_pipe && reread {
-            let mut copy = tempfile::tempfile()?;
-            copy.write_all(&start)?;
-            io::copy(&mut file, &mut copy)?;
-            let copy = Arc::new(copy);
+            let copy = Arc::new(copy_of_pipe(&mut file, &start)?);
             input = Input::Copy(copy.clone());
             Box::new(ReadAt { file: copy, place: 0 })
         } else {
@@ -144,6 +141,16 @@ impl CsvSource {
         let place = ANY.iter().position(|byte| *byte == self.delimiter).unwrap_or(0);
         &ANY[place..=place]
     }
+}
+
+/// The rest of a pipe behind what was read of it, in a file that has no name.
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+pub(super) fn copy_of_pipe(pipe: &mut File, start: &[u8]) -> io::Result<File> {
+    use std::io::Write;
+    let mut copy = tempfile::tempfile()?;
+    copy.write_all(start)?;
+    io::copy(pipe, &mut copy)?;
+    Ok(copy)
 }
 
 /// The text in a packed stream, without a byte order mark.

@@ -168,6 +168,14 @@ impl DataError {
             _ => None,
         }
     }
+
+    /// The same about a file under the name that its user knows.
+    pub(super) fn about_file(mut self, name: &Path) -> Self {
+        if let DataError::Io { path, .. } | DataError::Format { path, .. } = &mut self {
+            *path = name.into();
+        }
+        self
+    }
 }
 
 /// The other name of a file, if it has one.

@@ -6,10 +6,12 @@
 //! one column only: there it could be a missing value, which is written `""`. Parquet's nulls are missing; numbers of every
 //! width become f64.
 //!
-//! `-` is standard input. A pipe can be read as CSV, once unless it is copied; a regular file any number of times. A name
-//! such as `part-*.parquet` stands for all files that have it, one after another in the order of their names; rows are
-//! counted over all of them.
+//! `-` is standard input. A pipe of CSV can be read once unless it is copied, one of Parquet is copied; a regular file is read
+//! any number of times. A name such as `part-*.parquet` means all files that have it, one after another in the order of their
+//! names; rows are counted over all of them.
 
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+use super::csv_source::copy_of_pipe;
 use super::csv_source::{CsvSource, READ_BYTES};
 use super::csv_text::CsvText;
 use super::{Cells, DataError};
@@ -19,6 +21,7 @@ use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +55,11 @@ struct Part {
 #[cfg_attr(all(target_family = "wasm", target_os = "unknown"), expect(dead_code, reason = "files cannot be opened"))]
 enum Source {
     Csv(CsvSource),
-    Parquet { rows: u64 },
+    Parquet {
+        rows: u64,
+        /// A pipe, copied: the footer, which comes first in reading, is at the end.
+        copy: Option<Arc<File>>,
+    },
 }
 
 /// The wanted columns of some consecutive rows.
@@ -192,7 +199,7 @@ impl Table {
     }
 
     fn expected(&self) -> Expected {
-        let rows = |part: &Part| if let Source::Parquet { rows } = part.source { Some(rows) } else { None };
+        let rows = |part: &Part| if let Source::Parquet { rows, .. } = part.source { Some(rows) } else { None };
         if let Some(rows) = self.parts.iter().map(rows).sum() {
             return Expected::Rows(rows);
         }
@@ -209,17 +216,15 @@ impl Part {
     fn open(path: &Path, reread: bool) -> Result<Self, DataError> {
         let io = |source| DataError::Io { path: path.into(), source };
         use std::io::Read;
-        let mut file = std::fs::File::open(path).map_err(io)?;
+        let mut file = File::open(path).map_err(io)?;
         let is_pipe = !file.metadata().map_err(io)?.is_file();
         let mut start = Vec::new();
         file.by_ref().take(4).read_to_end(&mut start).map_err(io)?;
         if start == b"PAR1" {
-            if is_pipe {
-                let message = "Parquet cannot be read from a pipe: its footer is at the end".into();
-                return Err(DataError::Format { path: path.into(), message });
-            }
-            let (schema, rows) = parquet_header(path)?;
-            return Ok(Part { path: path.into(), schema, source: Source::Parquet { rows } });
+            let copy = if is_pipe { Some(Arc::new(copy_of_pipe(&mut file, &start).map_err(io)?)) } else { None };
+            let (schema, rows) =
+                parquet_header(&place_of(path, copy.as_deref())).map_err(|error| error.about_file(path))?;
+            return Ok(Part { path: path.into(), schema, source: Source::Parquet { rows, copy } });
         }
         let (source, start) = CsvSource::open(file, start, is_pipe, reread).map_err(io)?;
         let schema = csv_columns(path, &start, source.delimiter)?;
@@ -228,7 +233,10 @@ impl Part {
 
     fn batches(&self, sorted: &[usize], rows: usize, read: &Arc<AtomicU64>) -> Result<Batches, DataError> {
         let csv = match &self.source {
-            Source::Parquet { .. } => return parquet_batches(&self.path, sorted.to_vec(), rows),
+            Source::Parquet { copy, .. } => {
+                let place = place_of(&self.path, copy.as_deref());
+                return parquet_batches(&place, sorted.to_vec(), rows).map_err(|error| error.about_file(&self.path));
+            }
             Source::Csv(csv) => csv,
         };
         let text = csv.text(&self.path, read).map_err(|source| DataError::Io { path: self.path.clone(), source })?;
@@ -238,6 +246,19 @@ impl Part {
         let reader = builder.build_buffered(BufReader::with_capacity(READ_BYTES, text));
         Ok(Box::new(reader.map_err(|error| format_error(&self.path, error))?))
     }
+}
+
+/// Where a Parquet file is read: a copy has no name, and is opened by its number among this program's files.
+#[cfg(unix)]
+fn place_of(path: &Path, copy: Option<&File>) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    copy.map_or(path.into(), |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()).into())
+}
+
+/// Elsewhere a pipe of Parquet cannot be read.
+#[cfg(not(unix))]
+fn place_of(path: &Path, _: Option<&File>) -> PathBuf {
+    path.into()
 }
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
@@ -394,9 +415,9 @@ fn parquet_batches(path: &Path, sorted: Vec<usize>, rows: usize) -> Result<Batch
 #[cfg(feature = "parquet")]
 fn parquet_reader(
     path: &Path,
-) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder<std::fs::File>, DataError> {
+) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder<File>, DataError> {
     super::parquet_pages::check_footer(path)?;
-    let file = std::fs::File::open(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+    let file = File::open(path).map_err(|source| DataError::Io { path: path.into(), source })?;
     parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)
         .map_err(|e| DataError::Format { path: path.into(), message: e.to_string() })
 }

@@ -55,6 +55,7 @@ mod tape;
 mod value_diagrams;
 mod value_game;
 mod value_gates;
+mod value_paths;
 mod value_sweep;
 mod vertices;
 mod ways;

@@ -6,7 +6,8 @@
 //! are gathered instead, and the definition does the rest.
 //!
 //! **Columns and blocks as players** have no such path. Up to [`MAX_BITS`] bits the table of all numbers is folded player by
-//! player, into what it is with the player in and out, until v of every set is left: n 2^n operations.
+//! player, into what it is with the player in and out, until v of every set is left: n 2^n operations. Beyond, a tree is taken
+//! path by path (`value_paths`).
 //!
 //! **Errors.** Numbers are in [-1, 1], so that what is proved for labels (`error_bound`) holds twice.
 
@@ -15,6 +16,7 @@ use super::gate_sums::{Fixed, Scalar};
 use super::starts::Starts;
 use super::subsets::{SubsetTable, Value};
 use super::value_gates::{Chances, Rules, integrated, interactions_of};
+use super::value_paths::Paths;
 use super::{ExplainError, Index, Players};
 use crate::circuit::NumberDiagram;
 use crate::lit::{Remedy, Var, Watch};
@@ -32,11 +34,23 @@ pub(super) struct DiagramPart {
     place: Vec<usize>,
     players: Players,
     alone: bool,
+    /// Where there are too many bits to be folded.
+    paths: Option<Paths>,
     roundings: SweepRoundings,
 }
 
 impl DiagramPart {
     pub(super) fn new(part: usize, diagram: &Arc<NumberDiagram>, players: &Players) -> Result<Self, ExplainError> {
+        Self::folding(part, diagram, players, MAX_BITS)
+    }
+
+    /// The same that folds tables of up to this many bits.
+    fn folding(
+        part: usize,
+        diagram: &Arc<NumberDiagram>,
+        players: &Players,
+        most: usize,
+    ) -> Result<Self, ExplainError> {
         let mentioned = diagram.mentioned();
         let mut place = vec![usize::MAX; players.feature_count()];
         mentioned.iter().enumerate().for_each(|(at, var)| place[var.index()] = at);
@@ -45,8 +59,9 @@ impl DiagramPart {
         let playing = super::game::playing(players, &mentioned);
         let bits: usize = playing.iter().map(|&player| players.members(player).count()).sum();
         let bits = if alone { 0 } else { bits };
-        if bits > MAX_BITS {
-            let why = "a tree or table of numbers has a shorter way for features as players only";
+        let paths = if bits > most { Paths::of(diagram, players, &playing) } else { None };
+        if bits > most && paths.is_none() {
+            let why = "a table of numbers, or a tree of many paths, has a shorter way for features as players only";
             return Err(ExplainError::TooManyPlayers {
                 players: bits,
                 why,
@@ -55,14 +70,19 @@ impl DiagramPart {
             });
         }
         let roundings = roundings_of(diagram, mentioned.len());
-        Ok(DiagramPart { part, diagram: diagram.clone(), mentioned, place, players: players.clone(), alone, roundings })
+        let (diagram, players) = (diagram.clone(), players.clone());
+        Ok(DiagramPart { part, diagram, mentioned, place, players, alone, paths, roundings })
     }
 
     pub(super) fn error_bound(&self, index: Index, starts: usize) -> f64 {
         let players = self.mentioned.len();
         let sweeps = error_bound::Paths { sweep: self.roundings, variables: players, players, bits: 1 };
         // Of corners and of folded tables: a number is rounded once for each bit that is averaged.
-        let sets = error_bound::of_sets(3.0 * players as f64 + 2.0, players.min(MAX_BITS), index);
+        let sets = match &self.paths {
+            // The chances of all paths add up to 1, so that each addition rounds a part of that.
+            Some(paths) => error_bound::in_all(8.0 * players as f64 + 4.0 * paths.len() as f64 + 16.0),
+            None => error_bound::of_sets(3.0 * players as f64 + 2.0, players.min(MAX_BITS), index),
+        };
         2.0 * (sweeps.error_bound(index, starts).max(sets) + error_bound::in_all(starts as f64 + 2.0))
     }
 
@@ -73,6 +93,7 @@ impl DiagramPart {
             Index::Shapley => players.div_ceil(2),
             _ => 2 * players * players.div_ceil(2),
         };
+        let nodes = self.paths.as_ref().map_or(nodes, |paths| (paths.len() * paths.longest) as u128);
         nodes * points * starts as u128
     }
 
@@ -83,7 +104,10 @@ impl DiagramPart {
             let value = match (self.alone, starts) {
                 (_, Starts::Rows(sample)) => T::of_float(self.diagram.value(|feature| sample.rows.get(start, feature))),
                 (true, _) => self.path::<T>(&nobody, starts, start).value_at(&Scalar::zero()),
-                (false, _) => self.folded::<T>(&nobody, starts, start).1.values.swap_remove(0),
+                (false, _) => match &self.paths {
+                    Some(paths) => paths.chain::<T>(&self.players, &self.movers(), &nobody, starts, start).base_value(),
+                    None => self.folded::<T>(&nobody, starts, start).1.values.swap_remove(0),
+                },
             };
             sum.plus(&T::share(starts, start).times(&value))
         })
@@ -122,6 +146,17 @@ impl DiagramPart {
         let of_table = |table: SubsetTable<T>| {
             table.values_of(index, watch)?.map_err(|problem| ExplainError::Entity { entity: 0, problem })
         };
+        if let Some(paths) = &self.paths {
+            let movers = self.movers();
+            let chain = paths.chain::<T>(&self.players, &movers, entity, starts, start);
+            let found = match index {
+                _ if movers.is_empty() => Vec::new(),
+                Index::Shapley => integrated(movers.len(), paths.longest, rules, watch, |t| chain.gains(t, None))?,
+                Index::Banzhaf => chain.gains(&T::half(), None),
+                _ => interactions_of(movers.len(), rules, watch, |t, fixed| chain.gains(t, fixed))?,
+            };
+            return Ok((movers, found));
+        }
         if let Starts::Rows(sample) = starts {
             let differs = |var: &&Var| sample.rows.get(start, var.index()) != entity[var.index()];
             let moving: Vec<Var> = self.mentioned.iter().filter(differs).copied().collect();
@@ -159,6 +194,11 @@ impl DiagramPart {
         Ok((movers, found))
     }
 
+    /// The players that have a bit here, ascending.
+    fn movers(&self) -> Vec<usize> {
+        super::game::playing(&self.players, &self.mentioned)
+    }
+
     fn path<T: Chances>(&self, entity: &[bool], starts: &Starts, start: usize) -> NumberPath<'_, T> {
         let weight = |var: &Var| T::both(starts, start, var.index())[0].clone();
         let from: Vec<T> = self.mentioned.iter().map(weight).collect();
@@ -176,7 +216,7 @@ impl DiagramPart {
         starts: &Starts,
         start: usize,
     ) -> (Vec<usize>, SubsetTable<T>) {
-        let players = super::game::playing(&self.players, &self.mentioned);
+        let players = self.movers();
         let bits: Vec<usize> = players.iter().flat_map(|&player| self.players.members(player)).collect();
         let mut place = vec![usize::MAX; self.place.len()];
         bits.iter().enumerate().for_each(|(at, &feature)| place[feature] = at);
@@ -310,4 +350,82 @@ fn roundings_of(diagram: &NumberDiagram, variables: usize) -> SweepRoundings {
     }
     let most = of_variable.into_values().max().unwrap_or(0);
     SweepRoundings::of_diagram(variables, worst, error_bound::additions(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::NumberNode;
+    use crate::data::{Bits, Seeded};
+    use crate::explain::Probabilities;
+    use crate::explain::starts::Sample;
+    use dashu::rational::RBig;
+
+    /// A random tree of numbers: every path asks a variable once.
+    fn random_tree(random: &mut Seeded, features: usize) -> NumberDiagram {
+        let (mut leaves, mut nodes): (Vec<f64>, Vec<[usize; 3]>) = (Vec::new(), Vec::new());
+        fn grow(random: &mut Seeded, left: &[usize], leaves: &mut Vec<f64>, nodes: &mut Vec<[usize; 3]>) -> usize {
+            if left.is_empty() || random.below(4) == 0 {
+                leaves.push((random.below(9) as f64 - 4.0) / 4.0);
+                return 2 * (leaves.len() - 1);
+            }
+            let at = random.below(left.len());
+            let rest: Vec<usize> = left.iter().copied().filter(|&feature| feature != left[at]).collect();
+            let [lo, hi] = [(); 2].map(|()| grow(random, &rest, leaves, nodes));
+            nodes.push([left[at], lo, hi]);
+            2 * (nodes.len() - 1) + 1
+        }
+        let root = grow(random, &(0..features).collect::<Vec<_>>(), &mut leaves, &mut nodes);
+        let count = leaves.len();
+        let id = |at: usize| (if at % 2 == 0 { at / 2 } else { count + at / 2 }) as u32;
+        let node = |&[var, lo, hi]: &[usize; 3]| NumberNode { var: Var::new(var), lo: id(lo), hi: id(hi) };
+        NumberDiagram::new(leaves.clone(), nodes.iter().map(node).collect(), id(root), features).unwrap()
+    }
+
+    /// Path by path is what folded tables give, in fractions.
+    #[test]
+    fn paths_are_folded_tables() {
+        let mut random = Seeded::new(31, 0);
+        let names = ["c=u", "c=v", "c=w", "d", "e", "f", "g=s", "g=t"].map(String::from);
+        let columns = Players::columns(&names, None);
+        let block = ["one", "two", "one", "three", "two", "three", "one", "four"].map(String::from);
+        let blocks = Players::named(&names, &names.iter().cloned().zip(block).collect()).unwrap();
+        for case in 0..60 {
+            let diagram = Arc::new(random_tree(&mut random, 8));
+            let players = if case % 2 == 0 { &columns } else { &blocks };
+            let mut row = || {
+                let mut row: Vec<bool> = (0..8).map(|_| random.below(2) == 1).collect();
+                let (hot, other) = (random.below(3), random.below(2));
+                (0..3).for_each(|bit| row[bit] = bit == hot);
+                (0..2).for_each(|bit| row[6 + bit] = bit == other);
+                row
+            };
+            let entity = row();
+            let starts = match case % 3 {
+                0 => {
+                    let third = || RBig::from_parts(1.into(), 3u8.into());
+                    let half = || RBig::from_parts(1.into(), 2u8.into());
+                    let chances =
+                        vec![third(), third(), third(), half(), third(), half(), third(), RBig::ONE - third()];
+                    Starts::One(Probabilities::product(chances).unwrap())
+                }
+                _ => {
+                    let mut rows = Bits::new(8);
+                    (0..3).for_each(|_| rows.push(&row()));
+                    Starts::Rows(Sample::new(&rows, "background").unwrap())
+                }
+            };
+            let [folded, paths] = [MAX_BITS, 0].map(|most| DiagramPart::folding(0, &diagram, players, most).unwrap());
+            if diagram.nodes().is_empty() {
+                continue;
+            }
+            assert!(paths.paths.is_some() && folded.paths.is_none());
+            let (rules, watch) = (Rules::default(), Watch::unlimited());
+            assert_eq!(paths.base_value::<RBig>(&starts), folded.base_value::<RBig>(&starts), "case {case}");
+            for index in [Index::Shapley, Index::Banzhaf, Index::Interaction] {
+                let of = |part: &DiagramPart| part.scores::<RBig>(&entity, &starts, index, &rules, &watch).unwrap();
+                assert_eq!(of(&paths), of(&folded), "case {case}, {index:?}");
+            }
+        }
+    }
 }

@@ -146,6 +146,9 @@ impl Model {
         if head.format != FORMAT {
             return Err(format!("this is no boolshap model: its format is '{}'", head.format));
         }
+        if head.version == super::real_file::REAL_VERSION {
+            return Err("this is a network of real weights and not of gates: it is compiled first".into());
+        }
         if head.version != VERSION {
             return Err(format!("version {} of the model format is not known (known: {VERSION})", head.version));
         }
@@ -203,9 +206,9 @@ impl Model {
 }
 
 #[derive(Deserialize)]
-struct Head {
-    format: String,
-    version: u32,
+pub(super) struct Head {
+    pub(super) format: String,
+    pub(super) version: u32,
 }
 
 #[derive(Serialize, Deserialize)]

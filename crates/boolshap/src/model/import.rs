@@ -2,7 +2,7 @@
 //!
 //! | kind | recognised by | read in |
 //! | --- | --- | --- |
-//! | Keras/Larq weights | the HDF5 signature | `import_hdf5` |
+//! | Keras/Larq weights | the HDF5 signature, or a zip archive (`.keras`) | `import_hdf5` |
 //! | safetensors | an 8-byte header length, then `{` | `import_safetensors` |
 //! | ONNX | a version number, then a graph, as fields of a protobuf message | `import_onnx` |
 //! | folder of layers as CSV | a folder that holds `out_blk/` | `import_blocks` |
@@ -12,10 +12,12 @@
 //! operators of many kinds, is folded as it is read.
 
 use super::fold::{DenseLayer, fold_network};
+use super::import_onnx::OnnxFound;
 use super::input_values::InputValues;
 use super::levels::Cut;
 use super::number::exact;
-use super::steps::take_bits;
+use super::real_network::{Activation, RealNetwork};
+use super::steps::{Step, fold_steps, has_real_weights, take_bits};
 use super::{ModelError, Network, Problem, import_blocks, import_neuron, import_onnx, import_safetensors};
 use crate::data::Code;
 use dashu::base::UnsignedAbs;
@@ -36,6 +38,8 @@ pub struct ImportOptions {
     pub zero_weight: Option<bool>,
     /// Which numbers the inputs can be, where the file does not say; `None` is -1 and +1, where that is usual.
     pub inputs: Option<InputValues>,
+    /// What is between the layers, where the file does not say; `None` is a sign.
+    pub activation: Option<Activation>,
 }
 
 /// How to take the numbers in a kernel.
@@ -77,16 +81,104 @@ pub struct Imported {
     pub columns: Option<Vec<Code>>,
 }
 
-/// Reads a network from a file or folder of any kind in the table above.
+/// A network of gates or of real weights.
+#[derive(Debug)]
+pub enum AnyImported {
+    /// A network of gates.
+    Gates(Imported),
+    /// A network of real weights.
+    Real {
+        /// The network.
+        network: RealNetwork,
+        /// What kind of file it came from.
+        kind: &'static str,
+        /// Decisions a person should know of, a sentence each.
+        notes: Vec<String>,
+    },
+}
+
+/// Reads a network of gates from a file or folder of any kind in the table above.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Imported, ModelError> {
-    let (kind, mut stack) = match recognise(path, options)? {
+    match import_any(path, options)? {
+        AnyImported::Gates(imported) => Ok(imported),
+        AnyImported::Real { .. } => {
+            let message = "a network of real weights, where one of gates is expected".into();
+            Err(ModelError::Format { path: path.into(), message })
+        }
+    }
+}
+
+/// Reads a network of gates or of real weights.
+pub fn import_any(path: &Path, options: &ImportOptions) -> Result<AnyImported, ModelError> {
+    let (kind, stack) = match recognise(path, options)? {
         Found::Layers(kind, stack) => (kind, stack),
         Found::Onnx(found) => {
             let are_bits = found.columns.iter().all(|cut| *cut == Cut::Bit);
             let columns = (!are_bits).then(|| found.columns.iter().map(code).collect());
-            return Ok(Imported { network: found.network, kind: "ONNX", notes: found.notes, columns });
+            let (network, notes) = (found.network, found.notes);
+            return Ok(AnyImported::Gates(Imported { network, kind: "ONNX", notes, columns }));
+        }
+        Found::Steps(kind, steps, notes) => {
+            if !has_real_weights(&steps) {
+                let network = fold_steps(steps, options.inputs.as_ref() == Some(&InputValues::bits()))?;
+                return Ok(AnyImported::Gates(Imported { network, kind, notes, columns: None }));
+            }
+            let network = real_network(path, kind, steps, options)?;
+            return Ok(AnyImported::Real { network, kind, notes });
         }
     };
+    match &options.activation {
+        None => gates_of(path, kind, stack, options).map(AnyImported::Gates),
+        Some(activation) => {
+            let network = real_network(path, kind, steps_between(stack.layers, activation), options)?;
+            Ok(AnyImported::Real { network, kind, notes: stack.notes })
+        }
+    }
+}
+
+/// Layers with the same function between them.
+fn steps_between(layers: Vec<DenseLayer>, activation: &Activation) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for mut layer in layers {
+        if !steps.is_empty() {
+            steps.push(Step::function_of(activation.clone()));
+        }
+        let norm = layer.norm.take();
+        steps.push(Step::Dense(layer));
+        steps.extend(norm.map(Step::Norm));
+    }
+    steps
+}
+
+/// A network of real weights; whether bits enter it as 0 and 1 or as -1 and +1 has to be said.
+fn real_network(
+    path: &Path,
+    kind: &'static str,
+    steps: Vec<Step>,
+    options: &ImportOptions,
+) -> Result<RealNetwork, ModelError> {
+    let bits = match &options.inputs {
+        // Most such networks were trained on 0 and 1, some on -1 and +1: a guess would be wrong without a trace.
+        None => {
+            let layer = steps.first().map_or("the network", Step::name).to_string();
+            return Err(ModelError::Parameter { layer, problem: Problem::InputsUnknown });
+        }
+        Some(inputs) if *inputs == InputValues::signs() => false,
+        Some(inputs) if *inputs == InputValues::bits() => true,
+        Some(_) => {
+            let message = format!("inputs of a {kind} file of real weights are bits or signs");
+            return Err(ModelError::Format { path: path.into(), message });
+        }
+    };
+    RealNetwork::of_steps(steps, bits)
+}
+
+fn gates_of(
+    path: &Path,
+    kind: &'static str,
+    mut stack: Stack,
+    options: &ImportOptions,
+) -> Result<Imported, ModelError> {
     match (&options.inputs, stack.layers.first_mut()) {
         (Some(inputs), Some(layer)) if *inputs == InputValues::bits() => take_bits(layer),
         (Some(inputs), _) if *inputs != InputValues::signs() => {
@@ -114,6 +206,18 @@ fn code(cut: &Cut) -> Code {
 enum Found {
     Layers(&'static str, Stack),
     Onnx(import_onnx::OnnxNetwork),
+    /// Steps of any kind.
+    Steps(&'static str, Vec<Step>, Vec<String>),
+}
+
+impl Found {
+    #[cfg(feature = "hdf5")]
+    fn of_keras(found: super::import_hdf5::KerasFound) -> Self {
+        match found {
+            super::import_hdf5::KerasFound::Layers(stack) => Found::Layers("Keras weights", stack),
+            super::import_hdf5::KerasFound::Steps(steps) => Found::Steps("Keras model", steps, Vec::new()),
+        }
+    }
 }
 
 fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> {
@@ -129,11 +233,20 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> 
     File::open(path).map_err(io)?.take(4096).read_to_end(&mut head).map_err(io)?;
     if head.starts_with(b"\x89HDF\r\n\x1a\n") {
         #[cfg(feature = "hdf5")]
-        return Ok(Found::Layers("Keras weights", super::import_hdf5::read(path, options)?));
+        return Ok(Found::of_keras(super::import_hdf5::read(path, options)?));
         #[cfg(not(feature = "hdf5"))]
         return Err(ModelError::Format {
             path: path.into(),
             message: "an HDF5 file, which this build cannot read (cargo feature `hdf5` is off)".into(),
+        });
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        #[cfg(feature = "hdf5")]
+        return Ok(Found::of_keras(super::import_hdf5::read_archive(path, options)?));
+        #[cfg(not(feature = "hdf5"))]
+        return Err(ModelError::Format {
+            path: path.into(),
+            message: "an archive with HDF5 files, which this build cannot read (cargo feature `hdf5` is off)".into(),
         });
     }
     // A header length below 2^56 ends in a zero byte, which no text has.
@@ -141,7 +254,10 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> 
         return Ok(Found::Layers("safetensors", import_safetensors::read(path, options)?));
     }
     if import_onnx::begins_like_onnx(&head) {
-        return Ok(Found::Onnx(import_onnx::read(path, options)?));
+        return Ok(match import_onnx::read(path, options)? {
+            OnnxFound::Gates(network) => Found::Onnx(network),
+            OnnxFound::Real(steps) => Found::Steps("ONNX", steps, Vec::new()),
+        });
     }
     let text = String::from_utf8_lossy(&head);
     if text.lines().any(|line| line.trim_start().starts_with("weights:")) {

@@ -3,13 +3,18 @@
 //! The group with the weights lists its layers in the attribute `layer_names`, and each layer its datasets in
 //! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and optionally a `bias`; batch normalisation
 //! has `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A saved model also has each layer's
-//! epsilon in `model_config`, and its activations, which must be signs; for a weights file the caller must supply the epsilon.
+//! epsilon in `model_config`, and its activations; for a weights file the caller must supply the epsilon. Keras 3 numbers the
+//! weights (`.weights.h5`), and a `.keras` file is an archive of the configuration and such weights.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
+use super::keras_steps::{self, Numbers};
+use super::number::half_to_f64;
+use super::steps::Step;
+use super::zip_file::unpacked;
 use super::{ModelError, Problem, keras_activations};
 use dashu::rational::RBig;
-use hdf5_pure::{AttrValue, File, Group};
+use hdf5_pure::{AttrValue, Datatype, DatatypeByteOrder, File, Group};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -21,9 +26,34 @@ const CHUNK_NUMBERS: u64 = 1 << 24;
 /// rejected.
 const WIDEST_NUMBER: u64 = 8;
 
-pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelError> {
+/// What a file holds: layers with signs between them, or steps of any kind.
+pub(crate) enum KerasFound {
+    Layers(Stack),
+    Steps(Vec<Step>),
+}
+
+pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<KerasFound, ModelError> {
     let length = std::fs::metadata(path).map_err(|source| ModelError::Io { path: path.into(), source })?.len();
-    Reader { path, options, length }.stack()
+    let reader = Reader { path, options, length };
+    reader.check_length()?;
+    let file = File::open(path).map_err(|e| reader.wrong(format!("not readable as HDF5: {e}")))?;
+    reader.found(&file)
+}
+
+/// A `.keras` archive: the configuration, and the weights in HDF5.
+pub(crate) fn read_archive(path: &Path, options: &ImportOptions) -> Result<KerasFound, ModelError> {
+    let archive = std::fs::read(path).map_err(|source| ModelError::Io { path: path.into(), source })?;
+    let wrong = |message: String| ModelError::Format { path: path.into(), message };
+    let part = |name: &str| {
+        let missing = || wrong(format!("an archive without {name}, as a Keras model has it"));
+        unpacked(&archive, name).map_err(wrong)?.ok_or_else(missing)
+    };
+    let config: serde_json::Value = serde_json::from_slice(&part("config.json")?)
+        .map_err(|e| wrong(format!("its config.json is not JSON: {e}")))?;
+    let weights = part("model.weights.h5")?;
+    let reader = Reader { path, options, length: weights.len() as u64 };
+    let file = File::from_bytes(weights).map_err(|e| wrong(format!("its weights are not readable as HDF5: {e}")))?;
+    reader.numbered(&file, layers_of(&config))
 }
 
 struct Reader<'a> {
@@ -37,17 +67,16 @@ struct Reader<'a> {
 struct Layer {
     name: String,
     path: String,
-    tensors: HashMap<String, (Vec<u64>, Vec<f64>)>,
+    tensors: HashMap<String, Numbers>,
 }
 
 impl Reader<'_> {
-    fn stack(&self) -> Result<Stack, ModelError> {
-        self.check_length()?;
-        let file = File::open(self.path).map_err(|e| self.wrong(format!("not readable as HDF5: {e}")))?;
+    fn found(&self, file: &File) -> Result<KerasFound, ModelError> {
         let root = file.root();
         let attributes = self.attributes(&root, "/")?;
         let config = attributes.get("model_config").map(|config| self.config(config)).transpose()?;
-        if let Some(layers) = &config {
+        let is_real = config.as_deref().is_some_and(keras_steps::is_real);
+        if let Some(layers) = config.as_ref().filter(|_| !is_real) {
             keras_activations::check(layers).map_err(|e| self.wrong(e))?;
         }
         let epsilons = config.as_deref().map(epsilons);
@@ -56,12 +85,18 @@ impl Reader<'_> {
         };
         let (group, attributes) = if lists_layers(&attributes) {
             (root, attributes)
+        } else if file.group("layers").is_ok() {
+            return self.numbered(file, Vec::new());
         } else {
             let no_layers = "holds no Keras weights: neither it nor a group model_weights has layer_names";
             let group = file.group("model_weights").map_err(|_| self.wrong(no_layers.into()))?;
             let attributes = self.attributes(&group, "model_weights")?;
             (group, attributes)
         };
+        if let Some(layers) = config.as_ref().filter(|_| is_real) {
+            let weights = |name: &str| self.in_order(&group, name);
+            return keras_steps::steps(layers, weights, |e| self.wrong(e)).map(KerasFound::Steps);
+        }
         let mut stack = Stack { layers: Vec::new(), notes: Vec::new() };
         for name in self.names(&attributes, "layer_names", "/")? {
             for layer in self.layers(&group, &name)? {
@@ -82,7 +117,102 @@ impl Reader<'_> {
         if stack.layers.is_empty() {
             return Err(self.wrong("holds no dense layer".into()));
         }
-        Ok(stack)
+        Ok(KerasFound::Layers(stack))
+    }
+
+    /// The weights of a layer in the order in which its group lists them, which is that of making them.
+    fn in_order(&self, group: &Group, name: &str) -> Result<Vec<Numbers>, ModelError> {
+        let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
+        let attributes = self.attributes(&folder, name)?;
+        let names = self.names(&attributes, "weight_names", name)?;
+        names.iter().map(|weight| self.numbers(&folder, weight, name)).collect()
+    }
+
+    /// Weights as Keras 3 numbers them: by the configuration, or without one dense layers in their order, each with the batch
+    /// normalisation of the same number.
+    fn numbered(&self, file: &File, layers: Vec<serde_json::Value>) -> Result<KerasFound, ModelError> {
+        let no_layers = |_| self.wrong("holds no layers with weights".into());
+        let group = file.group("layers").map_err(no_layers)?;
+        let folders = group.groups().map_err(no_layers)?;
+        let mut found: HashMap<String, Vec<Numbers>> = HashMap::new();
+        for folder in &folders {
+            let place = format!("layers/{folder}/vars");
+            let Ok(vars) = file.group(&place) else { continue };
+            let count = vars.datasets().map_err(|e| self.wrong(format!("{place}: {e}")))?.len();
+            let numbers =
+                (0..count).map(|at| self.numbers(&vars, &at.to_string(), &place)).collect::<Result<_, _>>()?;
+            let attributes = self.attributes(&vars, &place)?;
+            let own = attributes.get("name").and_then(AttrValue::as_str).filter(|_| !layers.is_empty());
+            if found.insert(own.unwrap_or(folder).to_string(), numbers).is_some() {
+                return Err(self.wrong(format!("{place}: a layer of this name comes twice")));
+            }
+        }
+        if !layers.is_empty() {
+            let weights = |name: &str| Ok(found.get(name).cloned().unwrap_or_default());
+            return keras_steps::steps(&layers, weights, |e| self.wrong(e)).map(KerasFound::Steps);
+        }
+        let mut stack = Stack { layers: Vec::new(), notes: Vec::new() };
+        let mut taken = 0;
+        for number in 0.. {
+            let of = |kind: &str| if number == 0 { kind.to_string() } else { format!("{kind}_{number}") };
+            let Some(weights) = found.get(&of("dense")) else { break };
+            let layer = self.named_weights(&of("dense"), weights, &["kernel", "bias"])?;
+            stack.layers.push(self.dense(&layer, &mut stack.notes)?);
+            taken += 1;
+            if let Some(weights) = found.get(&of("batch_normalization")) {
+                let all = ["gamma", "beta", "moving_mean", "moving_variance"];
+                let names = if weights.len() == 2 { &all[2..] } else { &all[..] };
+                let layer = self.named_weights(&of("batch_normalization"), weights, names)?;
+                self.normalise(&mut stack.layers, &layer, None)?;
+                taken += 1;
+            }
+        }
+        let with_weights = found.values().filter(|weights| !weights.is_empty()).count();
+        if stack.layers.is_empty() || taken != with_weights {
+            let mut names: Vec<&str> = found.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            let names = names.join(", ");
+            return Err(self.wrong(format!(
+                "the layers {names} are not dense layers with a batch normalisation each, and nothing says their order: \
+                 save the whole model (.keras)"
+            )));
+        }
+        Ok(KerasFound::Layers(stack))
+    }
+
+    /// Numbered weights under their names.
+    fn named_weights(&self, name: &str, weights: &[Numbers], names: &[&str]) -> Result<Layer, ModelError> {
+        if weights.is_empty() || weights.len() > names.len() || names.len() > 2 && weights.len() != names.len() {
+            return Err(self.wrong(format!("layer {name} has {} weights, and nothing says which", weights.len())));
+        }
+        let tensors = names.iter().zip(weights).map(|(name, weights)| (name.to_string(), weights.clone())).collect();
+        Ok(Layer { name: name.into(), path: name.into(), tensors })
+    }
+
+    /// The numbers of a dataset.
+    fn numbers(&self, folder: &Group, weight: &str, of: &str) -> Result<Numbers, ModelError> {
+        let wrong = |e: &dyn std::fmt::Display| self.wrong(format!("{of}/{weight}: {e}"));
+        let dataset = folder.dataset(weight).map_err(|e| wrong(&e))?;
+        let shape = dataset.shape().map_err(|e| wrong(&e))?;
+        let chunk = dataset.chunk_shape().map_err(|e| wrong(&e))?;
+        let width = dataset.element_size().map_err(|e| wrong(&e))?;
+        self.check_layout(&shape, chunk.as_deref(), width).map_err(|e| wrong(&e))?;
+        let values = match dataset.datatype().map_err(|e| wrong(&e))? {
+            Datatype::FloatingPoint { size: 2, byte_order, .. } => {
+                let bytes = dataset.read_raw().map_err(|e| wrong(&e))?;
+                let half = |pair: &[u8]| match byte_order {
+                    DatatypeByteOrder::BigEndian => u16::from_be_bytes([pair[0], pair[1]]),
+                    _ => u16::from_le_bytes([pair[0], pair[1]]),
+                };
+                bytes.chunks_exact(2).map(|pair| half_to_f64(half(pair))).collect()
+            }
+            _ => dataset.read_f64().map_err(|e| wrong(&e))?,
+        };
+        if count(&shape) != Some(values.len() as u64) {
+            let count = values.len();
+            return Err(wrong(&format!("{count} numbers could be read for the shape {shape:?}")));
+        }
+        Ok((shape, values))
     }
 
     /// The layers below a name: empty if it has no weights, several if it is a nested model.
@@ -91,20 +221,7 @@ impl Reader<'_> {
         let attributes = self.attributes(&folder, name)?;
         let mut layers: Vec<Layer> = Vec::new();
         for weight in self.names(&attributes, "weight_names", name)? {
-            let wrong = |e| self.wrong(format!("{name}/{weight}: {e}"));
-            let dataset = folder.dataset(&weight).map_err(wrong)?;
-            let shape = dataset.shape().map_err(wrong)?;
-            let chunk = dataset.chunk_shape().map_err(wrong)?;
-            let width = dataset.element_size().map_err(wrong)?;
-            self.check_layout(&shape, chunk.as_deref(), width)
-                .map_err(|e| self.wrong(format!("{name}/{weight}: {e}")))?;
-            let values = dataset.read_f64().map_err(wrong)?;
-            if count(&shape) != Some(values.len() as u64) {
-                let count = values.len();
-                return Err(
-                    self.wrong(format!("{name}/{weight}: {count} numbers could be read for the shape {shape:?}"))
-                );
-            }
+            let numbers = self.numbers(&folder, &weight, name)?;
             let (owner, last) = weight.rsplit_once('/').unwrap_or((name, &weight));
             let last = last.split(':').next().unwrap_or(last);
             if layers.last().is_none_or(|layer| layer.path != owner) {
@@ -113,7 +230,7 @@ impl Reader<'_> {
                 layers.push(Layer { name, path: owner.to_string(), tensors: HashMap::new() });
             }
             let layer = layers.last_mut().expect("one was pushed");
-            if layer.tensors.insert(last.to_string(), (shape, values)).is_some() {
+            if layer.tensors.insert(last.to_string(), numbers).is_some() {
                 return Err(self.wrong(format!("layer {name} has {last} twice")));
             }
         }
@@ -214,8 +331,7 @@ impl Reader<'_> {
         let text = config.as_str().ok_or_else(|| self.wrong("model_config is not a text".into()))?;
         let config: serde_json::Value =
             serde_json::from_str(text).map_err(|e| self.wrong(format!("model_config is not JSON: {e}")))?;
-        let layers = config["config"]["layers"].as_array().or(config["config"].as_array());
-        Ok(layers.cloned().unwrap_or_default())
+        Ok(layers_of(&config))
     }
 
     fn attributes(&self, group: &Group, name: &str) -> Result<HashMap<String, AttrValue>, ModelError> {
@@ -249,6 +365,11 @@ impl Reader<'_> {
     fn wrong(&self, message: String) -> ModelError {
         ModelError::Format { path: self.path.into(), message }
     }
+}
+
+fn layers_of(config: &serde_json::Value) -> Vec<serde_json::Value> {
+    let layers = config["config"]["layers"].as_array().or(config["config"].as_array());
+    layers.cloned().unwrap_or_default()
 }
 
 /// Each layer's epsilon, from the configuration in a saved model.

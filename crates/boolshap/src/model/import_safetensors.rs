@@ -10,6 +10,7 @@
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
+use super::number::half_to_f64;
 use super::{ModelError, Problem};
 use dashu::rational::RBig;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -183,18 +184,6 @@ fn floats(view: &TensorView<'_>) -> Option<Vec<f64>> {
         Dtype::I32 => each(bytes, |b| i32::from_le_bytes(b).into()),
         _ => return None,
     })
-}
-
-/// IEEE half precision: sign, 5 bits of exponent, 10 of fraction.
-fn half_to_f64(half: u16) -> f64 {
-    let fraction = f64::from(half & 0x3FF);
-    let magnitude = match half >> 10 & 0x1F {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        exponent => (1024.0 + fraction) * 2f64.powi(i32::from(exponent) - 25),
-    };
-    if half >> 15 == 1 { -magnitude } else { magnitude }
 }
 
 /// The name split into text and numbers, so that `fc10` comes after `fc2`.

@@ -35,7 +35,7 @@ pub(super) fn check(layers: &[Value]) -> Result<(), String> {
 }
 
 /// The name of a function: a text, or an object that was registered under a name.
-fn name(activation: &Value) -> Option<String> {
+pub(super) fn name(activation: &Value) -> Option<String> {
     match activation {
         Value::String(name) => Some(name.clone()),
         Value::Object(object) => {

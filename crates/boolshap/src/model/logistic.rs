@@ -87,7 +87,7 @@ impl Shares {
         &self.values[row * self.classes..][..self.classes]
     }
 
-    fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.values.iter().sum()
     }
 }

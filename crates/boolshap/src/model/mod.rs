@@ -12,10 +12,14 @@ mod import_blocks;
 mod import_hdf5;
 mod import_neuron;
 mod import_onnx;
+#[cfg(test)]
+mod import_onnx_tests;
 mod import_safetensors;
 mod input_values;
 #[cfg(feature = "hdf5")]
 mod keras_activations;
+#[cfg(feature = "hdf5")]
+mod keras_steps;
 mod label;
 mod levels;
 #[cfg(feature = "train")]
@@ -27,7 +31,9 @@ mod normalised_scores;
 mod number;
 mod onnx_constants;
 mod onnx_file;
+mod onnx_operators;
 mod onnx_quantisers;
+mod onnx_real;
 mod onnx_windows;
 mod outputs;
 #[cfg(feature = "train")]
@@ -39,6 +45,11 @@ mod protobuf;
 mod quantiser;
 #[cfg(test)]
 pub(crate) mod random;
+mod real_exact;
+mod real_file;
+mod real_floats;
+mod real_network;
+mod real_table;
 #[cfg(feature = "train")]
 mod search;
 mod slice_program;
@@ -55,6 +66,8 @@ mod validate;
 #[cfg(feature = "train")]
 mod whole_weights;
 mod zero_sum;
+#[cfg(feature = "hdf5")]
+mod zip_file;
 
 pub use all_inputs::{AllInputs, BlockScratch};
 pub use error::{ModelError, Problem};
@@ -62,7 +75,7 @@ pub use evaluate::{LANES, NetworkEvaluator, count_classes};
 pub(crate) use file::{GateText, parse_fraction};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
-pub use import::{ImportOptions, Imported, Kernels, import};
+pub use import::{AnyImported, ImportOptions, Imported, Kernels, import, import_any};
 pub use input_values::InputValues;
 pub use label::Label;
 #[cfg(feature = "train")]
@@ -71,9 +84,12 @@ pub use network::{Gate, Network, Output, OutputScale, Score};
 pub use number::parse_decimal;
 pub use outputs::Outputs;
 pub use project::Wire;
+pub use real_file::{AnyModel, RealModel};
+pub use real_network::{Activation, Ending, MAX_REAL_INPUTS, RealNetwork, RealStep};
+pub use real_table::RealTable;
 #[cfg(feature = "train")]
 pub use search::{Afford, Choice};
-pub use steps::{Step, fold_steps};
+pub use steps::{AnyNetwork, Step, fold_steps, take_steps};
 #[cfg(feature = "train")]
 pub use train::{Learned, correct, train};
 #[cfg(feature = "train")]

@@ -37,6 +37,18 @@ pub(crate) fn exact(value: f64, layer: &str, what: &'static str, neuron: usize) 
     })
 }
 
+/// IEEE half precision: sign, 5 bits of exponent, 10 of fraction.
+pub(crate) fn half_to_f64(half: u16) -> f64 {
+    let fraction = f64::from(half & 0x3FF);
+    let magnitude = match half >> 10 & 0x1F {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        exponent => (1024.0 + fraction) * 2f64.powi(i32::from(exponent) - 25),
+    };
+    if half >> 15 == 1 { -magnitude } else { magnitude }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 //! Unknown fields are skipped, and for a repeated scalar field the last value counts, as protobuf requires. Numbers
 //! must fit into an f64 exactly, otherwise they are rejected.
 
+use super::number::half_to_f64;
 use super::protobuf::{Damage, Value, fields, push_doubles, push_floats, push_packed, push_varints};
 
 /// More axes than any network has: a damaged file cannot pass a long list of ones as a shape.
@@ -289,8 +290,8 @@ impl Tensor {
             ("float", Some(raw)) => packed = push_packed(raw, |b| f64::from(f32::from_le_bytes(b)), &mut doubles),
             ("double", None) => {}
             ("double", Some(raw)) => packed = push_packed(raw, f64::from_le_bytes, &mut doubles),
-            ("float16", Some(raw)) => packed = push_packed(raw, |b| half(u16::from_le_bytes(b)), &mut doubles),
-            ("float16", None) => doubles.extend(ints.iter().map(|&bits| half(bits as u16))),
+            ("float16", Some(raw)) => packed = push_packed(raw, |b| half_to_f64(u16::from_le_bytes(b)), &mut doubles),
+            ("float16", None) => doubles.extend(ints.iter().map(|&bits| half_to_f64(bits as u16))),
             ("bool" | "uint8", Some(raw)) => whole.extend(raw.iter().map(|&byte| i64::from(byte))),
             ("int8", Some(raw)) => packed = push_packed(raw, |b| i8::from_le_bytes(b).into(), &mut whole),
             ("int32", Some(raw)) => packed = push_packed(raw, |b| i32::from_le_bytes(b).into(), &mut whole),
@@ -323,18 +324,6 @@ impl Tensor {
 pub(crate) fn floats_of(whole: impl IntoIterator<Item = i64>) -> Result<Vec<f64>, String> {
     let float = |number: i64| Some(number as f64).filter(|&float| float as i128 == i128::from(number));
     whole.into_iter().map(|number| float(number).ok_or_else(|| format!("holds {number}, which is too large"))).collect()
-}
-
-/// A number in 16 bits: a sign, 5 bits of exponent, 10 of the fraction.
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    sign * match exponent {
-        0 => fraction * (-24f64).exp2(),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * f64::from(exponent - 25).exp2(),
-    }
 }
 
 /// Name, type and shape of an input or output.

@@ -7,7 +7,7 @@
 //! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must be better in both by more than a
 //!    standard error; of those that are, the fewest whose accuracy is within a standard error of the best are taken.
 //! 3. Weights ([`super::whole_weights`]). The coarsest that answer as the regression does on all but one in a thousand of
-//!    the training rows.
+//!    the training rows; the finest where there are fewer than a thousand, which cannot show that.
 //! 4. The circuit. The caller says whether the network is affordable; if not, weights get coarser, then pairs fewer.
 //!
 //! All differences are paired, row by row, so that their standard errors are small ([`super::validate`]). Folds are learned
@@ -248,7 +248,7 @@ impl<'a> Search<'a> {
         Ok(finest)
     }
 
-    /// Weights to try: the coarsest that are faithful, then coarser ones; or those that are asked for.
+    /// Weights to try: the coarsest that are known to be faithful, then coarser ones; or those that are asked for.
     fn rounded(
         &self,
         model: &Logistic,
@@ -259,11 +259,12 @@ impl<'a> Search<'a> {
             return Ok(vec![(Whole::best(model, design, &self.shares, weights.largest(), self.watch)?, weights)]);
         }
         let mut tried = Vec::new();
+        let are_evidence = FIDELITY * self.shares.total() >= 1.0;
         for largest in LARGEST {
             self.watch.check()?;
             let (whole, differs) = Whole::faithful(model, design, &self.shares, largest);
             tried.push((whole, Weights::Integer(largest)));
-            if differs <= FIDELITY {
+            if are_evidence && differs <= FIDELITY {
                 break;
             }
         }

@@ -6,6 +6,7 @@
 use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer, check_shapes, fold_network};
 use super::network::Network;
+use super::real_network::{Activation, RealNetwork};
 use super::zero_sum::reaches_zero;
 use dashu::rational::RBig;
 
@@ -34,11 +35,21 @@ pub enum Step {
         keeps_signs: bool,
         /// Whether what is larger stays larger.
         keeps_order: bool,
+        /// What it computes, if that is known.
+        real: Option<Activation>,
     },
 }
 
 impl Step {
-    fn name(&self) -> &str {
+    /// A function that is known.
+    pub(crate) fn function_of(activation: Activation) -> Self {
+        let is_curve = !activation.is_rational();
+        let keeps_order = is_curve || matches!(&activation, Activation::Leaky(slope) if *slope > RBig::ZERO);
+        let keeps_signs = keeps_order && activation != Activation::Sigmoid;
+        Step::Function { name: activation.to_string(), keeps_signs, keeps_order, real: Some(activation) }
+    }
+
+    pub(super) fn name(&self) -> &str {
         match self {
             Step::Dense(DenseLayer { name, .. }) | Step::Norm(BatchNorm { name, .. }) => name,
             Step::Sign { name, .. } | Step::Function { name, .. } => name,
@@ -49,6 +60,31 @@ impl Step {
     fn refused<T>(&self, why: impl std::fmt::Display) -> Result<T, ModelError> {
         Err(ModelError::Step(format!("{}: {why}", self.name())))
     }
+}
+
+/// A network of gates, or one of real weights.
+#[derive(Debug, Clone)]
+pub enum AnyNetwork {
+    /// Gates with whole weights.
+    Gates(Network),
+    /// Real weights, with other functions than signs between the layers.
+    Real(RealNetwork),
+}
+
+/// Takes steps as gates if there are signs between the layers, else as a network of real weights; `bits` says that 0 and 1
+/// enter it and not -1 and +1.
+pub fn take_steps(steps: Vec<Step>, bits: bool) -> Result<AnyNetwork, ModelError> {
+    match has_real_weights(&steps) {
+        true => RealNetwork::of_steps(steps, bits).map(AnyNetwork::Real),
+        false => fold_steps(steps, bits).map(AnyNetwork::Gates),
+    }
+}
+
+/// Whether there are several layers, and no signs between them.
+pub(super) fn has_real_weights(steps: &[Step]) -> bool {
+    let places: Vec<usize> = (0..steps.len()).filter(|&at| matches!(steps[at], Step::Dense(_))).collect();
+    let has_sign = |pair: &[usize]| steps[pair[0]..pair[1]].iter().any(|step| matches!(step, Step::Sign { .. }));
+    places.len() > 1 && !places.windows(2).any(has_sign)
 }
 
 /// Folds steps into a network; `bits` says that 0 and 1 enter it and not -1 and +1.
@@ -172,6 +208,9 @@ fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
         if units > 1 && !keeps_order {
             return step.refused(format!("at the end of {units} units this makes ties of different scores"));
         }
+        if units == 1 && matches!(step, Step::Function { keeps_signs: false, keeps_order: false, .. }) {
+            return step.refused("at the end of a single unit this changes its sign");
+        }
         if units == 1 && keeps_order && step.name().to_lowercase().contains("softmax") {
             return step.refused("of a single unit this is 1 whatever the score");
         }
@@ -254,7 +293,8 @@ mod tests {
     #[test]
     fn steps_without_a_counterpart_are_named() {
         let one = || dense("one", &[vec![1.0, 1.0]], &[0.0]);
-        let function = |keeps_signs, keeps_order| Step::Function { name: "f".into(), keeps_signs, keeps_order };
+        let function =
+            |keeps_signs, keeps_order| Step::Function { name: "f".into(), keeps_signs, keeps_order, real: None };
         let end = || dense("end", &[vec![1.0]], &[0.0]);
         for (steps, expected) in [
             (vec![], "there is no dense layer"),

@@ -18,8 +18,10 @@ type Groups = HashMap<Vec<bool>, (u64, HashSet<usize>)>;
 /// A fraction that is not negative.
 pub(super) fn fraction(text: &str) -> Result<RBig, QueryError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'/');
-    match text.parse::<RBig>() {
-        Ok(value) if digits => Ok(value),
+    // The parser takes "1/0" for a fraction.
+    let divides = text.split_once('/').is_none_or(|(_, below)| below.bytes().any(|byte| byte != b'0'));
+    match Some(text).filter(|_| digits && divides).map(str::parse::<RBig>) {
+        Some(Ok(value)) => Ok(value),
         _ => refuse(format!("'{text}' is not a fraction")),
     }
 }
@@ -234,4 +236,18 @@ impl Checker<'_> {
 /// The values of the features in which two inputs of a pair are equal.
 fn outside(input: &[bool], differ: &[bool]) -> Vec<bool> {
     input.iter().zip(differ).filter(|(_, differ)| !**differ).map(|(&value, _)| value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_divides_by_zero_is_not_a_fraction() {
+        assert_eq!(fraction("3/6").unwrap(), RBig::from_parts(1.into(), 2u8.into()));
+        assert_eq!(fraction("0/7").unwrap(), RBig::ZERO);
+        for text in ["1/0", "0/0", "5/00", "", "/", "1/", "/2", "1/2/3", "-1", "+1", "1/-2", "0.5", "1e3", " 1"] {
+            assert!(fraction(text).is_err(), "{text}");
+        }
+    }
 }

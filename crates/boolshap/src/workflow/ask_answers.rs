@@ -95,6 +95,13 @@ impl Summary {
         *self.groups.entry(group).or_default().entry(class).or_default() += 1;
     }
 
+    /// The radii of the rows: their mean, and how many rows have each.
+    pub(super) fn put_radii(&self, all: &mut Map<String, Value>) {
+        all.insert("mean_radius".into(), self.mean_radius().map_or(Value::Null, |mean| number(&mean)));
+        let bars = self.radii.iter().map(|(radius, rows)| (radius.to_string(), Value::from(*rows)));
+        all.insert("histogram".into(), Value::Object(bars.collect()));
+    }
+
     /// The mean radius of the rows that have one.
     pub fn mean_radius(&self) -> Option<RBig> {
         let rows: u64 = self.radii.values().sum();
@@ -198,13 +205,12 @@ impl Asker {
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
         match self.request.question {
             Question::Robustness => {
-                let fraction = |mean: Option<RBig>| mean.map_or(Value::Null, |mean| number(&mean));
-                put("mean_radius", fraction(summary.mean_radius()));
-                let bars = summary.radii.iter().map(|(radius, rows)| (radius.to_string(), Value::from(*rows)));
-                put("histogram", Value::Object(bars.collect()));
+                summary.put_radii(&mut all);
                 if let Some(mean) = self.mean_radius_of_inputs(watch)? {
-                    put("mean_radius_of_inputs", mean.map_or(Value::Null, |mean| mean.to_string().into()));
+                    let mean = mean.map_or(Value::Null, |mean| mean.to_string().into());
+                    all.insert("mean_radius_of_inputs".into(), mean);
                 }
+                return Ok(all);
             }
             Question::Bias => {
                 if let Some(bias) = &self.parts.bias {

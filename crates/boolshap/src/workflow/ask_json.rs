@@ -2,8 +2,8 @@
 //! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
 
 use super::{
-    AskRequest, Asker, CertificateFile, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom, Question,
-    RecordsFrom, RowAnswer, RowsFrom, Summary,
+    AskRequest, Asker, CertificateFile, Certificates, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom,
+    Question, RecordsFrom, RowAnswer, RowsFrom, Summary,
 };
 use crate::circuit::NamedCircuit;
 use crate::data::{DataError, Reading, bits_of_json, short_text};
@@ -233,7 +233,7 @@ impl Asker {
         format!("{{\"question\":{},\"rows\":[", json!(self.request.question.name()))
     }
 
-    /// The next row of it, with the certificates that were written of it. Of two classifiers rows are only numbered, at the
+    /// The next row of it, with the certificates of it. Of two classifiers rows are only numbered, at the
     /// end.
     pub fn json_next(&self, answer: &RowAnswer, certificates: &[CertificateFile], is_first: bool) -> String {
         if self.request.question == Question::Difference {
@@ -241,8 +241,7 @@ impl Asker {
         }
         let mut object = self.json(answer);
         if !certificates.is_empty() {
-            let file = |file: &CertificateFile| json!({"file": file.name, "sha256": file.digest.to_string()});
-            object["certificates"] = certificates.iter().map(file).collect();
+            object["certificates"] = certificates.iter().map(CertificateFile::json).collect();
         }
         format!("{}{object}", if is_first { "" } else { "," })
     }
@@ -257,14 +256,24 @@ impl Asker {
     }
 
     /// The same at once, for rows in memory if there are any.
-    pub fn json_of_rows(&self, rows: Option<&crate::data::Bits>, watch: &Watch<'_>) -> Result<String, Error> {
+    pub fn json_of_rows(
+        &self,
+        rows: Option<&crate::data::Bits>,
+        mut certificates: Option<&mut Certificates>,
+        watch: &Watch<'_>,
+    ) -> Result<String, Error> {
         let mut text = self.json_begin();
         let mut is_first = true;
         let mut add = |answer: &RowAnswer| {
-            text.push_str(&self.json_next(answer, &[], std::mem::take(&mut is_first)));
+            let made = certificates.as_deref_mut().map(|all| all.add_row(self, answer, watch)).transpose()?;
+            text.push_str(&self.json_next(answer, &made.unwrap_or_default(), std::mem::take(&mut is_first)));
             Ok(())
         };
         let summary = rows.map_or(Ok(Summary::default()), |rows| self.ask_rows(rows, &mut add, watch))?;
-        Ok(text + &self.json_end(self.overall(&summary, watch)?))
+        let mut overall = self.overall(&summary, watch)?;
+        if let Some(certificates) = certificates {
+            certificates.end(self, &mut overall, watch)?;
+        }
+        Ok(text + &self.json_end(overall))
     }
 }

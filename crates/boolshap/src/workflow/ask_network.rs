@@ -2,11 +2,11 @@
 //! and of the network, by SAT on the network's own clauses. What the solver does not decide within its limit is undecided.
 
 use super::ask_answers::bit_text;
-use super::certificates::{CertificateFolder, constraint_of};
+use super::certificates::{Certificates, constraint_of};
 use super::player_names::named_players;
-use super::{AskRequest, DistributionFrom, Error, ErrorKind, Question};
+use super::{AskRequest, DistributionFrom, Error, ErrorKind, Question, Summary};
 use crate::circuit::{CircuitBuilder, NamedCircuit};
-use crate::data::Entities;
+use crate::data::{Bits, Entities};
 use crate::lit::Watch;
 use crate::model::Model;
 use crate::query::{BiasClaim, Claim, ClassifierBiasClaim, Extent, Moves, NearestClaim, SetsClaim};
@@ -55,7 +55,7 @@ impl NetworkAsker {
                 model.network.inputs()
             )));
         }
-        let names = named(&model)?;
+        let names = Self::names(&model)?;
         let space = Space::new(request.scores(DistributionFrom::Uniform).players(&names)?, request.formula()?)?;
         let players = |setting, given: &[String]| named_players(setting, given, &names, &space);
         let excluded = players("exclude", &request.exclude)?;
@@ -72,9 +72,16 @@ impl NetworkAsker {
         Ok(NetworkAsker { model, request: request.clone(), class, space, ranked, protected })
     }
 
-    /// A folder for certificates of its answers.
-    pub fn certificates(&self, folder: PathBuf) -> Result<CertificateFolder, Error> {
-        CertificateFolder::of_model(folder, self.model.clone(), self.class, self.space.clone())
+    /// What rows are read with: the network's names on a circuit that is not looked at.
+    pub fn names(model: &Model) -> Result<NamedCircuit, Error> {
+        let mut builder = CircuitBuilder::new(model.features.len())?;
+        let root = builder.constant(false)?;
+        Ok(NamedCircuit::unchecked(builder.finish(root)?, model.features.clone())?.with_model(model))
+    }
+
+    /// Certificates of its answers, in a folder or handed back.
+    pub fn certificates(&self, folder: Option<PathBuf>) -> Result<Certificates, Error> {
+        Certificates::of_model(folder, self.model.clone(), self.class, self.space.clone())
     }
 
     fn solver<'a>(&'a self, watch: &Watch<'a>) -> Result<NetworkSolver<'a>, QueryError> {
@@ -85,48 +92,36 @@ impl NetworkAsker {
         NetworkSolver::new(&self.model.network, self.class, terms, CONFLICTS, watch)
     }
 
-    /// What is said of the network as a whole, beside the rows.
-    pub fn overall(
+    /// All answers as one JSON object, for rows in memory if there are any.
+    pub fn json_of_rows(
         &self,
-        certificates: Option<&mut CertificateFolder>,
+        rows: Option<&Bits>,
+        mut certificates: Option<&mut Certificates>,
         watch: &Watch<'_>,
-    ) -> Result<Map<String, Value>, Error> {
-        let mut all = Map::new();
-        if self.request.question != Question::Bias {
-            return Ok(all);
-        }
-        let pair = self.solver(watch).and_then(|solver| solver.biased_pair(&self.protected)).map_err(Error::from);
-        match pair {
-            Ok(pair) => {
-                let (protected, biased) = (self.names(&self.protected), pair.is_some());
-                all.insert("classifier_biased".into(), biased.into());
-                all.insert("witness".into(), json!(pair.map(|pair| pair.map(|input| bit_text(&input)))));
-                if let Some(folder) = certificates {
-                    let claim = ClassifierBiasClaim { protected, biased, inputs: None };
-                    folder.add("bias", Claim::ClassifierBias(claim), watch)?;
-                }
+    ) -> Result<Value, Error> {
+        let mut answers = Vec::new();
+        if let Some(rows) = rows {
+            let mut solver = self.solver(watch)?;
+            for at in 0..rows.rows() {
+                let row = at as u64 + 1;
+                watch.step(at as u64, rows.rows() as u64)?;
+                answers.push(self.ask_row(&mut solver, row, &rows.row(at), certificates.as_deref_mut(), watch)?);
             }
-            Err(error) if is_undecided(&error) => {
-                all.insert("classifier_biased".into(), Value::Null);
-                all.insert("witness".into(), Value::Null);
-                all.insert("undecided".into(), error.to_string().into());
-            }
-            Err(error) => return Err(error),
         }
-        Ok(all)
+        self.json(answers, certificates, watch)
     }
 
-    /// Answers the wanted rows of a file as JSON objects, in their order.
-    pub fn ask_file(
+    /// The same for the wanted rows of a file.
+    pub fn json_of_file(
         &self,
         path: &Path,
-        mut certificates: Option<&mut CertificateFolder>,
-        sink: &mut dyn FnMut(&Value) -> Result<(), Error>,
+        mut certificates: Option<&mut Certificates>,
         watch: &Watch<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Value, Error> {
         let mut entities =
             Entities::open(path, &self.model.features, self.model.binariser.as_ref(), self.request.input)?;
         let mut solver = self.solver(watch)?;
+        let mut answers = Vec::new();
         let (mut seen, last) = (0, self.request.rows.iter().max().copied());
         while let Some(batch) = entities.next_batch()? {
             for at in 0..batch.bits.rows() {
@@ -136,21 +131,94 @@ impl NetworkAsker {
                     continue;
                 }
                 watch.step(row - 1, batch.expected_rows.unwrap_or(0))?;
-                let bits = batch.bits.row(at);
-                if let Some(flaw) = self.space.flaw(&bits) {
-                    return Err(Error::input(format!("row {row} {flaw}")).in_file(path));
-                }
-                let (answer, claim) = self.answer(&mut solver, row, &bits)?;
-                if let (Some(folder), Some(claim)) = (certificates.as_deref_mut(), claim) {
-                    folder.add(&format!("{}-{row}", self.request.question.name()), claim, watch)?;
-                }
-                sink(&answer)?;
+                let answer = self.ask_row(&mut solver, row, &batch.bits.row(at), certificates.as_deref_mut(), watch);
+                answers.push(answer.map_err(|error| error.in_file(path))?);
             }
         }
         match last.filter(|&last| last > seen) {
             Some(last) => Err(Error::input(format!("row {last} is not there: there are {seen} rows")).in_file(path)),
-            None => Ok(()),
+            None => self.json(answers, certificates, watch),
         }
+    }
+
+    fn ask_row(
+        &self,
+        solver: &mut NetworkSolver<'_>,
+        row: u64,
+        bits: &[bool],
+        certificates: Option<&mut Certificates>,
+        watch: &Watch<'_>,
+    ) -> Result<Value, Error> {
+        if let Some(flaw) = self.space.flaw(bits) {
+            return Err(Error::input(format!("row {row} {flaw}")));
+        }
+        let (mut answer, claim) = self.answer(solver, row, bits)?;
+        if let (Some(certificates), Some(claim)) = (certificates, claim) {
+            let made = certificates.add(&format!("{}-{row}", self.request.question.name()), claim, watch)?;
+            if let Some(made) = made {
+                answer["certificates"] = json!([made.json()]);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// The rows' answers, and what is said beside them.
+    fn json(
+        &self,
+        rows: Vec<Value>,
+        mut certificates: Option<&mut Certificates>,
+        watch: &Watch<'_>,
+    ) -> Result<Value, Error> {
+        let mut all = Map::new();
+        match self.request.question {
+            Question::Bias => {
+                let biased = rows.iter().filter(|row| row["biased"] == true).count();
+                self.bias_of_network(&mut all, certificates.as_deref_mut(), watch)?;
+                all.insert("biased_rows".into(), biased.into());
+            }
+            Question::Robustness => {
+                let mut summary = Summary::default();
+                let radii = rows.iter().filter_map(|row| row["radius"].as_u64());
+                radii.for_each(|radius| *summary.radii.entry(radius as usize).or_default() += 1);
+                summary.put_radii(&mut all);
+            }
+            _ => {}
+        }
+        if let Some(certificates) = certificates {
+            certificates.put_notes(&mut all);
+        }
+        let mut answer = json!({"question": self.request.question.name(), "rows": rows});
+        all.into_iter().for_each(|(key, value)| answer[key] = value);
+        Ok(answer)
+    }
+
+    fn bias_of_network(
+        &self,
+        all: &mut Map<String, Value>,
+        certificates: Option<&mut Certificates>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error> {
+        let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
+        let pair = self.solver(watch).and_then(|solver| solver.biased_pair(&self.protected)).map_err(Error::from);
+        match pair {
+            Ok(pair) => {
+                let (protected, biased) = (self.player_names(&self.protected), pair.is_some());
+                put("classifier_biased", biased.into());
+                put("witness", json!(pair.map(|pair| pair.map(|input| bit_text(&input)))));
+                let claim = ClassifierBiasClaim { protected, biased, inputs: None };
+                let made = certificates.map(|all| all.add("bias", Claim::ClassifierBias(claim), watch)).transpose()?;
+                if let Some(made) = made.flatten() {
+                    put("certificates", json!([made.json()]));
+                }
+            }
+            Err(error) if is_undecided(&error) => {
+                put("classifier_biased", Value::Null);
+                put("witness", Value::Null);
+                put("undecided", error.to_string().into());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// The answer for a row, and what it claims.
@@ -165,6 +233,12 @@ impl NetworkAsker {
         match found.map_err(Error::from) {
             Ok(claim) => Ok((answer, Some(claim))),
             Err(error) if is_undecided(&error) => {
+                let open: &[&str] = match self.request.question {
+                    Question::Robustness => &["radius", "input"],
+                    Question::Bias => &["biased", "other"],
+                    _ => &["reasons", "count", "complete"],
+                };
+                open.iter().for_each(|&key| answer[key] = Value::Null);
                 answer["undecided"] = error.to_string().into();
                 Ok((answer, None))
             }
@@ -172,7 +246,7 @@ impl NetworkAsker {
         }
     }
 
-    fn names(&self, players: &[usize]) -> Vec<String> {
+    fn player_names(&self, players: &[usize]) -> Vec<String> {
         players.iter().map(|&player| self.space.players().names()[player].clone()).collect()
     }
 
@@ -188,14 +262,14 @@ impl NetworkAsker {
             true => solver.minimum(bits, &self.ranked, DIFFERENCES)?,
             false => solver.reason(bits, &self.ranked)?,
         };
-        let sets: Vec<Vec<String>> = found.iter().map(|set| self.names(set)).collect();
+        let sets: Vec<Vec<String>> = found.iter().map(|set| self.player_names(set)).collect();
         // How many there are is not known, unless there are none.
         answer["reasons"] = json!(sets);
         answer["count"] = if sets.is_empty() { 0.into() } else { Value::Null };
         answer["complete"] = if sets.is_empty() { true.into() } else { Value::Null };
         let mut allowed = self.ranked.clone();
         allowed.sort_unstable();
-        let among = (allowed.len() < self.space.players().len()).then(|| self.names(&allowed));
+        let among = (allowed.len() < self.space.players().len()).then(|| self.player_names(&allowed));
         let extent = match (sets.is_empty(), smallest) {
             (true, _) => Extent::All,
             (false, true) => Extent::Smallest,
@@ -238,7 +312,7 @@ impl NetworkAsker {
         let other = solver.biased(bits, &self.protected)?;
         answer["biased"] = other.is_some().into();
         answer["other"] = json!(other.as_ref().map(|input| bit_text(input)));
-        let protected = self.names(&self.protected);
+        let protected = self.player_names(&self.protected);
         Ok(Claim::DecisionBias(BiasClaim { entity: bit_text(bits), label, protected, biased: other.is_some() }))
     }
 }
@@ -246,11 +320,4 @@ impl NetworkAsker {
 /// Whether an error says that a limit was reached, and not that a person stopped the work.
 fn is_undecided(error: &Error) -> bool {
     error.kind() == ErrorKind::Limit && error.stopped().is_none()
-}
-
-/// The model's names on a circuit that is not looked at.
-fn named(model: &Model) -> Result<NamedCircuit, Error> {
-    let mut builder = CircuitBuilder::new(model.features.len())?;
-    let root = builder.constant(false)?;
-    Ok(NamedCircuit::unchecked(builder.finish(root)?, model.features.clone())?.with_model(model))
 }

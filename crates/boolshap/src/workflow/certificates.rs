@@ -1,4 +1,5 @@
-//! Certificates of answers: each answer becomes a claim about the network, gets its evidence, and is a file in a folder.
+//! Certificates of answers: each answer becomes a claim about the network, gets its evidence, and is a file in a folder or
+//! comes back with the answer.
 //!
 //! The network is the model that was asked or that is given beside a circuit. A circuit alone knows the digest of the model it
 //! was compiled from; evidence then has to do without proofs, so that a reader tries all inputs that are left open. What no
@@ -6,28 +7,21 @@
 
 use super::ask::labels_of;
 use super::ask_answers::bit_text;
-use super::ask_claims::Verdict;
-use super::{Asker, Error, Found, Letter, Question, RowAnswer};
+use super::certificate_claims::{claim_of_row, names_of, properties_claim, verdict_claims};
+use super::{Asker, Error, Found, Question, RowAnswer};
 use crate::circuit::{Circuit, NamedCircuit};
 use crate::data::WholeFile;
 use crate::lit::{Digest, Watch};
 use crate::model::Model;
-use crate::query::{self, QueryError, ReasonsWanted, Space, Which, Wish, Witness, certify};
-use crate::query::{
-    AttributionClaim, BiasClaim, Certificate, Claim, ClassifierBiasClaim, DifferenceClaim, Extent, Group,
-    InputVerdictClaim, LetterClaim, MeanRadiusClaim, Moves, NearestClaim, PartClaim, PlayerClaim, ProbableClaim,
-    PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
-};
-use dashu::rational::RBig;
+use crate::query::{self, QueryError, Space, Witness, certify};
+use crate::query::{Certificate, Claim, ClassifierBiasClaim, DifferenceClaim, Group, MeanRadiusClaim};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The most reasons that the certificate of an attribution lists.
-const MOST_REASONS: usize = 10_000;
-
-/// A folder that certificates are written to.
-pub struct CertificateFolder {
-    folder: PathBuf,
+/// Certificates of answers, written to a folder or handed back.
+pub struct Certificates {
+    folder: Option<PathBuf>,
     network: Digest,
     class: Option<usize>,
     features: Vec<String>,
@@ -42,19 +36,32 @@ pub struct CertificateFolder {
     differing: Vec<String>,
 }
 
-/// A certificate that was written.
+/// A certificate that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFile {
     /// The name of the file in its folder.
     pub name: String,
     /// The digest of its content.
     pub digest: Digest,
+    /// Its content, where there is no folder.
+    pub content: Option<String>,
 }
 
-impl CertificateFolder {
-    /// A folder for the answers of an asker, about the model if there is one, else about that of which the circuit says that
-    /// it was compiled from.
-    pub fn new(folder: PathBuf, asker: &Asker, model: Option<Model>) -> Result<Self, Error> {
+impl CertificateFile {
+    /// As a JSON object.
+    pub fn json(&self) -> Value {
+        let mut object = json!({"file": self.name, "sha256": self.digest.to_string()});
+        if let Some(content) = &self.content {
+            object["content"] = content.as_str().into();
+        }
+        object
+    }
+}
+
+impl Certificates {
+    /// For the answers of an asker, about the model if there is one, else about that of which the circuit says that it was
+    /// compiled from.
+    pub fn new(folder: Option<PathBuf>, asker: &Asker, model: Option<Model>) -> Result<Self, Error> {
         let (circuit, request) = (asker.circuit(), asker.request());
         let network = match &model {
             Some(model) if model.features != circuit.features => {
@@ -72,15 +79,20 @@ impl CertificateFolder {
         Self::open(folder, network, class, circuit.features.clone(), model, circuits, asker.space().clone())
     }
 
-    /// A folder for what is said of a model.
+    /// For what is said of a model.
     #[cfg(feature = "sat")]
-    pub(super) fn of_model(folder: PathBuf, model: Model, class: Option<usize>, space: Space) -> Result<Self, Error> {
+    pub(super) fn of_model(
+        folder: Option<PathBuf>,
+        model: Model,
+        class: Option<usize>,
+        space: Space,
+    ) -> Result<Self, Error> {
         let (network, features) = (model.digest(), model.features.clone());
         Self::open(folder, network, class, features, Some(model), Vec::new(), space)
     }
 
     fn open(
-        folder: PathBuf,
+        folder: Option<PathBuf>,
         network: Digest,
         class: Option<usize>,
         features: Vec<String>,
@@ -88,8 +100,10 @@ impl CertificateFolder {
         circuits: Vec<Arc<Circuit>>,
         space: Space,
     ) -> Result<Self, Error> {
-        std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-        Ok(CertificateFolder {
+        if let Some(folder) = &folder {
+            std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        }
+        Ok(Certificates {
             folder,
             network,
             class,
@@ -110,7 +124,7 @@ impl CertificateFolder {
         self
     }
 
-    /// How many certificates were written.
+    /// How many certificates were made.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -156,7 +170,7 @@ impl CertificateFolder {
     }
 
     /// The certificate of what is said of the classifier as a whole.
-    pub fn add_overall(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<(), Error> {
+    pub fn add_overall(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<Option<CertificateFile>, Error> {
         let claim = match asker.request().question {
             Question::Bias => match &asker.parts.bias {
                 Some(bias) => {
@@ -165,23 +179,39 @@ impl CertificateFolder {
                         (bias.witness(asker.classifier(), watch)?.is_some(), Some(bias.inputs().to_string()));
                     Claim::ClassifierBias(ClassifierBiasClaim { protected, biased, inputs })
                 }
-                None => return Ok(()),
+                None => return Ok(None),
             },
             Question::Properties => Claim::Properties(properties_claim(asker, watch)?),
             Question::Robustness => match asker.mean_radius_of_inputs(watch)? {
                 Some(mean) => Claim::MeanRadius(MeanRadiusClaim { mean: mean.map(|mean| mean.to_string()) }),
-                None => return Ok(()),
+                None => return Ok(None),
             },
             Question::Difference => match self.difference_claim(asker, watch)? {
                 Some(claim) => claim,
                 None => {
                     self.notes.push("the second network is not known as a model, and a certificate is about it".into());
-                    return Ok(());
+                    return Ok(None);
                 }
             },
-            _ => return Ok(()),
+            _ => return Ok(None),
         };
-        self.add(asker.request().question.name(), claim, watch).map(drop)
+        self.add(asker.request().question.name(), claim, watch)
+    }
+
+    /// Adds to what is said beside the rows its certificate, and what has none.
+    pub fn end(&mut self, asker: &Asker, overall: &mut Map<String, Value>, watch: &Watch<'_>) -> Result<(), Error> {
+        if let Some(made) = self.add_overall(asker, watch)? {
+            overall.insert("certificates".into(), json!([made.json()]));
+        }
+        self.put_notes(overall);
+        Ok(())
+    }
+
+    /// Says what has no certificate.
+    pub(super) fn put_notes(&self, overall: &mut Map<String, Value>) {
+        if !self.notes.is_empty() {
+            overall.insert("not_certified".into(), json!(self.notes));
+        }
     }
 
     fn difference_claim(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<Option<Claim>, Error> {
@@ -197,7 +227,7 @@ impl CertificateFolder {
         Ok(Some(Claim::Difference(DifferenceClaim { other: content, differ, inputs, examples })))
     }
 
-    /// Writes the certificate of a claim, if there is one.
+    /// Makes the certificate of a claim, if there is one.
     pub(super) fn add(
         &mut self,
         name: &str,
@@ -222,10 +252,18 @@ impl CertificateFolder {
             }
         }
         let name = format!("{name}.json");
-        let (path, content) = (self.folder.join(&name), certificate.to_json());
-        WholeFile::write(&path, content.as_bytes()).map_err(Error::file(&path))?;
+        let content = certificate.to_json();
+        let digest = Digest::of(content.as_bytes());
+        let content = match &self.folder {
+            Some(folder) => {
+                let path = folder.join(&name);
+                WholeFile::write(&path, content.as_bytes()).map_err(Error::file(&path))?;
+                None
+            }
+            None => Some(content),
+        };
         self.written += 1;
-        Ok(Some(CertificateFile { name, digest: Digest::of(content.as_bytes()) }))
+        Ok(Some(CertificateFile { name, digest, content }))
     }
 
     fn describe_space(&self, certificate: &mut Certificate) {
@@ -259,177 +297,4 @@ fn decided_class(circuit: &NamedCircuit, asker: &Asker) -> Result<Option<usize>,
             Ok(Some(choice.number(names.len(), &names)?))
         }
     }
-}
-
-fn names_of(space: &Space, players: &[usize]) -> Vec<String> {
-    let mut players = players.to_vec();
-    players.sort_unstable();
-    players.dedup();
-    players.iter().map(|&player| space.players().names()[player].clone()).collect()
-}
-
-/// What the answer for a row claims; nothing if it cannot be certified.
-fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>) -> Result<Option<Claim>, Error> {
-    let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
-    let is_contrast = asker.request().question == Question::Contrast;
-    Ok(Some(match &answer.found {
-        Found::Reasons(found) => {
-            let wanted = &asker.parts.reasons;
-            let sets = found.sets.iter().map(|set| names_of(asker.space(), set)).collect();
-            let others = (0..asker.space().players().len()).filter(|player| !wanted.exclude.contains(player));
-            let among = (!wanted.exclude.is_empty()).then(|| names_of(asker.space(), &others.collect::<Vec<_>>()));
-            let extent = match (found.is_complete(), wanted.which) {
-                _ if found.sets.is_empty() => Extent::All,
-                (true, Which::Smallest(_) | Which::All) => Extent::All,
-                (_, Which::One) => Extent::Some,
-                (false, _) => Extent::Smallest,
-            };
-            match (&wanted.share, is_contrast) {
-                (Some(share), contrasts) => {
-                    let (share, shares) = (share.to_string(), Vec::new());
-                    Claim::Probable(ProbableClaim { entity, label, contrasts, share, sets, shares, among, extent })
-                }
-                (None, true) => Claim::Contrasts(SetsClaim { entity, label, sets, among, extent }),
-                (None, false) => Claim::Reasons(SetsClaim { entity, label, sets, among, extent }),
-            }
-        }
-        Found::Counterfactuals(found) => {
-            let nearest = found.listed.iter().filter(|one| Some(&one.distance) == found.distance.as_ref());
-            let mut claim = nearest_claim(asker, answer, &asker.wish(&answer.entity));
-            claim.distance = found.distance.as_ref().map(|distance| distance.to_string());
-            claim.inputs = nearest.map(|one| bit_text(&one.input)).collect();
-            claim.count = Some(found.count.to_string());
-            Claim::Nearest(claim)
-        }
-        Found::Robustness(found) => {
-            let wish = Wish { limit: Some(1), ..Wish::default() };
-            let nearest = query::counterfactuals(asker.classifier(), &answer.entity, &wish, watch)?;
-            let mut claim = nearest_claim(asker, answer, &wish);
-            claim.distance = found.radius.map(|radius| radius.to_string());
-            claim.inputs = nearest.listed.iter().map(|one| bit_text(&one.input)).collect();
-            claim.within = asker.request().radius.map(|radius| {
-                let others = found.others.iter().fold(dashu::integer::UBig::ZERO, |sum, count| sum + count);
-                Within { distance: radius.to_string(), others: others.to_string() }
-            });
-            Claim::Nearest(claim)
-        }
-        Found::Bias(other) => {
-            let protected = names_of(asker.space(), &asker.parts.protected);
-            Claim::DecisionBias(BiasClaim { entity, label, protected, biased: other.is_some() })
-        }
-        Found::Codes(letter) => match asker.favourable().filter(|&favourable| favourable != label) {
-            Some(favourable) => Claim::Letter(letter_claim(asker, answer, letter, favourable)),
-            None => return Ok(None),
-        },
-        Found::Attribution(parts) => {
-            let wanted = ReasonsWanted { which: Which::Smallest(MOST_REASONS), ..ReasonsWanted::default() };
-            let found = query::sufficient(asker.classifier(), &answer.entity, &wanted, watch)?;
-            if !found.is_complete() {
-                let reason = format!("there are more than {MOST_REASONS} reasons to list");
-                return Err(QueryError::NoCertificate { reason }.into());
-            }
-            let sets = found.sets.iter().map(|set| names_of(asker.space(), set)).collect();
-            let reasons = SetsClaim { entity, label, sets, among: None, extent: Extent::All };
-            let names = asker.space().players().names();
-            let part = |(name, part): (&String, &query::Attribution)| {
-                let [share, shapley, banzhaf] = [&part.share(), &part.shapley, &part.banzhaf].map(|n| n.to_string());
-                PartClaim { name: name.clone(), share, shapley, banzhaf }
-            };
-            Claim::Attribution(AttributionClaim { reasons, players: names.iter().zip(parts).map(part).collect() })
-        }
-        Found::OtherClass(_) | Found::Verdicts(_) | Found::Nothing => return Ok(None),
-    }))
-}
-
-/// What a letter claims: what speaks against the favourable class, and the change that helps.
-fn letter_claim(asker: &Asker, answer: &RowAnswer, letter: &Letter, favourable: usize) -> LetterClaim {
-    let mut change = nearest_claim(asker, answer, &asker.wish(&answer.entity));
-    change.distance = letter.change.as_ref().map(|change| change.distance.to_string());
-    change.inputs = letter.change.iter().map(|change| bit_text(&change.input)).collect();
-    let names = asker.space().players().names();
-    let score =
-        |(player, score): &(usize, RBig)| ScoreClaim { player: names[*player].clone(), score: score.to_string() };
-    let scores = letter.reasons.iter().map(score).collect();
-    let reasons = ScoresClaim { against: asker.letter_group(), top: asker.letter_top(), scores };
-    LetterClaim { favourable, reasons: Some(reasons), change }
-}
-
-/// What is claimed of another's answer, and of what it was repaired to.
-fn verdict_claims(asker: &Asker, answer: &RowAnswer, verdict: &Verdict) -> (Claim, Option<Claim>) {
-    let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
-    match verdict {
-        Verdict::Set(kind, set, found) => {
-            let contrastive = *kind == query::SetClaim::Contrastive;
-            let [set, superfluous] = [set, &found.superfluous].map(|players| names_of(asker.space(), players));
-            let repaired = found.repaired.as_ref().map(|set| {
-                let sets = vec![names_of(asker.space(), set)];
-                let claim = SetsClaim { entity: entity.clone(), label, sets, among: None, extent: Extent::Some };
-                if contrastive { Claim::Contrasts(claim) } else { Claim::Reasons(claim) }
-            });
-            let valid = found.is_valid;
-            (Claim::SetVerdict(SetVerdictClaim { entity, label, contrastive, set, valid, superfluous }), repaired)
-        }
-        Verdict::Input(input, found) => {
-            let mut nearest = nearest_claim(asker, answer, &asker.wish(&answer.entity));
-            let NearestClaim { to, costs, moves, .. } = nearest.clone();
-            let (input, distance) = (bit_text(input), found.distance.to_string());
-            let (valid, minimal) = (found.is_valid, found.is_minimal);
-            let nearest_is = found.is_nearest;
-            let claim = InputVerdictClaim {
-                entity,
-                label,
-                to,
-                costs,
-                moves,
-                input,
-                distance,
-                valid,
-                minimal,
-                nearest: nearest_is,
-            };
-            nearest.distance = found.repaired.as_ref().map(|one| one.distance.to_string());
-            nearest.inputs = found.repaired.iter().map(|one| bit_text(&one.input)).collect();
-            (Claim::InputVerdict(claim), Some(Claim::Nearest(nearest)))
-        }
-    }
-}
-
-/// A claim of the nearest inputs without its answer.
-fn nearest_claim(asker: &Asker, answer: &RowAnswer, wish: &Wish) -> NearestClaim {
-    let names = |features: &[usize]| {
-        let mut features = features.to_vec();
-        features.sort_unstable();
-        features.dedup();
-        features.iter().map(|&feature| asker.circuit().features[feature].clone()).collect()
-    };
-    let players = asker.space().players().names();
-    let costs = wish.costs.iter().flatten().enumerate();
-    NearestClaim {
-        entity: bit_text(&answer.entity.bits),
-        label: answer.entity.class,
-        to: wish.class,
-        costs: costs.map(|(player, cost)| (players[player].clone(), cost.to_string())).collect(),
-        moves: Moves { not_up: names(&wish.not_up), not_down: names(&wish.not_down) },
-        distance: None,
-        inputs: Vec::new(),
-        count: None,
-        within: None,
-    }
-}
-
-fn properties_claim(asker: &Asker, watch: &Watch<'_>) -> Result<PropertiesClaim, Error> {
-    let found = query::properties(asker.classifier(), &asker.parts.all_ordered(asker.space()), watch)?;
-    let claim = |(player, property): (usize, &query::Property)| {
-        let single = asker.space().members(player).len() == 1;
-        let way = property.monotone.filter(|_| single);
-        let is = |one: query::Monotone| way.map(|way| way == one || way == query::Monotone::Neither);
-        PlayerClaim {
-            name: asker.space().players().names()[player].clone(),
-            used: property.is_used(),
-            rises: is(query::Monotone::Up),
-            falls: is(query::Monotone::Down),
-            influence: Some(property.influence.to_string()),
-        }
-    };
-    Ok(PropertiesClaim { players: found.iter().enumerate().map(claim).collect() })
 }

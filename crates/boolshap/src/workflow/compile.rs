@@ -89,6 +89,7 @@ pub fn compile_watched<'a>(
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
+        Source::Real(model) => work.of_real(model)?,
         Source::Numbers(source) => work.of_numbers(source)?,
         Source::Table { values, features, classes } => work.of_table(values, features, classes)?,
         Source::Forest { forest, features, classes } => work.of_forest(forest, features, classes)?,
@@ -101,7 +102,7 @@ pub(super) struct Work<'w> {
     pub(super) request: &'w CompileRequest,
     pub(super) watch: &'w Watch<'w>,
     pub(super) stages: Stages,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// By which methods all classes were proved to be those of a model, and its digest.
     pub(super) proved: Option<(String, Digest)>,
     /// By which method the numbers of a table were compared, and its digest.
@@ -126,6 +127,7 @@ impl Work<'_> {
     fn of_file(&mut self, path: &Path) -> Result<(&'static str, NamedCircuit), Error> {
         let (route, circuit) = match Loaded::read(path, self)? {
             Loaded::Model(model) => return self.of_model(&model),
+            Loaded::Real(model) => return self.of_real(&model),
             _ if self.request.free.is_some() => {
                 return Err(Error::setting("free", "is for networks: of other sources no input can be fixed"));
             }
@@ -336,7 +338,7 @@ impl Work<'_> {
         }
     }
 
-    fn of_table(
+    pub(super) fn of_table(
         &mut self,
         values: &[u8],
         features: &[String],
@@ -443,7 +445,7 @@ pub(super) fn compile_cnf(cnf: &Cnf, max_nodes: Option<usize>, watch: &Watch<'_>
 }
 
 /// Names for this many features, no two the same.
-fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error> {
+pub(super) fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error> {
     if names.len() != features {
         return Err(Error::setting("features", format!("gives {} names for {features} features", names.len())));
     }

@@ -4,7 +4,7 @@ use super::{ClassChoice, Error, FreeInputs, MAX_SMOOTH_NODES, ModelOutput, Numbe
 use crate::circuit::{Circuit, Lowering, fan_in_two, paper_form_within, smooth_within};
 use crate::diagram::Route;
 use crate::lit::Watch;
-use crate::model::{Forest, Model};
+use crate::model::{AnyModel, Forest, Model, RealModel};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -15,6 +15,8 @@ pub enum Source<'a> {
     File(&'a Path),
     /// A network.
     Model(&'a Model),
+    /// A network of real weights.
+    Real(&'a RealModel),
     /// The class of every input: entry k is the input whose bit j is feature j.
     Table {
         /// The classes, 2^n of them.
@@ -52,6 +54,21 @@ impl<'a> From<&'a str> for Source<'a> {
 impl<'a> From<&'a Model> for Source<'a> {
     fn from(model: &'a Model) -> Self {
         Source::Model(model)
+    }
+}
+
+impl<'a> From<&'a RealModel> for Source<'a> {
+    fn from(model: &'a RealModel) -> Self {
+        Source::Real(model)
+    }
+}
+
+impl<'a> From<&'a AnyModel> for Source<'a> {
+    fn from(model: &'a AnyModel) -> Self {
+        match model {
+            AnyModel::Gates(model) => Source::Model(model),
+            AnyModel::Real(model) => Source::Real(model),
+        }
     }
 }
 

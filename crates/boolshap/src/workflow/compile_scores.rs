@@ -6,12 +6,15 @@ use super::verify::method_names;
 use super::verify_scores::prove_scores;
 use super::{ClassChoice, Error, ErrorKind, Via};
 use crate::circuit::{Circuit, NamedCircuit, Part, Rule, Values};
-use crate::lit::{Instant, Pieces, Var, Watch};
+use crate::lit::{Instant, Pieces, Remedy, Var, Watch};
 use crate::model::{Gate, Model, Network, Output};
 use serde_json::json;
 
 /// The largest product of a gate's weights and inputs at which its sums are followed one by one.
 const MAX_SUMS: u128 = 1 << 24;
+/// The most inputs at which each gate of a deeper network gets a circuit where nobody asked for a compilation: all of them can
+/// be tried in a moment. Beyond, a gate's circuit may be small and still take minutes.
+const IN_PASSING_INPUTS: usize = 24;
 
 impl Work<'_> {
     /// The scores of a network, all of them or that of the class asked for.
@@ -95,6 +98,12 @@ impl Work<'_> {
         let part = part_model(model, before, gate)?;
         let request = self.request;
         if request.in_passing {
+            let inputs = model.network.inputs();
+            if inputs > IN_PASSING_INPUTS {
+                let message =
+                    format!("its scores need a circuit of {inputs} bits for each gate of the last hidden layer");
+                return Err(Error::Limit { message, remedy: Some(Remedy::CompileFirst) });
+            }
             check_in_passing(&part, request, watch)?;
         }
         match request.via {

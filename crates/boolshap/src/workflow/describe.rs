@@ -4,7 +4,7 @@ use super::compile_scores::rule_words;
 use super::{Error, ModelOrCircuit};
 use crate::circuit::{Circuit, NamedCircuit, Part, Values, check};
 use crate::lit::thousands;
-use crate::model::{Model, Output, count_classes};
+use crate::model::{AnyModel, Ending, Model, Output, RealModel, count_classes};
 use dashu::integer::UBig;
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ impl ModelOrCircuit {
     pub fn describe(&self) -> Result<Description, Error> {
         match self {
             ModelOrCircuit::Model(model) => Ok(describe_model(model)),
+            ModelOrCircuit::Real(model) => Ok(describe_real(model)),
             ModelOrCircuit::Circuit(named) => describe_circuit(named),
         }
     }
@@ -65,6 +66,35 @@ pub fn describe_model(model: &Model) -> Description {
         "schema": model.binariser,
         "marginals": model.marginals,
         "provenance": model.provenance,
+        "digest": model.digest().to_string(),
+    });
+    text += &format!("\ndigest: {}", model.digest());
+    Description { text, json, notes: Vec::new() }
+}
+
+/// What a model of either kind holds.
+pub fn describe_any(model: &AnyModel) -> Description {
+    match model {
+        AnyModel::Gates(model) => describe_model(model),
+        AnyModel::Real(model) => describe_real(model),
+    }
+}
+
+fn describe_real(model: &RealModel) -> Description {
+    let output = match (model.network.ending(), model.network.outputs()) {
+        (Ending::Largest, classes) => format!("{classes} classes by the largest score"),
+        (Ending::Number, 1) => "a number, which decides nothing".to_string(),
+        (Ending::Number, many) => format!("{many} numbers, which decide nothing"),
+        _ => "one output, label 0 or 1".to_string(),
+    };
+    let mut text =
+        format!("network {}: real weights, {output}\n", model.network.shape()) + &features_line(&model.features);
+    if let Some(names) = &model.classes {
+        text += &format!("\npredictions: {}", numbered(names));
+    }
+    let json = json!({
+        "features": model.features, "shape": model.network.shape(), "classes": model.classes, "real_weights": true,
+        "binary_weights": false, "ending": model.network.ending().name(), "provenance": model.provenance,
         "digest": model.digest().to_string(),
     });
     text += &format!("\ndigest: {}", model.digest());

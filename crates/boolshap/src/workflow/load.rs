@@ -3,7 +3,7 @@
 use super::{CompileRequest, Error, ModelOutput, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
 use crate::lit::{Watch, thousands};
-use crate::model::Model;
+use crate::model::AnyModel;
 use crate::query::{QueryError, SolverLimits, decide_gates};
 use std::io::Read;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) 
         let notes = circuit.facts.notes();
         return Ok(ReadyCircuit { circuit, notes });
     }
-    ready_model(&Model::load(path)?, path, output, or_network, watch)
+    ready_model(&AnyModel::load(path)?, path, output, or_network, watch)
 }
 
 /// The same of the content of a file of this name.
@@ -57,12 +57,12 @@ pub fn ready_content(
         return Ok(ReadyCircuit { circuit, notes });
     }
     let text = std::str::from_utf8(content).map_err(|_| Error::input("this is neither a circuit nor a model"));
-    let model = text.and_then(|text| Model::from_json(text).map_err(Error::input));
+    let model = text.and_then(|text| AnyModel::from_json(text).map_err(Error::input));
     ready_model(&model.map_err(|error| error.in_file(name))?, name, output, false, watch)
 }
 
 fn ready_model(
-    model: &Model,
+    model: &AnyModel,
     path: &Path,
     output: ModelOutput,
     or_network: bool,
@@ -77,7 +77,10 @@ fn ready_model(
     }
     if let Some(values) = &compiled.circuit.values {
         let (place, parts) = (path.display(), thousands(values.parts().len() as u64));
-        let note = format!("{place} is a network: its scores are sums of {parts} parts");
+        let note = match model {
+            AnyModel::Gates(_) => format!("{place} is a network: its scores are sums of {parts} parts"),
+            AnyModel::Real(_) => format!("{place} is a network of real weights: its numbers were taken on all inputs"),
+        };
         return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
     }
     let (nodes, _, _) = compiled.circuit.graph_size();

@@ -12,7 +12,7 @@ use crate::circuit::{NamedCircuit, lower_obdd};
 use crate::data::{Bits, Seeded};
 use crate::diagram::{self, DirectOptions, Estimate, Size};
 use crate::lit::{Remedy, Watch, duration, roughly, thousands};
-use crate::model::{Gate, Label, Model, Network, Output};
+use crate::model::{AnyModel, Gate, Label, Model, Network, Output};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -131,7 +131,8 @@ pub fn outlook<'a>(
     match source.into() {
         Source::Model(model) => outlook_of(left_of(model, request)?.as_ref(), request, watch).map(Some),
         Source::File(path) if is_network_file(path)? => {
-            outlook_of(left_of(&Model::load(path)?, request)?.as_ref(), request, watch).map(Some)
+            let AnyModel::Gates(model) = AnyModel::load(path)? else { return Ok(None) };
+            outlook_of(left_of(&model, request)?.as_ref(), request, watch).map(Some)
         }
         _ => Ok(None),
     }
@@ -148,8 +149,9 @@ pub fn outlook_if_long<'a>(
     let model = match source {
         Source::Model(model) => model,
         Source::File(path) if is_network_file(path)? => {
-            loaded = Model::load(path)?;
-            &loaded
+            loaded = AnyModel::load(path)?;
+            let AnyModel::Gates(model) = &loaded else { return Ok(None) };
+            model
         }
         _ => return Ok(None),
     };

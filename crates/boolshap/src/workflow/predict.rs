@@ -4,7 +4,7 @@ use super::{Error, load_circuit};
 use crate::circuit::{self, Circuit, NamedCircuit, Rule, ValueEvaluator};
 use crate::data::{Binariser, Bits};
 use crate::lit::Watch;
-use crate::model::{self, Model};
+use crate::model::{self, AnyModel, Model, RealModel};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub enum ModelOrCircuit {
     /// A network.
     Model(Box<Model>),
+    /// A network of real weights.
+    Real(Box<RealModel>),
     /// A circuit.
     Circuit(Box<NamedCircuit>),
 }
@@ -22,7 +24,10 @@ impl ModelOrCircuit {
     pub fn load(path: &Path) -> Result<Self, Error> {
         match NamedCircuit::recognises(path).map_err(Error::file(path))? {
             true => Ok(ModelOrCircuit::Circuit(Box::new(load_circuit(path)?))),
-            false => Ok(ModelOrCircuit::Model(Box::new(Model::load(path)?))),
+            false => Ok(match AnyModel::load(path)? {
+                AnyModel::Gates(model) => ModelOrCircuit::Model(model),
+                AnyModel::Real(model) => ModelOrCircuit::Real(model),
+            }),
         }
     }
 
@@ -30,6 +35,7 @@ impl ModelOrCircuit {
     pub fn features(&self) -> &[String] {
         match self {
             ModelOrCircuit::Model(model) => &model.features,
+            ModelOrCircuit::Real(model) => &model.features,
             ModelOrCircuit::Circuit(named) => &named.features,
         }
     }
@@ -38,6 +44,7 @@ impl ModelOrCircuit {
     pub fn binariser(&self) -> Option<&Binariser> {
         match self {
             ModelOrCircuit::Model(model) => model.binariser.as_ref(),
+            ModelOrCircuit::Real(_) => None,
             ModelOrCircuit::Circuit(named) => named.binariser.as_ref(),
         }
     }
@@ -46,6 +53,7 @@ impl ModelOrCircuit {
     pub fn prediction_names(&self) -> Option<Vec<String>> {
         match self {
             ModelOrCircuit::Model(model) => model.classes.clone(),
+            ModelOrCircuit::Real(model) => model.classes.clone(),
             ModelOrCircuit::Circuit(named) => named.prediction_names(),
         }
     }
@@ -54,6 +62,7 @@ impl ModelOrCircuit {
     pub fn predictor(&self) -> Result<Predictor<'_>, Error> {
         match self {
             ModelOrCircuit::Model(model) => Ok(Predictor::of_model(model)),
+            ModelOrCircuit::Real(model) => Ok(Predictor(Way::Real(model))),
             ModelOrCircuit::Circuit(named) => Predictor::of_circuit(named),
         }
     }
@@ -67,6 +76,7 @@ pub struct Predictor<'a>(Way<'a>);
 
 enum Way<'a> {
     Model(&'a Model),
+    Real(&'a RealModel),
     Label(Arc<Circuit>),
     /// A circuit for each class.
     Classes(Vec<Arc<Circuit>>),
@@ -101,6 +111,10 @@ impl<'a> Predictor<'a> {
             let decided = ValueEvaluator::new(named).map(|values| values.decisions(rows, watch)).transpose()?.flatten();
             return decided.ok_or_else(|| Error::input("the file holds a number of each row, which decides nothing"));
         }
+        if let Way::Real(model) = &self.0 {
+            let none = || Error::input("the network gives numbers, which decide nothing");
+            return Ok(model.network.classes_of(rows, watch)?.ok_or_else(none)?);
+        }
         let mut found = Vec::with_capacity(rows.rows());
         let mut words = self.words();
         for block in 0..rows.blocks() {
@@ -124,6 +138,12 @@ impl<'a> Predictor<'a> {
 
     /// The number of every row, of a file that holds one and no decision; nothing of any other.
     pub fn numbers(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Option<Vec<f64>>, Error> {
+        if let Way::Real(model) = &self.0
+            && model.network.classes().is_none()
+            && model.network.outputs() == 1
+        {
+            return Ok(Some(model.network.numbers_of(rows, watch)?));
+        }
         let Way::Scores(named) = &self.0 else { return Ok(None) };
         let is_number = named.classes.is_empty() && named.values.as_ref().is_some_and(|v| v.rule() == Rule::Number);
         match ValueEvaluator::new(named).filter(|_| is_number) {
@@ -134,7 +154,7 @@ impl<'a> Predictor<'a> {
 
     fn words(&self) -> Words<'_> {
         match &self.0 {
-            Way::Scores(_) => Box::new(|_| Err(circuit::CircuitError::OnlyScores.into())),
+            Way::Scores(_) | Way::Real(_) => Box::new(|_| Err(circuit::CircuitError::OnlyScores.into())),
             Way::Model(model) => {
                 let mut evaluator = model::NetworkEvaluator::new(&model.network);
                 Box::new(move |words| Ok(evaluator.classes(words).to_vec()))

@@ -6,7 +6,7 @@ use crate::circuit::{Circuit, NamedCircuit, check, lower_sdd_file, read_d4, read
 use crate::diagram::{SddFile, SddManager, Vtree};
 use crate::formula::{Cnf, read_dimacs};
 use crate::lit::{Instant, Remedy};
-use crate::model::Model;
+use crate::model::{AnyModel, Model, RealModel};
 use crate::query;
 use serde_json::json;
 use std::fs::File;
@@ -19,6 +19,7 @@ const MAX_VARIABLES: usize = 10_000_000;
 /// What a file holds.
 pub(super) enum Loaded {
     Model(Box<Model>),
+    Real(Box<RealModel>),
     Formula(Cnf),
     Circuit { format: &'static str, circuit: Circuit },
 }
@@ -43,7 +44,10 @@ impl Loaded {
             _ if NamedCircuit::recognises(path).map_err(Error::file(path))? => {
                 Err(Error::input("this is a circuit already").in_file(path))
             }
-            _ => Ok(Loaded::Model(Box::new(Model::load(path)?))),
+            _ => Ok(match AnyModel::load(path)? {
+                AnyModel::Gates(model) => Loaded::Model(model),
+                AnyModel::Real(model) => Loaded::Real(model),
+            }),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::request::{
     ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
 };
 use crate::circuit::NamedCircuit;
-use crate::data::{Bits, DataError, Entities, Grid, Reading, Table, read_segments};
+use crate::data::{Bits, Cells, Code, CodedColumn, DataError, Entities, Grid, Reading, Table, read_segments};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
@@ -78,7 +78,7 @@ impl Request {
     fn reference(&self, from: &ReferenceFrom, circuit: &NamedCircuit) -> Result<Bits, Error> {
         let mut one = Bits::new(circuit.features.len());
         match from {
-            ReferenceFrom::All(value) => one.push(&vec![*value; circuit.features.len()]),
+            ReferenceFrom::All(value) => return all_equal(*value, circuit),
             ReferenceFrom::Row(row) => one.push(&read_row(row, circuit, self.input)?),
             ReferenceFrom::Bits(bits) if bits.rows() == 1 => return Ok(bits.clone()),
             ReferenceFrom::Bits(bits) => {
@@ -309,4 +309,25 @@ fn check_columns(players: &Players, probabilities: &[RBig], rounding: &RBig) -> 
         }
     }
     Ok(())
+}
+
+/// A row of zeros or ones. Where raw columns are all numbers it is the row whose every number is that, such as a black image;
+/// else its bits are.
+fn all_equal(value: bool, circuit: &NamedCircuit) -> Result<Bits, Error> {
+    let is_number = |column: &CodedColumn| {
+        let code = matches!(column.code, Code::Above(_) | Code::Boolean | Code::Values(_) | Code::Bins(_));
+        code && column.part.is_none()
+    };
+    match circuit.binariser.as_ref().filter(|binariser| binariser.columns().iter().all(is_number)) {
+        Some(binariser) => {
+            let cells = Cells::of_numbers(vec![f64::from(u8::from(value))]);
+            let columns = vec![&cells; binariser.columns().len()];
+            Ok(binariser.encode_cells("the reference", 1, &columns)?)
+        }
+        None => {
+            let mut one = Bits::new(circuit.features.len());
+            one.push(&vec![value; circuit.features.len()]);
+            Ok(one)
+        }
+    }
 }

@@ -155,15 +155,31 @@ pub fn verify_watched(
         found.seconds = begin.elapsed().as_secs_f64();
         return Ok(found);
     }
+    verify_classes(model, &classes, &options, &mut found, watch)?;
+    if let (Some(kept), None) = (kept, &found.difference) {
+        kept.finish()?;
+    }
+    found.seconds = begin.elapsed().as_secs_f64();
+    Ok(found)
+}
+
+/// Class by class, up to the first that differs.
+fn verify_classes(
+    model: &Model,
+    classes: &[(usize, Arc<Circuit>)],
+    options: &VerifyOptions,
+    found: &mut Verification,
+    watch: &Watch<'_>,
+) -> Result<(), Error> {
     let pieces = Pieces::new(watch, classes.len());
-    for (class, label) in &classes {
-        let verdict = pieces.next(|watch| query::verify(&model.network, *class, label, &options, watch))?;
+    for (class, label) in classes {
+        let verdict = pieces.next(|watch| query::verify(&model.network, *class, label, options, watch))?;
         let Verdict { method, counterexample, passed_over } = verdict;
         let of = if classes.len() > 1 { format!("class {class}: ") } else { String::new() };
         let note = |(method, why): (Method, String)| format!("{of}{} has no answer: {why}", method.name());
         found.notes.extend(passed_over.into_iter().map(note));
-        (found.method, found.difference) =
-            (method, counterexample.map(|example| difference(model, *class, label, example)));
+        found.method = method;
+        found.difference = counterexample.map(|example| difference(model, *class, label, example));
         found.methods.push(method);
         found.classes.push(*class);
         found.class_names.push(model.class_names().swap_remove(*class));
@@ -171,11 +187,7 @@ pub fn verify_watched(
             break;
         }
     }
-    if let (Some(kept), None) = (kept, &found.difference) {
-        kept.finish()?;
-    }
-    found.seconds = begin.elapsed().as_secs_f64();
-    Ok(found)
+    Ok(())
 }
 
 /// Proves one class, for a compilation that verifies itself.

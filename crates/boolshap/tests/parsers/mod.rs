@@ -6,7 +6,7 @@ use boolshap::data::{Dataset, Entities, Kinds, Preparation, Reading, Table};
 use boolshap::diagram::{SddFile, SddManager, Vtree};
 use boolshap::formula::{read_dimacs, write_dimacs};
 use boolshap::lit::Watch;
-use boolshap::model::{ImportOptions, InputValues, Kernels, Model, import};
+use boolshap::model::{AnyImported, ImportOptions, InputValues, Kernels, Model, RealModel, import_any};
 use std::path::Path;
 use std::time::Duration;
 
@@ -187,11 +187,25 @@ fn use_import(path: &Path) {
     let epsilon = boolshap::model::parse_decimal("0.001");
     for kernels in [Kernels::Auto, Kernels::Real] {
         let inputs = (kernels == Kernels::Real).then(InputValues::bits);
-        let options = ImportOptions { bn_epsilon: epsilon.clone(), kernels, zero_weight: Some(true), inputs };
-        if let Ok(imported) = import(path, &options) {
-            let inputs = imported.network.inputs();
-            let model = Model::new(imported.network, Model::default_features(inputs)).unwrap();
-            assert_eq!(Model::from_json(&model.to_json()), Ok(model));
+        let options = ImportOptions {
+            bn_epsilon: epsilon.clone(),
+            kernels,
+            zero_weight: Some(true),
+            inputs,
+            ..Default::default()
+        };
+        match import_any(path, &options) {
+            Ok(AnyImported::Gates(imported)) => {
+                let inputs = imported.network.inputs();
+                let model = Model::new(imported.network, Model::default_features(inputs)).unwrap();
+                assert_eq!(Model::from_json(&model.to_json()), Ok(model));
+            }
+            Ok(AnyImported::Real { network, .. }) => {
+                let inputs = network.inputs();
+                let model = RealModel::new(network, Model::default_features(inputs), None).unwrap();
+                assert_eq!(RealModel::from_json(&model.to_json()), Ok(model));
+            }
+            Err(_) => {}
         }
     }
 }

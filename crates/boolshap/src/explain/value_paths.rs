@@ -1,0 +1,153 @@
+//! Trees of numbers with columns and blocks as players, of any number of bits: path by path.
+//!
+//! A tree is the sum over its leaves of the leaf's number times "the path to it is taken", and what a path asks of one player is
+//! asked of nobody else. With a player in, its part is fulfilled or not; with it out, by chance. At the point t of the path from
+//! absent to present the path is taken with the chance of the product over its players of `out + t (in - out)`, and a player's
+//! gain is the product without it, times `in - out`. Cost: paths times players of a path, for each point. Diagrams that share
+//! nodes may have far more paths than nodes; beyond [`MAX_PATHS`] there are none.
+
+use super::Players;
+use super::gate_sums::Fixed;
+use super::starts::Starts;
+use super::value_gates::Chances;
+use crate::circuit::NumberDiagram;
+
+/// The most paths of a diagram.
+const MAX_PATHS: usize = 1 << 16;
+
+/// All paths of a diagram to leaves that are not 0.
+pub(super) struct Paths {
+    paths: Vec<(f64, Vec<Test>)>,
+    /// The most players that a path asks.
+    pub(super) longest: usize,
+}
+
+/// What a path asks of a player.
+struct Test {
+    /// Its place among the players that the diagram asks.
+    mover: usize,
+    bits: Vec<(usize, bool)>,
+}
+
+/// The paths for an entity and a start: a number, and for each player its place, whether it fulfils its part when it is in, and
+/// the chance that it does when it is out.
+pub(super) struct Chain<T> {
+    paths: Vec<(T, Vec<(usize, bool, T)>)>,
+    movers: usize,
+}
+
+impl Paths {
+    /// Nothing if there are too many; `movers` are the players that the diagram asks, ascending.
+    pub(super) fn of(diagram: &NumberDiagram, players: &Players, movers: &[usize]) -> Option<Self> {
+        let leaves = diagram.leaves().len();
+        let (mut paths, mut longest) = (Vec::new(), 0);
+        let mut open: Vec<(u32, Vec<(usize, bool)>)> = vec![(diagram.root(), Vec::new())];
+        while let Some((at, asked)) = open.pop() {
+            let at = at as usize;
+            if at >= leaves {
+                let node = diagram.nodes()[at - leaves];
+                for (child, value) in [(node.lo, false), (node.hi, true)] {
+                    let mut asked = asked.clone();
+                    asked.push((node.var.index(), value));
+                    open.push((child, asked));
+                }
+            } else if diagram.leaves()[at] != 0.0 {
+                let mut tests: Vec<Test> = Vec::new();
+                for (feature, value) in asked {
+                    let mover = movers.binary_search(&players.of(feature)).ok()?;
+                    match tests.iter_mut().find(|test| test.mover == mover) {
+                        Some(test) => test.bits.push((feature, value)),
+                        None => tests.push(Test { mover, bits: vec![(feature, value)] }),
+                    }
+                }
+                longest = longest.max(tests.len());
+                paths.push((diagram.leaves()[at], tests));
+            }
+            if paths.len() + open.len() > MAX_PATHS {
+                return None;
+            }
+        }
+        Some(Paths { paths, longest })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The paths that can be taken at all from a start to an entity.
+    pub(super) fn chain<T: Chances>(
+        &self,
+        players: &Players,
+        movers: &[usize],
+        entity: &[bool],
+        starts: &Starts,
+        start: usize,
+    ) -> Chain<T> {
+        let mut paths = Vec::new();
+        for (leaf, tests) in &self.paths {
+            let part = |test: &Test| {
+                let is_in = test.bits.iter().all(|&(feature, value)| entity[feature] == value);
+                (test.mover, is_in, chance_out(test, players, movers[test.mover], starts, start))
+            };
+            let parts: Vec<(usize, bool, T)> = tests.iter().map(part).collect();
+            if parts.iter().all(|(_, is_in, out)| *is_in || !out.is_zero()) {
+                paths.push((T::of_float(*leaf), parts));
+            }
+        }
+        Chain { paths, movers: movers.len() }
+    }
+}
+
+/// The chance that an absent player fulfils its part of a path.
+fn chance_out<T: Chances>(test: &Test, players: &Players, player: usize, starts: &Starts, start: usize) -> T {
+    if !players.is_one_hot(player) {
+        let chance = |&(feature, value): &(usize, bool)| {
+            let [one, zero] = T::both(starts, start, feature);
+            if value { one } else { zero }
+        };
+        return test.bits.iter().fold(T::one(), |all, bit| all.times(&chance(bit)));
+    }
+    let fits = |&hot: &usize| test.bits.iter().all(|&(feature, value)| (feature == hot) == value);
+    let hot = players.members(player).filter(fits);
+    hot.fold(T::zero(), |sum, hot| sum.plus(&T::both(starts, start, hot)[0]))
+}
+
+impl<T: Chances> Chain<T> {
+    /// The expected number with nobody in.
+    pub(super) fn base_value(&self) -> T {
+        self.paths.iter().fold(T::zero(), |sum, (leaf, parts)| {
+            sum.plus(&parts.iter().fold(leaf.clone(), |product, (_, _, out)| product.times(out)))
+        })
+    }
+
+    /// The gains of all players at the point t, with one of them in or out whatever t is.
+    pub(super) fn gains(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
+        let mut gains = vec![T::zero(); self.movers];
+        let number = |is_in: bool| if is_in { T::one() } else { T::zero() };
+        for (leaf, parts) in &self.paths {
+            let factor = |(mover, is_in, out): &(usize, bool, T)| match &fixed {
+                Some(fixed) if fixed.mover == *mover => {
+                    if fixed.is_in {
+                        number(*is_in)
+                    } else {
+                        out.clone()
+                    }
+                }
+                _ => out.plus(&t.times(&number(*is_in).minus(out))),
+            };
+            let factors: Vec<T> = parts.iter().map(factor).collect();
+            // What comes after each player, from behind.
+            let mut after = vec![T::one(); factors.len() + 1];
+            for place in (0..factors.len()).rev() {
+                after[place] = after[place + 1].times(&factors[place]);
+            }
+            let mut before = leaf.clone();
+            for (place, (mover, is_in, out)) in parts.iter().enumerate() {
+                let others = before.times(&after[place + 1]);
+                gains[*mover] = gains[*mover].plus(&others.times(&number(*is_in).minus(out)));
+                before = before.times(&factors[place]);
+            }
+        }
+        gains
+    }
+}
