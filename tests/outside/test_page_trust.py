@@ -37,7 +37,7 @@ def opened(circuits):
 
 def said(made, question, row, *options):
     """The sentence of `boolshap ask` for a row."""
-    return made.boolshap.json("ask", question, made.circuit, made.data, "--row", row, *options)["rows"][0]["sentence"]
+    return made.boolshap.json("ask", question, made.circuit, made.data, "--row", row, "--sentences", *options)["rows"][0]["sentence"]
 
 
 # What people see first.
@@ -226,7 +226,7 @@ def test_questions_are_answered_as_the_command_line_does(browser, circuits, open
         assert expected != first
         page.locator("#ask-fair summary").click()
         page.locator("#protect-0").check()
-        found = made.boolshap.json("ask", "bias", made.circuit, "d.csv", "--row", 1, "--players", "columns", "--protected", names[0])
+        found = made.boolshap.json("ask", "bias", made.circuit, "d.csv", "--row", 1, "--players", "columns", "--protected", names[0], "--sentences")
         visit.until("text => document.querySelector('#ask-fair .answer').textContent.replaceAll('\u2212', '-').startsWith(text)", plain(found["rows"][0]["sentence"]))
         assert plain(answer("fair").inner_text()).endswith(found["sentence"])
         # A change that is tried leads to another decision.

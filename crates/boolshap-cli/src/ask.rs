@@ -91,6 +91,9 @@ pub(crate) struct Ask {
     /// robustness: also the mean over all inputs, even where that takes long
     #[arg(long)]
     mean: bool,
+    /// In JSON, give each answer as a sentence as well, where there is one
+    #[arg(long)]
+    sentences: bool,
     /// bias: the protected features or columns
     #[arg(long, value_name = "A,B")]
     protected: Vec<String>,
@@ -252,6 +255,7 @@ impl Ask {
             ("beyond", flag(self.beyond)),
             ("radius", text(&self.radius)),
             ("mean", flag(self.mean)),
+            ("sentences", flag(self.sentences)),
             ("distribution", self.distribution.clone()),
             ("claims", self.claims.clone()),
             ("codes", self.codes.clone()),

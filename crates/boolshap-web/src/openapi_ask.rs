@@ -22,6 +22,10 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
     put("players", json!({"$ref": "#/components/schemas/AskPlayers"}));
     put("constraint", json!({"$ref": "#/components/schemas/AskConstraint"}));
     put("input", json!({"enum": ["auto", "raw", "bits"], "description": "How entities are read, where both ways fit"}));
+    put(
+        "sentences",
+        json!({"type": "boolean", "description": "Each answer as a sentence as well, where there is one"}),
+    );
     let mut required = vec!["question"];
     let classes = &site.circuit().classes;
     if is_label {

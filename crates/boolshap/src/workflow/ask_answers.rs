@@ -129,6 +129,10 @@ impl Asker {
                 put("inputs", found.listed.iter().map(|one| Value::from(bit_text(&one.input))).collect());
                 let words = |one: &Counterfactual| Value::from(self.change_words(&answer.entity, one));
                 put("words", found.listed.iter().map(words).collect());
+                if self.request.sentences {
+                    let short = |one: &Counterfactual| Value::from(self.short_change(&answer.entity.bits, &one.input));
+                    put("changes", found.listed.iter().map(short).collect());
+                }
                 if self.request.beyond {
                     put("distances", found.listed.iter().map(|one| number(&one.distance)).collect());
                 }
@@ -154,7 +158,7 @@ impl Asker {
             }
             Found::Nothing => {}
         }
-        if let Some(sentence) = self.sentence(answer) {
+        if let Some(sentence) = self.sentence(answer).filter(|_| self.request.sentences) {
             object["sentence"] = sentence.into();
         }
         object
@@ -216,7 +220,9 @@ impl Asker {
                 if let Some(bias) = &self.parts.bias {
                     let pair = bias.witness(&self.classifier, watch)?;
                     put("classifier_biased", pair.is_some().into());
-                    put("sentence", self.bias_sentence(bias.inputs()).into());
+                    if self.request.sentences {
+                        put("sentence", self.bias_sentence(bias.inputs()).into());
+                    }
                     put("inputs", big(bias.inputs()));
                     put("witness", pair.map_or(Value::Null, |pair| pair.map(|input| bit_text(&input)).to_vec().into()));
                     put("biased_rows", summary.biased.into());

@@ -65,7 +65,7 @@ impl AskRequest {
                 let name = value.as_str().ok_or_else(|| wrong("auto, raw or bits"))?;
                 self.set_text(known, name)?;
             }
-            "minimum" | "all" | "beyond" | "mean" | "approved" => match value.is_boolean() {
+            "minimum" | "all" | "beyond" | "mean" | "approved" | "sentences" => match value.is_boolean() {
                 true => self.set_text(known, text.trim())?,
                 false => return Err(wrong("true or false")),
             },

@@ -212,13 +212,15 @@ pub struct AskRequest {
     pub top: Option<usize>,
     /// Players that a person can act upon.
     pub actionable: Vec<String>,
+    /// Whether each answer is also given as a sentence, where there is one.
+    pub sentences: bool,
     /// The settings that were given as text.
     pub(super) given: Vec<&'static str>,
 }
 
 impl AskRequest {
     /// The settings that have a text.
-    pub const SETTINGS: [&'static str; 28] = [
+    pub const SETTINGS: [&'static str; 29] = [
         "players",
         "constraint",
         "class",
@@ -247,9 +249,10 @@ impl AskRequest {
         "approved",
         "top",
         "actionable",
+        "sentences",
     ];
     /// The settings of every question.
-    const SHARED: [&'static str; 5] = ["players", "constraint", "class", "input", "row"];
+    const SHARED: [&'static str; 6] = ["players", "constraint", "class", "input", "row", "sentences"];
 
     /// A question without settings.
     pub fn new(question: Question) -> Self {
@@ -290,6 +293,7 @@ impl AskRequest {
             "beyond" => self.beyond = truth(setting, text)?,
             "mean" => self.mean = truth(setting, text)?,
             "approved" => self.approved = truth(setting, text)?,
+            "sentences" => self.sentences = truth(setting, text)?,
             "limit" => self.limit = Some(count(setting, text)?),
             "top" => self.top = Some(count(setting, text)?),
             "radius" => self.radius = Some(whole(setting, text)?),

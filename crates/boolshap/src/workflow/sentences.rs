@@ -143,10 +143,8 @@ impl Asker {
             }),
             Found::Bias(None) => Some("Other protected values alone never change this decision.".into()),
             Found::Bias(Some(other)) => {
-                let changed = self.space().changed(bits, other);
-                let said: Vec<String> =
-                    changed.iter().map(|&player| self.words.say_change_short(player, bits, other)).collect();
-                Some(format!("It would be decided otherwise with {}, all else equal.", listed(&said)))
+                let said = self.short_change(bits, other);
+                Some(format!("It would be decided otherwise with {said}, all else equal."))
             }
             _ => None,
         }
@@ -164,14 +162,18 @@ impl Asker {
         }
     }
 
+    /// What changes between two inputs, numbers with few digits.
+    pub(super) fn short_change(&self, from: &[bool], to: &[bool]) -> String {
+        let changed = self.space().changed(from, to);
+        let said: Vec<String> = changed.iter().map(|&player| self.words.say_change_short(player, from, to)).collect();
+        listed(&said)
+    }
+
     fn change_sentence(&self, answer: &RowAnswer, found: &Counterfactuals) -> String {
         let (Some(distance), Some(first)) = (&found.distance, found.listed.first()) else {
             return "No change that is allowed leads to another decision.".into();
         };
-        let bits = &answer.entity.bits;
-        let changed = self.space().changed(bits, &first.input);
-        let said: Vec<String> =
-            changed.iter().map(|&player| self.words.say_change_short(player, bits, &first.input)).collect();
+        let said = self.short_change(&answer.entity.bits, &first.input);
         let to = match self.circuit.prediction_names().filter(|names| names.len() > 2 && self.request.class.is_none()) {
             Some(names) => {
                 let class = self.classifier.entity(&first.input, "it").map(|entity| entity.class).ok();
@@ -191,7 +193,7 @@ impl Asker {
                 format!(" ({} others are as small.)", others.parse().map_or(others, thousands))
             }
         };
-        format!("The {kind}: {}.{others}", listed(&said))
+        format!("The {kind}: {said}.{others}")
     }
 }
 

@@ -25,7 +25,7 @@ function drawComparison() {
   const now = { title: sourceText(), verdict: $("prediction").textContent };
   const same = pinned.players.length === page.players.length && pinned.players.every((name, at) => name === page.players[at]);
   const head = (title, verdict) => el("th", { scope: "col" }, el("span", { className: "small", textContent: title }), el("br"), verdict);
-  table.tHead.replaceChildren(el("tr", {}, el("th", { scope: "col", textContent: "" }), head(`${pinned.title} (pinned)`, pinned.verdict), head(now.title, now.verdict), el("th", { scope: "col", className: "number", textContent: "Difference" })));
+  table.tHead.replaceChildren(el("tr", {}, el("td"), head(`${pinned.title} (pinned)`, pinned.verdict), head(now.title, now.verdict), el("th", { scope: "col", className: "number", textContent: "Difference" })));
   if (!same) {
     const words = `It was pinned with other bars: ${pinned.words}.`;
     return table.tBodies[0].replaceChildren(el("tr", {}, el("td", { colSpan: 4, textContent: words })));

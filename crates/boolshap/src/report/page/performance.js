@@ -6,7 +6,7 @@ const percent = (share) => (share === null ? "" : `${(100 * share).toFixed(1)} %
 function drawPerformance() {
   const { performance: found } = page;
   $("performance").hidden = !found;
-  say($("tagline"), found ? `Exact SHAP scores from a Boolean circuit that is right on ${found.words}` : "Exact SHAP scores from a Boolean circuit");
+  say($("tagline"), found ? `Exact SHAP scores of a model that is right on ${found.words}` : "Exact SHAP scores from a Boolean circuit");
   if (!found) return;
   say($("accuracy"), `It is right on ${found.words}: ${thousands(found.right)} of them.`);
   const table = $("confusion");

@@ -7,7 +7,7 @@ const columnPlayers = () => (page.columns.some((column) => column.features.lengt
 const playerNames = () => (columnPlayers() === "columns" ? page.columns.map((column) => column.name) : page.features.map((feature) => feature.name));
 
 function about(question, settings = {}) {
-  return { question, entities: [state.bits], players: columnPlayers(), ...settings };
+  return { question, entities: [state.bits], players: columnPlayers(), sentences: true, ...settings };
 }
 
 // The sentence under the verdict, as soon as it is there; where it cannot be answered, there is none.
@@ -78,7 +78,7 @@ async function answered(name, body, show) {
     show(place, await ask("api/ask", body, askers[name]()));
   } catch (error) {
     if (error.name === "AbortError") return;
-    place.textContent = error.message;
+    place.replaceChildren(place.tagName === "UL" ? el("li", { textContent: error.message }) : error.message);
   }
   place.classList.remove("stale");
 }
@@ -89,7 +89,7 @@ function answerChange() {
   if (costs.size) settings.costs = Object.fromEntries(costs);
   return answered("change", about("counterfactual", settings), (place, { rows: [row] }) => {
     const first = el("li", {}, minusNumbers(row.sentence));
-    place.replaceChildren(first, ...row.inputs.slice(1).map((input, at) => changeLine(input, row.words[at + 1])));
+    place.replaceChildren(first, ...row.inputs.slice(1).map((input, at) => changeLine(input, row.changes[at + 1])));
     if (row.inputs.length) first.append(" ", tryButton(row.inputs[0]));
   });
 }
