@@ -47,7 +47,7 @@ enum CarriedPlayers {
 }
 
 /// The bits of a row, as a text of 0 and 1.
-pub(crate) fn text_of_row(bits: &Bits, row: usize) -> String {
+fn text_of_row(bits: &Bits, row: usize) -> String {
     (0..bits.features()).map(|feature| if bits.get(row, feature) { '1' } else { '0' }).collect()
 }
 

@@ -72,6 +72,7 @@ pub use ask_codes::Letter;
 pub use ask_network::NetworkAsker;
 pub use ask_request::{AskRequest, Question};
 pub use carried::CarriedRequest;
+#[cfg(feature = "page")]
 pub(crate) use carried::bits_of_texts;
 pub use certificates::{CertificateFile, Certificates};
 pub use check::{CheckReport, CheckedFile, check};
