@@ -31,8 +31,8 @@ def test_the_live_page_opens_quietly_and_shows_the_first_row(browser, servers, c
             else [int(feature in firsts) for feature in range(len(model["features"]))]
         )
         assert visit.bits() == entity
-        check_numbers(visit, made.explain_bits([entity], *(["--class", 0] if name == "irises" else [])), page["labels"])
-        answer = server.explain([entity], flips=True, **({"class": 0} if name == "irises" else {}))["explanations"][0]
+        check_numbers(visit, made.explain_bits([entity], *(["--class", page["game"]["class"]] if name == "irises" else [])), page["labels"])
+        answer = server.explain([entity], flips=True, **({"class": page["game"]["class"]} if name == "irises" else {}))["explanations"][0]
         assert visit.flips() == answer["flips"]
         for figure in ("importance", "beeswarm", "interactions", "circuit", "timing"):
             assert visit.page.locator(f"#{figure} svg").count() == (page["figures"][figure] is not None), figure
@@ -55,7 +55,7 @@ def test_the_report_opens_from_a_file_without_any_request(browser, circuits, nam
             entity = bits_of(data["kinds"]["bits"][data["table"]["kind"][row - 1]])
             assert visit.bits() == entity
             check_numbers(
-                visit, made.explain_bits([entity], *(["--class", 0] if name == "irises" else [])), data["labels"]
+                visit, made.explain_bits([entity], *(["--class", data["game"]["class"]] if name == "irises" else [])), data["labels"]
             )
         # The library inside answers for every input and game.
         assert visit.page.locator("#switches button[role=switch][disabled]").count() == 0

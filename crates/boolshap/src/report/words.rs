@@ -245,7 +245,7 @@ pub fn base_words(players: &Players, distribution: &Distribution, is_score: bool
             match players.kind() {
                 "columns" => format!("the average {what} over all combinations of values"),
                 _ if impossible => {
-                    format!("the average {what} over all {count} combinations of bits, also those that no row can have")
+                    format!("the average {what} over all {count} combinations of bits, possible or not")
                 }
                 _ => format!("the average {what} over all combinations of values"),
             }

@@ -12,6 +12,8 @@ use dashu::integer::UBig;
 
 /// The most players that a sentence names.
 const NAMED: usize = 3;
+/// The most changes that a sentence tells one by one.
+const MOST_CHANGES: usize = 4;
 /// A sentence names players until they make up this share of what pushes their way.
 const MAIN_SHARE: f64 = 0.6;
 /// Scores below this are not worth a sentence; no float is that far off.
@@ -173,7 +175,13 @@ impl Asker {
         let (Some(distance), Some(first)) = (&found.distance, found.listed.first()) else {
             return "No change that is allowed leads to another decision.".into();
         };
-        let said = self.short_change(&answer.entity.bits, &first.input);
+        let changed = self.space().changed(&answer.entity.bits, &first.input);
+        let one = |&player: &usize| self.words.say_change_short(player, &answer.entity.bits, &first.input);
+        let mut said: Vec<String> = changed.iter().take(MOST_CHANGES).map(one).collect();
+        if changed.len() > MOST_CHANGES {
+            said.push(format!("{} more changes", changed.len() - MOST_CHANGES));
+        }
+        let said = listed(&said);
         let to = match self.circuit.prediction_names().filter(|names| names.len() > 2 && self.request.class.is_none()) {
             Some(names) => {
                 let class = self.classifier.entity(&first.input, "it").map(|entity| entity.class).ok();

@@ -26,10 +26,12 @@ enum Kind {
     Bit,
     /// A bit that is 1 above a threshold.
     Above { column: String, threshold: f64 },
+    /// A bit that is 1 if its column is true.
+    Truth { column: String },
     /// A bit that is 1 for one value of a column.
     IsValue { column: String, value: String },
-    /// A column with the names of its values.
-    Values(Vec<String>),
+    /// A column with the names of its values, and the same in words.
+    Values(Vec<String>, Vec<String>),
     /// Several bits.
     Block,
 }
@@ -38,11 +40,18 @@ impl ValueWords {
     pub(super) fn new(circuit: &NamedCircuit, space: &Space) -> Self {
         let players = space.players();
         let meanings = meanings(circuit);
+        let columns = circuit.binariser.iter().flat_map(|binariser| binariser.columns());
+        let said: Vec<String> =
+            columns.flat_map(|column| (0..column.bits()).map(|place| column.bit_words(place))).collect();
         let wording = |player: usize| {
             let members = space.members(player).to_vec();
             let kind = match (players.is_one_hot(player), &members[..]) {
                 (true, _) => {
-                    Kind::Values(members.iter().map(|&feature| value_name(circuit, feature, &meanings)).collect())
+                    let names = members.iter().map(|&feature| value_name(circuit, feature, &meanings));
+                    let names: Vec<String> = names.collect();
+                    let words = members.iter().zip(&names);
+                    let words = words.map(|(&feature, name)| said.get(feature).unwrap_or(name).clone()).collect();
+                    Kind::Values(names, words)
                 }
                 (false, &[feature]) => match &meanings[feature] {
                     Some((column, Meaning::Above(threshold))) => {
@@ -51,7 +60,8 @@ impl ValueWords {
                     Some((column, Meaning::Value(value))) => {
                         Kind::IsValue { column: column.clone(), value: value.clone() }
                     }
-                    _ => Kind::Bit,
+                    Some((column, Meaning::Truth)) => Kind::Truth { column: column.clone() },
+                    None => Kind::Bit,
                 },
                 (false, _) => Kind::Block,
             };
@@ -64,7 +74,7 @@ impl ValueWords {
     pub(super) fn value(&self, player: usize, input: &[bool]) -> Value {
         let wording = &self.players[player];
         match &wording.kind {
-            Kind::Values(names) => match wording.members.iter().position(|&feature| input[feature]) {
+            Kind::Values(names, _) => match wording.members.iter().position(|&feature| input[feature]) {
                 Some(place) => names[place].as_str().into(),
                 None => Value::Null,
             },
@@ -101,7 +111,11 @@ impl ValueWords {
                 let side = if input[wording.members[0]] { "above" } else { "at most" };
                 format!("{column} is {side} {}", short_number(*threshold))
             }
-            Kind::Values(_) if self.value(player, input).is_null() => format!("{} has no value", wording.name),
+            Kind::Truth { column } => format!("{column} is {}", input[wording.members[0]]),
+            Kind::Values(_, words) => match wording.members.iter().position(|&feature| input[feature]) {
+                Some(place) => format!("{} is {}", wording.name, words[place]),
+                None => format!("{} has no value", wording.name),
+            },
             _ => self.say(player, input),
         }
     }
@@ -113,6 +127,16 @@ impl ValueWords {
             Kind::Above { column, threshold } => {
                 let [now, then] = [from, to].map(|input| if input[wording.members[0]] { "above" } else { "at most" });
                 format!("{column} {then} {} instead of {now}", short_number(*threshold))
+            }
+            Kind::Values(_, words) => {
+                let place = |input: &[bool]| wording.members.iter().position(|&feature| input[feature]);
+                let [now, then] =
+                    [from, to].map(|input| place(input).map_or("no value", |place| words[place].as_str()));
+                format!("{} {then} instead of {now}", wording.name)
+            }
+            Kind::Truth { column } => {
+                let [now, then] = [from, to].map(|input| input[wording.members[0]]);
+                format!("{column} {then} instead of {now}")
             }
             _ => self.say_change(player, from, to),
         }

@@ -327,7 +327,7 @@ function buildChoices() {
 }
 
 function buildChoice(field, name, list) {
-  const words = (one) => (one.term && one.term !== one.words ? `${one.words} (${one.term})` : one.words);
+  const words = (one) => (one.term && !one.term.startsWith(one.words) ? `${one.words} (${one.term})` : one.words);
   const select = el("select", { id: `choose-${field}` }, ...list.map((one) => el("option", { value: one.value, textContent: words(one) })));
   select.addEventListener("change", () => changeGame({ [field]: field === "class" ? Number(select.value) : select.value }));
   return el("label", {}, el("span", { className: "choice-name", textContent: name }), select);

@@ -14,8 +14,8 @@ function drawPixels() {
     if (!features.length) return;
     const on = features.filter((feature) => state.bits[feature]).length / features.length;
     const score = state.answer.scores[page.player_of[features[0]]];
-    set(cell.pixel, { "fill-opacity": on, "aria-checked": on > 0.5 });
-    set(cell.heat, { class: score < 0 ? "towards0" : "towards1", "fill-opacity": (0.85 * Math.abs(score)) / most });
+    set(cell.pixel, { "fill-opacity": 0.4 * on });
+    set(cell.heat, { class: score < 0 ? "towards0" : "towards1", "fill-opacity": (0.75 * Math.abs(score)) / most });
     set(cell.hit, { "aria-checked": on > 0.5, "data-tip": `${page.features[features[0]].name}: ${on > 0.5 ? "on" : "off"}, score ${signed(score)}` });
   });
   clearTimeout(picture.timer);
