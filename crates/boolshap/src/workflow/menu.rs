@@ -61,7 +61,10 @@ impl Menu {
         request.check()?;
         let players = players_of(&circuit, request)?;
         let offer = |distribution: DistributionFrom| -> Result<Offer, Error> {
-            let request = Request { distribution, ..request.clone() };
+            // Nothing is estimated for the others.
+            let is_estimated = matches!(distribution, DistributionFrom::Marginals | DistributionFrom::ProductFile(_));
+            let smoothing = if is_estimated { request.smoothing } else { 0 };
+            let request = Request { distribution, smoothing, ..request.clone() };
             let (words, term) = offer_words(&request.distribution);
             let distribution = request.distribution(&circuit, &players[0])?;
             Ok(Offer { name: request.distribution.name(), words, term, request, distribution })
