@@ -132,13 +132,18 @@ async function startEngine() {
   if (!$("engine-module") || !$("engine-data").textContent) return null;
   const [module, bytes] = await Promise.all([unpackBlock("engine-module"), unpackBlock("engine-data")]);
   const own = page;
-  const engine = engineOf(module, { path: "open/carried", body: carriedWith(bytes, own) });
+  const open = { path: "open/carried", body: carriedWith(bytes, own) };
+  const engine = engineOf(module, open);
   const { choices } = await engine.opened;
   const ownGame = gameQuery(own.game).toString();
+  // Pages and figures are about all rows and can take seconds: another worker draws them, and no switch waits for it.
+  let drawing = null;
   const answer = async (path, body, signal) => {
     // The page that the report was written with is here already.
     if (path === `api/page?${ownGame}`) return { ...own, choices };
-    return engine.answer(path, body, signal);
+    if (!/^api\/(figure|page)/.test(path)) return engine.answer(path, body, signal);
+    drawing = drawing || engineOf(module, open);
+    return drawing.answer(path, body, signal);
   };
   return { any: true, answer };
 }
