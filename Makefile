@@ -7,15 +7,15 @@ export SDD_FILES_BIN := $(CURDIR)/target/debug/examples/sdd_files
 VENV := target/venv
 PYTEST := $(VENV)/bin/python -m pytest -q
 
-.PHONY: test quick prepare format supply lint core build rust outside package frameworks wheel fresh-list skipped soak
+.PHONY: test quick prepare format supply stamp wasm site lint core build rust outside package frameworks wheel fresh-list skipped soak
 
 # Packages are fetched while the compiler works.
-test: fresh-list format supply
+test: fresh-list format supply stamp
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint core build; built=$$?; wait $$prepared && exit $$built
 	$(MAKE) rust outside package skipped
 
 # Without Chromium, Spark and what takes long.
-quick: fresh-list format
+quick: fresh-list format stamp
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint build; built=$$?; wait $$prepared && exit $$built
 	$(MAKE) rust
 	$(PYTEST) -n 2 -m "not browser and not slow" tests/outside
@@ -34,6 +34,21 @@ format:
 # Licences, sources and versions of what the build depends on.
 supply:
 	python3 tests/supply/check.py
+
+# The library as WebAssembly, which reports have inside, is that of the present sources.
+stamp:
+	python3 crates/boolshap-wasm/build.py --check
+
+# Makes it anew; needs `rustup target add wasm32-unknown-unknown`.
+wasm:
+	python3 crates/boolshap-wasm/build.py
+
+# The playground, in target/site: a page that opens from a file and reads circuits, models and tables.
+site:
+	mkdir -p target/site
+	python3 crates/boolshap-wasm/build.py --site target/site/module.gz
+	cargo run --quiet --release -p boolshap-bench --example site -- target/site/module.gz target/site/index.html
+	rm target/site/module.gz
 
 lint:
 	cargo clippy --quiet --workspace --all-targets -- -D warnings

@@ -1,34 +1,32 @@
-//! Explanations as JSON or as an Arrow stream, written piece by piece.
+//! Explanations as JSON, written piece by piece.
 
 use crate::error::ApiError;
-use crate::request::{EXACT_BYTES, ExplainQuestion};
+#[cfg(feature = "server")]
+use crate::request::EXACT_BYTES;
+use crate::request::ExplainQuestion;
 use crate::site::Site;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
 use boolshap::Scores;
 use boolshap::data::ExplainedClass;
 use boolshap::lit::Watch;
 use boolshap::workflow::Scope;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// About how many bytes are written at a time.
-const PIECE: usize = 32 << 10;
+pub(crate) const PIECE: usize = 32 << 10;
 
 /// The answer for some entities. Numbers are floats, or texts of fractions.
 pub(crate) struct Answer {
-    players: Vec<String>,
+    pub(crate) players: Vec<String>,
     /// How far any number can be from the true one.
     error_bound: f64,
     /// Why the numbers may be wrong.
     cautions: Vec<String>,
-    scores: Scores,
-    scope: Scope,
-    explained: Vec<ExplainedClass>,
+    pub(crate) scores: Scores,
+    pub(crate) scope: Scope,
+    pub(crate) explained: Vec<ExplainedClass>,
     /// Whether the class of a row is told beside its scores.
-    decides: bool,
+    pub(crate) decides: bool,
     flips: Option<Vec<Vec<usize>>>,
 }
 
@@ -70,6 +68,7 @@ impl Answer {
     }
 
     /// About how many bytes it takes in memory.
+    #[cfg(feature = "server")]
     pub(crate) fn bytes(&self) -> usize {
         let number = if self.scores.floats(0).is_some() { 8 } else { EXACT_BYTES };
         let flips = self.flips.iter().flatten().map(|flips| 24 + 8 * flips.len()).sum::<usize>();
@@ -122,7 +121,7 @@ impl Answer {
 
     /// A JSON object: the players, the base value of all entities where it does not differ, how far numbers can be off,
     /// an object for each entity.
-    pub(crate) fn json(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
+    pub(crate) fn json(self) -> impl Iterator<Item = Vec<u8>> {
         let (mut row, rows) = (0, self.scores.len());
         std::iter::from_fn(move || {
             (row < rows).then(|| {
@@ -143,88 +142,14 @@ impl Answer {
                     row += 1;
                     if row == rows {
                         text.extend_from_slice(b"]}");
-                        return Ok(text);
+                        return text;
                     }
                     text.push(b',');
                     if text.len() >= PIECE {
-                        return Ok(text);
+                        return text;
                     }
                 }
             })
         })
-    }
-
-    /// `prediction`, `base_value`, and a column for each player; with each class, the class behind a colon.
-    pub(crate) fn arrow(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
-        let rows_at_once = (PIECE / self.scores.width()).clamp(64, 8192);
-        let (mut writer, mut row) = (None, 0);
-        std::iter::from_fn(move || {
-            (row < self.scores.len()).then(|| {
-                let last = self.scores.len().min(row + rows_at_once);
-                let batch = self.batch(row..last)?;
-                row = last;
-                let mut writing = match writer.take() {
-                    Some(writing) => writing,
-                    None => StreamWriter::try_new(Vec::new(), &batch.schema())?,
-                };
-                writing.write(&batch)?;
-                if row == self.scores.len() {
-                    return writing.into_inner();
-                }
-                let written = std::mem::take(writing.get_mut());
-                writer = Some(writing);
-                Ok(written)
-            })
-        })
-    }
-
-    /// What base value and scores of a class add up to, of scores.
-    fn value_array(&self, rows: std::ops::Range<usize>, class: usize) -> ArrayRef {
-        match self.scores.value_floats(0) {
-            Some(_) => {
-                let float = |row| Some(self.scores.value_floats(row)?[class]);
-                Arc::new(Float64Array::from_iter(rows.map(float)))
-            }
-            None => {
-                let text = |row| Some(self.scores.value_fractions(row)?[class].to_string());
-                Arc::new(StringArray::from_iter(rows.map(text)))
-            }
-        }
-    }
-
-    fn batch(&self, rows: std::ops::Range<usize>) -> Result<RecordBatch, ArrowError> {
-        let predictions: UInt32Array = rows.clone().map(|row| Some(self.scores.prediction(row))).collect();
-        let mut columns: Vec<(String, ArrayRef, bool)> = match (self.scores.has_values(), self.decides) {
-            (false, _) => vec![("prediction".into(), Arc::new(predictions), false)],
-            (true, true) => vec![("class".into(), Arc::new(predictions), false)],
-            (true, false) => Vec::new(),
-        };
-        for place in 0..self.scores.width() {
-            let (class, place_in_class) = (place / (self.players.len() + 1), place % (self.players.len() + 1));
-            let name = if place_in_class == 0 { "base_value" } else { &self.players[place_in_class - 1] };
-            let in_class =
-                |name: &str| if self.scope == Scope::Each { format!("{name}:{class}") } else { name.to_string() };
-            if let (0, Some(explained)) = (place_in_class, self.explained.get(class)) {
-                let value = |row| Some(u32::from(explained.value(self.scores.prediction(row))));
-                let values: UInt32Array = rows.clone().map(value).collect();
-                columns.push((in_class("explained_value"), Arc::new(values), false));
-            }
-            if place_in_class == 0 && self.scores.has_values() {
-                columns.push((in_class("prediction"), self.value_array(rows.clone(), class), false));
-            }
-            let name = in_class(name);
-            let array: ArrayRef = match self.scores.floats(0) {
-                Some(_) => {
-                    let float = |row| Some(self.scores.floats(row)?[place]);
-                    Arc::new(Float64Array::from_iter(rows.clone().map(float)))
-                }
-                None => {
-                    let text = |row| Some(self.scores.fractions(row)?[place].to_string());
-                    Arc::new(StringArray::from_iter(rows.clone().map(text)))
-                }
-            };
-            columns.push((name, array, false));
-        }
-        RecordBatch::try_from_iter_with_nullable(columns)
     }
 }

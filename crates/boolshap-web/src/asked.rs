@@ -1,18 +1,19 @@
 //! Questions about decisions: a JSON object with the question, its settings and entities in; what `boolshap ask --json`
 //! prints out. No setting names a file: what a person has in files comes with the request.
 
-use crate::body::whole_body;
 use crate::error::ApiError;
-use crate::memory::Share;
 use crate::request::opened;
 use crate::site::Site;
-use axum::body::Body;
-use axum::http::StatusCode;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
 use boolshap::query::Classifier;
-use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary, compile_watched};
-use boolshap::{CompileRequest, Error, Model, NamedCircuit};
+#[cfg(feature = "compile")]
+use boolshap::workflow::compile_watched;
+use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary};
+#[cfg(feature = "compile")]
+use boolshap::{CompileRequest, Model};
+use boolshap::{Error, NamedCircuit};
+use http::StatusCode;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ const TABLES: usize = 6;
 
 impl AskedQuestion {
     /// About how many bytes it takes to read a body of this length.
+    #[cfg(feature = "server")]
     pub(crate) fn reading_cost(length: usize) -> usize {
         2 * length + TREE * length.min(SETTINGS_BYTES)
     }
@@ -146,10 +148,11 @@ impl AskedQuestion {
         let classes = circuit.classes.len().max(2) * if self.other.is_some() { 2 } else { 1 };
         let entities =
             self.rows() * (circuit.features.len() / 4 + 256) + TREE * self.other.as_ref().map_or(0, String::len);
-        Ok(table * (classes + 2 + TABLES * threads) + entities)
+        Ok(table.saturating_mul(classes + 2 + TABLES * threads).saturating_add(entities))
     }
 
     /// About how many steps it takes.
+    #[cfg(feature = "server")]
     pub(crate) fn visits(&self, site: &Site) -> u128 {
         let is_simple = match self.request.question {
             Question::Reason | Question::Contrast => self.request.prefer.is_empty() && self.request.share.is_none(),
@@ -164,13 +167,18 @@ impl AskedQuestion {
         }
     }
 
-    /// The answer, with the memory that it takes.
-    pub(crate) fn answer(self, site: &Site, mut share: Share, watch: &Watch<'_>) -> Result<Body, ApiError> {
+    /// The answer, for whose text `room` must have room as it grows.
+    pub(crate) fn answer(
+        &self,
+        site: &Site,
+        watch: &Watch<'_>,
+        mut room: impl FnMut(usize) -> Result<(), ApiError>,
+    ) -> Result<String, ApiError> {
         let circuit = site.report.menu().circuit();
         let other = self.other.as_ref().map(|text| second(text, circuit, watch)).transpose()?;
         let asker = Asker::prepare(circuit.clone(), other.as_ref(), &self.request, watch)
             .map_err(|error| self.refusal(error))?;
-        let (before, mut text, mut rows, mut refused) = (share.bytes(), asker.json_begin(), 0u64, None);
+        let (mut text, mut rows, mut refused) = (asker.json_begin(), 0u64, None);
         let mut add = |answer: &RowAnswer| {
             text.push_str(&asker.json_next(answer, &[], rows == 0));
             rows += 1;
@@ -180,7 +188,7 @@ impl AskedQuestion {
                         format!("row {} has more to list than an answer has room for: give a limit", answer.row);
                     Some(ApiError::too_large(message))
                 }
-                false => share.resize(before + text.capacity()).err(),
+                false => room(text.capacity()).err(),
             };
             match refused.is_some() {
                 true => Err(Error::Limit { message: "the answer is too large".into(), remedy: None }),
@@ -198,7 +206,7 @@ impl AskedQuestion {
             overall.insert("cautions".into(), json!(cautions));
         }
         text.push_str(&asker.json_end(overall));
-        whole_body(text.into_bytes(), share)
+        Ok(text)
     }
 
     /// What the library refuses, with the field that names a class.
@@ -236,6 +244,7 @@ fn fields(body: &[u8]) -> Result<BTreeMap<String, &str>, ApiError> {
 }
 
 /// The second classifier: a model of the same features, compiled.
+#[cfg(feature = "compile")]
 fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
     let wrong = |problem: String| ApiError {
         field: Some("other".into()),
@@ -251,4 +260,10 @@ fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Named
         Some(stopped) => stopped.into(),
         None => wrong(error.to_string()),
     })
+}
+
+/// In a page of its own there is no compiler.
+#[cfg(not(feature = "compile"))]
+fn second(_: &str, _: &NamedCircuit, _: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
+    Err(ApiError::contradiction("other", "is not compiled inside a page: boolshap serve can answer this"))
 }

@@ -1,18 +1,24 @@
 //! Error responses: a status, a sentence, and the field that is wrong.
 
-use axum::http::{HeaderValue, StatusCode, header};
+#[cfg(feature = "server")]
 use axum::response::{IntoResponse, Response};
 use boolshap::Error;
 use boolshap::data::DataError;
 use boolshap::lit::{Remedy, Stopped};
-use serde_json::json;
+use http::StatusCode;
+#[cfg(feature = "server")]
+use http::{HeaderValue, header};
+use serde_json::{Value, json};
 
 /// An error response.
 #[derive(Debug)]
-pub(crate) struct ApiError {
-    pub(crate) status: StatusCode,
-    pub(crate) message: String,
-    pub(crate) field: Option<String>,
+pub struct ApiError {
+    /// What kind of error it is, as HTTP counts them.
+    pub status: StatusCode,
+    /// What is wrong.
+    pub message: String,
+    /// The field that is wrong, where it is one.
+    pub field: Option<String>,
 }
 
 impl ApiError {
@@ -34,6 +40,15 @@ impl ApiError {
     /// More entities than allowed, or more than an answer has room for.
     pub(crate) fn too_large(problem: impl std::fmt::Display) -> Self {
         ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad("entities", problem) }
+    }
+
+    /// The error as a client reads it.
+    pub fn json(&self) -> Value {
+        let mut error = json!({"message": self.message});
+        if let Some(field) = &self.field {
+            error["field"] = field.as_str().into();
+        }
+        json!({"error": error})
     }
 }
 
@@ -86,13 +101,10 @@ impl From<Stopped> for ApiError {
     }
 }
 
+#[cfg(feature = "server")]
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut error = json!({"message": self.message});
-        if let Some(field) = self.field {
-            error["field"] = field.into();
-        }
-        let mut response = (self.status, axum::Json(json!({"error": error}))).into_response();
+        let mut response = (self.status, axum::Json(self.json())).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

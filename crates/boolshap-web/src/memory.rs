@@ -5,7 +5,7 @@
 
 use crate::error::ApiError;
 use crate::routes::App;
-use crate::site::ServerLimits;
+use crate::site::{CONNECTION, ServerLimits};
 use axum::http::StatusCode;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,8 +14,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// What a connection may take without asking: its buffers, and a small request with its answer.
-pub(crate) const CONNECTION: usize = 64 << 10;
 /// Shares up to this size are part of that.
 const SMALL: usize = CONNECTION / 4;
 /// With less room for shares than this, a server would refuse nearly everything.

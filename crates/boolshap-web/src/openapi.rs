@@ -1,7 +1,7 @@
 //! The API described for programs (OpenAPI 3.1): `openapi.json`, filled with what is known of the circuit that is served.
 
+use crate::desk::{MOST_OFFSET, MOST_ROWS};
 use crate::openapi_ask;
-use crate::routes::{MOST_OFFSET, MOST_ROWS};
 use crate::site::Site;
 use boolshap::data::{Code, CodedColumn};
 use serde_json::{Map, Value, json};

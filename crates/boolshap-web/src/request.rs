@@ -1,13 +1,16 @@
 //! Requests for explanations: JSON or Arrow into bits and settings, or an error that names the field.
 
 use crate::error::ApiError;
+#[cfg(feature = "server")]
 use crate::quiet::quietly;
 use crate::site::Site;
-use axum::http::StatusCode;
 use boolshap::Request;
-use boolshap::data::{Bits, Reading, bits_of_json, bits_of_stream, each_in_json, short_text};
+#[cfg(feature = "server")]
+use boolshap::data::bits_of_stream;
+use boolshap::data::{Bits, Reading, bits_of_json, each_in_json, short_text};
 use boolshap::explain::Index;
 use boolshap::workflow::{Ask, Choice, GroupsFrom, Scope};
+use http::StatusCode;
 use std::collections::HashMap;
 
 /// A request for explanations.
@@ -82,6 +85,7 @@ impl ExplainQuestion {
     }
 
     /// From an Arrow stream, with the settings in the query.
+    #[cfg(feature = "server")]
     pub(crate) fn of_arrow(site: &Site, body: &[u8], settings: &HashMap<String, String>) -> Result<Self, ApiError> {
         let (circuit, limits) = (site.circuit(), site.limits);
         let schema = circuit.binariser.as_ref();

@@ -6,12 +6,13 @@
 use crate::answers::Answer;
 use crate::asked::AskedQuestion;
 use crate::body::{body_of_pieces, read_body, whole_body};
+use crate::desk::{self, FIGURE_QUERY, FigureQuestion, ROWS_QUERY, RowsQuestion, page_choice};
 use crate::error::ApiError;
 use crate::guard::{self, ARROW, Access, sends_arrow};
 use crate::memory::{Memory, Share};
 use crate::metrics::Metrics;
 use crate::openapi;
-use crate::request::{ExplainQuestion, SETTINGS, truth};
+use crate::request::{ExplainQuestion, SETTINGS};
 use crate::site::Site;
 use axum::Router;
 use axum::body::Bytes;
@@ -22,8 +23,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use boolshap::lit::{Stopped, Watch};
-use boolshap::report::{FigureAsked, PAGE_SCRIPT, PAGE_STYLE, PageChoice, RowSearch};
-use boolshap::workflow::Scope;
+use boolshap::report::{PAGE_SCRIPT, PAGE_STYLE};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,17 +34,8 @@ use tokio::sync::Semaphore;
 
 /// Node visits that are not worth a thread of their own.
 const AT_ONCE: u128 = 500_000;
-/// The options of a page, and those of a search in its rows.
-const ROWS_QUERY: [&str; 9] =
-    ["distribution", "players", "class", "offset", "limit", "search", "wrong", "sort", "descending"];
-/// The options of a figure.
-const FIGURE_QUERY: [&str; 7] = ["distribution", "players", "class", "name", "player", "bits", "narrow"];
 const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/figure /api/words /api/explain \
                       /api/ask /api/openapi.json /metrics";
-/// The most rows that are shown at once.
-pub(crate) const MOST_ROWS: usize = 500;
-/// More rows than this there cannot be.
-pub(crate) const MOST_OFFSET: usize = 1_000_000_000_000;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -186,44 +177,13 @@ async fn metrics(State(app): Shared) -> Response {
 }
 
 async fn model(State(app): Shared) -> axum::Json<Value> {
-    let (report, circuit) = (&app.site.report, app.site.circuit());
-    let (nodes, edges, _) = circuit.graph_size();
-    let subject = &report.subjects()[0];
-    axum::Json(json!({
-        "features": subject.features,
-        "columns": subject.columns,
-        "labels": subject.labels,
-        "classes": circuit.classes.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-        "nodes": nodes,
-        "edges": edges,
-        "distributions": report.menu().distributions().iter().map(|one| &one.name).collect::<Vec<_>>(),
-        "players": report.menu().players().iter().map(|one| one.kind()).collect::<Vec<_>>(),
-        "rows": report.rows().total(),
-        "facts": subject.facts,
-        "verified": circuit.facts.verified.json(),
-        "cautions": circuit.facts.cautions(),
-    }))
+    axum::Json(desk::model(&app.site))
 }
 
 /// The options of a query, each known and there once.
 fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, ApiError> {
     let Query(given) = given.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let mut options = HashMap::new();
-    for (key, value) in given {
-        if !known.contains(&key.as_str()) {
-            return Err(ApiError::bad(key, format!("there is no such option (there are: {})", known.join(", "))));
-        }
-        if options.insert(key.clone(), value).is_some() {
-            return Err(ApiError::bad(key, "is there twice"));
-        }
-    }
-    Ok(options)
-}
-
-fn page_choice(site: &Site, options: &HashMap<String, String>) -> Result<PageChoice, ApiError> {
-    let option = |field: &str| options.get(field).map(String::as_str);
-    let class = option("class").map(str::parse).transpose()?;
-    Ok(site.report.choose(option("distribution"), option("players"), class.as_ref())?)
+    desk::options(given, known)
 }
 
 async fn page_data(State(app): Shared, given: Options) -> Result<Response, ApiError> {
@@ -233,56 +193,17 @@ async fn page_data(State(app): Shared, given: Options) -> Result<Response, ApiEr
 }
 
 async fn rows(State(app): Shared, given: Options) -> Result<Response, ApiError> {
-    let options = options(given, &ROWS_QUERY)?;
-    let option = |field: &str| options.get(field).map(String::as_str);
-    let number = |field: &str, least: usize, most: usize, default: usize| {
-        let Some(text) = option(field) else { return Ok(default) };
-        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| ApiError::bad(field, format!("'{text}' is not a whole number from {least} to {most}")))
-    };
-    let (offset, limit) = (number("offset", 0, MOST_OFFSET, 0)?, number("limit", 1, MOST_ROWS, 50)?);
-    let (table, name) = (&app.site.report.rows().table, option("sort").unwrap_or("row"));
-    let order = table.order(name).ok_or_else(|| {
-        let orders = table.orders();
-        let known: Vec<&str> = orders.iter().map(String::as_str).filter(|key| !key.starts_with("column:")).collect();
-        ApiError::bad("sort", format!("'{name}' is none of {}, nor column:NAME for a column", known.join(", ")))
-    })?;
-    let descending = truth("descending", option("descending"))?;
-    let wrong = truth("wrong", option("wrong"))?;
-    let search = RowSearch { text: option("search").unwrap_or_default().into(), wrong, order, descending };
-    let class = page_choice(&app.site, &options)?.class;
-    let found = move |app: &App, watch: &Watch<'_>| Ok(app.site.report.find(&search, class, offset, limit, watch)?);
-    let found = compute(app.clone(), u128::MAX, found).await?.to_string();
+    let question = RowsQuestion::new(&app.site, &options(given, &ROWS_QUERY)?)?;
+    let found = compute(app.clone(), u128::MAX, move |app, watch| question.answer(&app.site, watch)).await?;
     let body = whole_body(found.into(), Share::new(&app.memory))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// A figure that is drawn when it is looked at.
 async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError> {
-    let options = options(given, &FIGURE_QUERY)?;
-    let option = |field: &str| options.get(field).map(String::as_str);
-    let features = app.site.circuit().features.len();
-    let bits = |text: &str| match text.len() == features && text.bytes().all(|bit| matches!(bit, b'0' | b'1')) {
-        true => Ok(text.bytes().map(|bit| bit == b'1').collect()),
-        false => Err(ApiError::bad("bits", format!("should be {features} zeros and ones"))),
-    };
-    let asked = FigureAsked {
-        name: option("name").unwrap_or_default().into(),
-        player: option("player").map(String::from),
-        input: option("bits").map(bits).transpose()?,
-        narrow: truth("narrow", option("narrow"))?,
-    };
-    let choice = page_choice(&app.site, &options)?;
-    // Every option is right in itself: what cannot be drawn of them together is no wrong field.
-    let refused = |error: ApiError| match error.status {
-        StatusCode::BAD_REQUEST => ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..error },
-        _ => error,
-    };
-    let drawn = move |app: &App, watch: &Watch<'_>| {
-        app.site.report.figure(choice, &asked, watch).map_err(|error| refused(error.into()))
-    };
-    let svg = compute(app.clone(), u128::MAX, drawn).await?;
-    let body = whole_body(json!({"svg": svg}).to_string().into(), Share::new(&app.memory))?;
+    let question = FigureQuestion::new(&app.site, &options(given, &FIGURE_QUERY)?)?;
+    let drawn = compute(app.clone(), u128::MAX, move |app, watch| question.answer(&app.site, watch)).await?;
+    let body = whole_body(drawn.into(), Share::new(&app.memory))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -298,15 +219,7 @@ async fn words(State(app): Shared, given: Options, request: Request) -> Result<R
     share.resize(question.cost(&app.site)?)?;
     let visits = app.site.report.menu().explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
     let visits = visits.saturating_mul(question.entities.rows() as u128);
-    let said = compute(app.clone(), visits, move |app, watch| {
-        if matches!(question.ask.scope, Scope::Each | Scope::Difference(..)) {
-            return Err(ApiError::contradiction("class", "is several: words are about one"));
-        }
-        let (game, scope) = (question.game, question.ask.scope);
-        let said = |row: usize| Ok(app.site.report.words(game, scope, &question.entities.row(row), watch)?);
-        let said = (0..question.entities.rows()).map(said).collect::<Result<Vec<Value>, ApiError>>()?;
-        Ok(json!({"words": said}).to_string())
-    });
+    let said = compute(app.clone(), visits, move |app, watch| desk::said(&app.site, &question, watch));
     let body = whole_body(said.await?.into(), share)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -336,7 +249,7 @@ async fn explain(State(app): Shared, given: Options, request: Request) -> Result
         let bytes = answer.bytes();
         let (kind, body) = match to_arrow {
             true => (ARROW, body_of_pieces(answer.arrow(), share, bytes)?),
-            false => ("application/json", body_of_pieces(answer.json(), share, bytes)?),
+            false => ("application/json", body_of_pieces(answer.json().map(Ok), share, bytes)?),
         };
         Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
     });
@@ -357,7 +270,12 @@ async fn ask(State(app): Shared, given: Options, request: Request) -> Result<Res
     let question = compute(app.clone(), reading, move |app, _| AskedQuestion::of_json(&app.site, &body)).await?;
     share.resize(question.cost(&app.site)?)?;
     let (visits, rows) = (question.visits(&app.site), question.rows());
-    let body = compute(app.clone(), visits, move |app, watch| question.answer(&app.site, share, watch)).await?;
+    let body = compute(app.clone(), visits, move |app, watch| {
+        let before = share.bytes();
+        let text = question.answer(&app.site, watch, |bytes| share.resize(before + bytes))?;
+        whole_body(text.into_bytes(), share)
+    });
+    let body = body.await?;
     app.metrics.entities.fetch_add(rows as u64, Relaxed);
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }

@@ -1,11 +1,13 @@
 //! What is served, and what a request for it may cost.
 
-use crate::memory::CONNECTION;
 use boolshap::lit::Watch;
-use boolshap::report::{LiveReport, Rows};
+use boolshap::report::{Carried, LiveReport, Rows};
 use boolshap::{Error, NamedCircuit, Request};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What a connection may take without asking: its buffers, and a small request with its answer.
+pub(crate) const CONNECTION: usize = 64 << 10;
 
 /// What a request may cost.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +64,16 @@ impl Site {
             limits.connections = limits.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
         }
         Ok(Site { report: LiveReport::new(circuit, rows, request, watch)?, limits })
+    }
+
+    /// The site of a page that carries its circuit: nothing is prepared.
+    pub fn of_carried(circuit: Arc<NamedCircuit>, carried: Carried) -> Result<Self, Error> {
+        Ok(Site { report: LiveReport::of_carried(circuit, carried)?, limits: ServerLimits::default() })
+    }
+
+    /// What is shown.
+    pub fn report(&self) -> &LiveReport {
+        &self.report
     }
 
     /// The same with a page that opens with this request's game; what requests to the API leave open stays as it was.

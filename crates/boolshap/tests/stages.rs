@@ -80,3 +80,14 @@ fn the_check_itself_works() {
     assert_eq!(steps_to_the_right(2, "    let x = crate::explain::score();").len(), 1);
     assert_eq!(steps_to_the_right(2, "// crate::explain comes later\nuse crate::data::Bits;").len(), 0);
 }
+
+#[test]
+fn the_clock_is_that_of_the_library() {
+    // The system's own does not run where there is none, in WebAssembly.
+    let systems = concat!("std::time::", "Instant");
+    for file in files(&source()).iter().filter(|file| !file.ends_with("lit/clock.rs")) {
+        let text = fs::read_to_string(file).unwrap();
+        let is_used = text.contains(systems) || text.contains("std::time::{Duration, Instant}");
+        assert!(!is_used, "{} uses the system's clock: take lit::Instant", file.display());
+    }
+}

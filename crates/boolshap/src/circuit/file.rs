@@ -137,6 +137,11 @@ impl NamedCircuit {
         Ok(start == MAGIC)
     }
 
+    /// Whether some content begins so.
+    pub fn begins(content: &[u8]) -> bool {
+        content.starts_with(MAGIC)
+    }
+
     /// Writes the file whole or not at all.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         self.write_whole(WholeFile::create(path)?)

@@ -5,8 +5,8 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
-use arrow_cast::display::FormatOptions;
-use arrow_cast::{CastOptions, cast_with_options};
+#[cfg(any(feature = "arrow-stream", feature = "parquet"))]
+use arrow_cast::{CastOptions, cast_with_options, display::FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use std::borrow::Cow;
 
@@ -24,8 +24,18 @@ pub enum Cells {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit;
 
-/// A value that cannot be cast is an error, not a missing value.
-const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
+/// An array of another type; a value that cannot be cast is an error, not a missing value.
+#[cfg(any(feature = "arrow-stream", feature = "parquet"))]
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let strict = CastOptions { safe: false, format_options: FormatOptions::new() };
+    cast_with_options(array, to, &strict)
+}
+
+/// Where tables are texts there is nothing to cast, and no need for a package that casts everything.
+#[cfg(not(any(feature = "arrow-stream", feature = "parquet")))]
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    Err(ArrowError::CastError(format!("this build does not read {} as {to}", array.data_type())))
+}
 
 impl Cells {
     /// Numbers; NaN marks a missing one.
@@ -42,11 +52,12 @@ impl Cells {
     pub fn of_array(array: &ArrayRef) -> Result<Self, ArrowError> {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),
+            DataType::Utf8 => Cells::Text(array.as_string::<i32>().clone()),
             numeric if numeric.is_numeric() => Cells::Number(match usual_numbers(array) {
                 Some(numbers) => numbers,
-                None => cast_with_options(array, &DataType::Float64, &STRICT)?.as_primitive().clone(),
+                None => cast(array, &DataType::Float64)?.as_primitive().clone(),
             }),
-            _ => Cells::Text(cast_with_options(array, &DataType::Utf8, &STRICT)?.as_string::<i32>().clone()),
+            _ => Cells::Text(cast(array, &DataType::Utf8)?.as_string::<i32>().clone()),
         })
     }
 
@@ -146,7 +157,7 @@ mod tests {
             Arc::new(UInt8Array::from(vec![Some(u8::MAX), None, Some(7)])),
         ];
         for array in arrays {
-            let cast = cast_with_options(&array, &DataType::Float64, &STRICT).unwrap();
+            let cast = cast(&array, &DataType::Float64).unwrap();
             let bits = |numbers: &Float64Array| numbers.iter().map(|value| value.map(f64::to_bits)).collect::<Vec<_>>();
             let usual = usual_numbers(&array).unwrap();
             assert_eq!(bits(&usual), bits(cast.as_primitive()), "{}", array.data_type());

@@ -6,7 +6,7 @@ use super::encoding::Utf8Text;
 use super::quotes::{Quotes, line_ends};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,11 +29,14 @@ pub(super) struct CsvSource {
 }
 
 #[derive(Debug, Clone)]
+#[cfg_attr(all(target_family = "wasm", target_os = "unknown"), expect(dead_code, reason = "files cannot be opened"))]
 enum Input {
     /// A regular file, which is opened again for each reading.
     File,
     /// A copy of a pipe.
     Copy(Arc<File>),
+    /// The content of a file, in memory.
+    Content(Arc<[u8]>),
     /// A pipe with the text already read for the header; `None` once it is being read.
     Pipe(Arc<Mutex<Option<Pipe>>>),
 }
@@ -56,15 +59,23 @@ enum Packing {
     Zstd,
 }
 
+impl Packing {
+    /// By the first bytes of a file.
+    fn of(start: &[u8]) -> Self {
+        match start {
+            [0x1F, 0x8B, ..] => Packing::Gzip,
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Packing::Zstd,
+            _ => Packing::None,
+        }
+    }
+}
+
 impl CsvSource {
     /// Reads the header of an open file whose first bytes these are. A pipe that is to be read several times is copied.
     /// Returns the text that was read so far.
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     pub(super) fn open(mut file: File, start: Vec<u8>, is_pipe: bool, reread: bool) -> io::Result<(Self, Vec<u8>)> {
-        let packing = match start[..] {
-            [0x1F, 0x8B, ..] => Packing::Gzip,
-            [0x28, 0xB5, 0x2F, 0xFD] => Packing::Zstd,
-            _ => Packing::None,
-        };
+        let packing = Packing::of(&start);
         let is_latin = Arc::new(AtomicBool::new(false));
         let mut input = Input::File;
         let raw: Stream = if is_pipe && reread {
@@ -84,11 +95,23 @@ impl CsvSource {
         Ok((CsvSource { delimiter, input, packing, is_latin }, start))
     }
 
+    /// The same of a file's content.
+    pub(super) fn of_content(content: Vec<u8>) -> io::Result<(Self, Vec<u8>)> {
+        let (packing, is_latin) = (Packing::of(&content), Arc::new(AtomicBool::new(false)));
+        let content: Arc<[u8]> = content.into();
+        let mut text = unpacked(Box::new(io::Cursor::new(content.clone())), packing, &is_latin)?;
+        let mut start = Vec::new();
+        let is_whole = read_header(&mut text, &mut start)?;
+        let (delimiter, input) = (delimiter_of(&start, is_whole), Input::Content(content));
+        Ok((CsvSource { delimiter, input, packing, is_latin }, start))
+    }
+
     /// The size of the file, if it has one.
     pub(super) fn bytes(&self, path: &Path) -> Option<u64> {
         match &self.input {
             Input::File => std::fs::metadata(path).ok().map(|meta| meta.len()),
             Input::Copy(file) => file.metadata().ok().map(|meta| meta.len()),
+            Input::Content(content) => Some(content.len() as u64),
             Input::Pipe(_) => None,
         }
     }
@@ -98,6 +121,7 @@ impl CsvSource {
         let raw: Stream = match &self.input {
             Input::File => Box::new(File::open(path)?),
             Input::Copy(file) => Box::new(ReadAt { file: file.clone(), place: 0 }),
+            Input::Content(content) => Box::new(io::Cursor::new(content.clone())),
             Input::Pipe(pipe) => {
                 let taken = pipe.lock().ok().and_then(|mut pipe| pipe.take());
                 let Pipe { start, rest } = taken.ok_or_else(|| io::Error::other("a pipe can be read only once"))?;
@@ -120,7 +144,9 @@ impl CsvSource {
 }
 
 /// The rest of a pipe behind what was read of it, in a file that has no name.
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(super) fn copy_of_pipe(pipe: &mut File, start: &[u8]) -> io::Result<File> {
+    use std::io::Write;
     let mut copy = tempfile::tempfile()?;
     copy.write_all(start)?;
     io::copy(pipe, &mut copy)?;

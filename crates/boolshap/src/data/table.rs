@@ -10,9 +10,11 @@
 //! any number of times. A name such as `part-*.parquet` means all files that have it, one after another in the order of their
 //! names; rows are counted over all of them.
 
-use super::csv_source::{CsvSource, READ_BYTES, copy_of_pipe};
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+use super::csv_source::copy_of_pipe;
+use super::csv_source::{CsvSource, READ_BYTES};
 use super::csv_text::CsvText;
-use super::{Cells, DataError, matching_files};
+use super::{Cells, DataError};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_csv::ReaderBuilder;
 use arrow_csv::reader::Format;
@@ -20,8 +22,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Read};
-use std::os::fd::AsRawFd;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +52,7 @@ struct Part {
 }
 
 #[derive(Debug)]
+#[cfg_attr(all(target_family = "wasm", target_os = "unknown"), expect(dead_code, reason = "files cannot be opened"))]
 enum Source {
     Csv(CsvSource),
     Parquet {
@@ -86,10 +88,34 @@ impl Table {
         Self::open_as(path, true)
     }
 
+    /// In a browser there are no files; what would read them is left out there.
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    #[inline(always)]
+    fn open_as(path: &Path, _: bool) -> Result<Self, DataError> {
+        Err(DataError::Io { path: path.into(), source: std::io::ErrorKind::Unsupported.into() })
+    }
+
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open_as(path: &Path, reread: bool) -> Result<Self, DataError> {
         let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
-        let files = matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
+        let files = super::matching_files(path).map_err(|source| DataError::Io { path: path.into(), source })?;
         let parts = files.iter().map(|file| Part::open(file, reread)).collect::<Result<Vec<_>, _>>()?;
+        Self::of_parts(path, parts)
+    }
+
+    /// A CSV table whose content is in memory, under the name of its file.
+    pub fn of_content(name: &Path, content: Vec<u8>) -> Result<Self, DataError> {
+        if content.starts_with(b"PAR1") {
+            let message = "Parquet is read from files only, and this is its content".into();
+            return Err(DataError::Format { path: name.into(), message });
+        }
+        let (source, start) =
+            CsvSource::of_content(content).map_err(|source| DataError::Io { path: name.into(), source })?;
+        let schema = csv_columns(name, &start, source.delimiter)?;
+        Self::of_parts(name, vec![Part { path: name.into(), schema, source: Source::Csv(source) }])
+    }
+
+    fn of_parts(path: &Path, parts: Vec<Part>) -> Result<Self, DataError> {
         let schema = parts[0].schema.clone();
         if let Some(other) = parts.iter().find(|part| part.schema.fields() != schema.fields()) {
             let message = format!("has other columns, or columns of other types, than {}", parts[0].path.display());
@@ -186,8 +212,10 @@ impl Table {
 }
 
 impl Part {
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
     fn open(path: &Path, reread: bool) -> Result<Self, DataError> {
         let io = |source| DataError::Io { path: path.into(), source };
+        use std::io::Read;
         let mut file = File::open(path).map_err(io)?;
         let is_pipe = !file.metadata().map_err(io)?.is_file();
         let mut start = Vec::new();
@@ -221,8 +249,16 @@ impl Part {
 }
 
 /// Where a Parquet file is read: a copy has no name, and is opened by its number among this program's files.
+#[cfg(unix)]
 fn place_of(path: &Path, copy: Option<&File>) -> PathBuf {
+    use std::os::fd::AsRawFd;
     copy.map_or(path.into(), |copy| format!("/proc/self/fd/{}", copy.as_raw_fd()).into())
+}
+
+/// Elsewhere a pipe of Parquet cannot be read.
+#[cfg(not(unix))]
+fn place_of(path: &Path, _: Option<&File>) -> PathBuf {
+    path.into()
 }
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

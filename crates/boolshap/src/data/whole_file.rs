@@ -250,13 +250,13 @@ fn temporary_name() -> tempfile::Builder<'static, 'static> {
 
 /// A temporary file with the permissions of an ordinary new file.
 fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = temporary_name();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        temporary_name().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(folder)
     }
-    builder.tempfile_in(folder)
+    #[cfg(not(unix))]
+    temporary_name().tempfile_in(folder)
 }
 
 impl Write for WholeFile {

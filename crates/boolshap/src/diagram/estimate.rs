@@ -20,10 +20,9 @@ use super::compile_direct::{Direct, DirectOptions, Route, by_promise, compile_di
 use super::sum_state::{Open, Outcome, SumNetwork};
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, candidate_orders, reduce_table};
 use crate::data::Seeded;
-use crate::lit::{Var, Watch};
+use crate::lit::{Instant, Var, Watch};
 use crate::model::{AllInputs, Label};
 use std::collections::HashMap;
-use std::time::Instant;
 
 /// Tables of up to this many inputs are compiled to be counted.
 const EXACT_INPUTS: usize = 22;

@@ -137,7 +137,7 @@ impl SlotId for u16 {
 }
 
 impl SlotId for u32 {
-    const LIMIT: usize = 1 << 32;
+    const LIMIT: usize = u32::MAX as usize;
     type Slots<T> = [T];
 
     #[inline(always)]

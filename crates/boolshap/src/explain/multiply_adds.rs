@@ -1,9 +1,9 @@
 //! What the machine can do at best: the rate of independent multiply-adds in registers, to hold the sweeps against.
 
 use super::lanes::{Dispatch, LaneWork};
+use crate::lit::Instant;
 use pulp::{Arch, Simd};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// How many floating-point operations of a sweep are counted as useful for each node, lane and point: 4 on the way down
 /// (each of a node's two edges, one product and one addition) and 5 on the way up (one difference, two multiply-adds).

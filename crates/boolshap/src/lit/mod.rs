@@ -1,6 +1,7 @@
 //! Types that every stage uses: variables, literals, words of 64 assignments, digests, and limits on long
 //! computations.
 
+mod clock;
 mod digest;
 mod literal;
 mod numbers;
@@ -8,6 +9,7 @@ mod remedy;
 mod watch;
 mod words;
 
+pub use clock::Instant;
 pub use digest::Digest;
 pub(crate) use digest::Digester;
 pub use literal::{Lit, Var};

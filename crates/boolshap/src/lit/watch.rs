@@ -4,9 +4,10 @@
 //! Progress is a share of the work that takes the time: words filled, rows explained, never levels or gates of which the
 //! last may take longer than all others. Where the end is not known, what is done is counted and no share is given.
 
+use super::Instant;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How far a computation is.
 #[derive(Debug, Clone, Copy, PartialEq)]

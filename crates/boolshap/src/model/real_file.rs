@@ -41,12 +41,16 @@ impl AnyModel {
     /// Reads a model file of either kind.
     pub fn load(path: &Path) -> Result<Self, ModelError> {
         let text = std::fs::read_to_string(path).map_err(|source| ModelError::Io { path: path.into(), source })?;
-        let wrong = |message| ModelError::Format { path: path.into(), message };
-        match serde_json::from_str::<Head>(&text) {
+        Self::from_json(&text).map_err(|message| ModelError::Format { path: path.into(), message })
+    }
+
+    /// The same of the content of a file.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        match serde_json::from_str::<Head>(text) {
             Ok(head) if head.format == FORMAT && head.version == REAL_VERSION => {
-                Ok(AnyModel::Real(Box::new(RealModel::from_json(&text).map_err(wrong)?)))
+                Ok(AnyModel::Real(Box::new(RealModel::from_json(text)?)))
             }
-            _ => Ok(AnyModel::Gates(Box::new(Model::from_json(&text).map_err(wrong)?))),
+            _ => Ok(AnyModel::Gates(Box::new(Model::from_json(text)?))),
         }
     }
 

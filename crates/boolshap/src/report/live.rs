@@ -1,11 +1,15 @@
 //! The report of a server: every game and class that can be chosen, each page drawn when it is first looked at and kept.
 
-use super::{Page, RowSearch, Rows, Subject, Survey, served_html};
+use super::carried::{Carried, carried, fixed_note};
+#[cfg(feature = "report")]
+use super::served_html;
+use super::{Page, RowSearch, Rows, Subject, Survey};
 use crate::circuit::NamedCircuit;
 use crate::data::Bits;
 use crate::explain::Index;
 use crate::lit::Watch;
 use crate::workflow::{Ask, Choice, ClassChoice, Error, Menu, Request, Scope};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,13 +44,29 @@ pub struct PageChoice {
 impl LiveReport {
     /// A report on which the requested game is shown first. That game is prepared here.
     pub fn new(circuit: Arc<NamedCircuit>, rows: Rows, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        Self::of_menu(menu, rows, watch)
+    }
+
+    /// The report of a page that carries its circuit; nothing is prepared.
+    pub fn of_carried(circuit: Arc<NamedCircuit>, carried: Carried) -> Result<Self, Error> {
+        let Carried { request, rows } = carried;
+        let rows = rows.rows(circuit.features.len())?;
+        let background = (rows.total() > 0).then(|| rows.expanded());
+        let own = background.clone().unwrap_or_else(|| Bits::new(circuit.features.len()));
+        let (name, request) = (&request.name, request.request(&circuit.features, own)?);
+        let menu = Menu::offered(circuit, &request, Some(name), background.as_ref())?;
+        Self::of_menu(menu, rows, &Watch::unlimited())
+    }
+
+    fn of_menu(menu: Menu, rows: Rows, watch: &Watch<'_>) -> Result<Self, Error> {
+        let circuit = menu.circuit();
         let classes: Vec<Option<usize>> = match circuit.classes.len() {
             0 => vec![None],
             several => (0..several).map(Some).collect(),
         };
-        let subjects = classes.iter().map(|class| Subject::new(&circuit, *class)).collect::<Result<Vec<_>, _>>()?;
-        let background = (rows.total() > 0).then(|| rows.expanded());
-        let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
+        let subjects = classes.iter().map(|class| Subject::new(circuit, *class)).collect::<Result<Vec<_>, _>>()?;
         let predicted = rows.predicted(menu.circuit(), watch)?;
         let games = subjects.len() * menu.distributions().len() * menu.players().len();
         let (pages, surveys) = (Mutex::new(vec![None; games + 1]), Mutex::new(vec![None; games]));
@@ -142,6 +162,22 @@ impl LiveReport {
     }
 
     fn draw(&self, choice: PageChoice, watch: &Watch<'_>) -> Result<String, Error> {
+        Ok(self.data(choice, Some(self.choices()), watch)?.to_string())
+    }
+
+    /// The first page as a report has it, and what that carries in Base64, or why it cannot: of this, a page makes a report.
+    pub fn standing(&self, watch: &Watch<'_>) -> Result<Value, Error> {
+        let first = self.choose(None, None, None)?;
+        let mut data = self.data(first, None, watch)?;
+        let carried = carried(self.menu.explainer(first.game)?, &self.rows);
+        if let Err(reason) = &carried {
+            data["notes"]["fixed"] = fixed_note(reason).into();
+        }
+        Ok(json!({"page": data, "carried": carried.ok().map(|bytes| BASE64_STANDARD.encode(bytes))}))
+    }
+
+    /// What a page shows.
+    fn data(&self, choice: PageChoice, choices: Option<Value>, watch: &Watch<'_>) -> Result<Value, Error> {
         let survey = self.survey(choice, watch)?;
         let page = Page {
             subject: self.subject(choice),
@@ -152,9 +188,11 @@ impl LiveReport {
             predicted: self.predicted.as_deref(),
             facts: Vec::new(),
             timing: None,
-            choices: Some(self.choices()),
+            choices,
         };
-        Ok(page.json().to_string())
+        let mut data = page.json();
+        data["game"]["distribution"] = self.menu.distributions()[choice.game.distribution].name.as_str().into();
+        Ok(data)
     }
 
     /// What a page is about.
@@ -192,6 +230,7 @@ impl LiveReport {
     }
 
     /// The document with the first page.
+    #[cfg(feature = "report")]
     pub fn html(&self, watch: &Watch<'_>) -> Result<Arc<str>, Error> {
         let last = self.pages().len() - 1;
         self.keep(last, || {
@@ -240,7 +279,8 @@ impl LiveReport {
         }))
     }
 
-    fn choices(&self) -> Value {
+    /// What can be chosen.
+    pub fn choices(&self) -> Value {
         let distributions = self
             .menu
             .distributions()

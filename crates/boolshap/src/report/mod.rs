@@ -11,6 +11,8 @@ mod beeswarm_dots;
 mod beeswarm_figure;
 #[cfg(feature = "report")]
 mod canvas;
+#[cfg(feature = "page")]
+mod carried;
 mod circuit_figure;
 mod dependence_figure;
 mod figure_text;
@@ -24,13 +26,15 @@ mod heat_map_figure;
 mod image;
 mod image_figure;
 mod importance_figure;
-#[cfg(feature = "report")]
+#[cfg(feature = "page")]
 mod live;
-#[cfg(feature = "report")]
+#[cfg(feature = "page")]
 mod live_figures;
-#[cfg(feature = "report")]
+#[cfg(feature = "page")]
 mod page;
 #[cfg(feature = "report")]
+mod page_file;
+#[cfg(feature = "page")]
 mod page_waterfall;
 mod performance;
 #[cfg(feature = "report")]
@@ -50,6 +54,8 @@ mod words;
 pub use crate::data::short_number;
 pub use crate::lit::thousands;
 pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure, narrow_beeswarm_figure};
+#[cfg(feature = "page")]
+pub use carried::{Carried, CarriedRows, MOST_CARRIED_BYTES, split_carried};
 pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};
 pub use dependence_figure::{DependencePoint, dependence_figure};
 pub use graph_figure::{EdgeStyle, Graph, GraphKind, GraphNode, graph_figure};
@@ -57,14 +63,16 @@ pub use heat_map_figure::heat_map_figure;
 pub use image::picture;
 pub use image_figure::{Picture, Tile, image_figure};
 pub use importance_figure::{importance_figure, narrow_importance_figure};
-#[cfg(feature = "report")]
+#[cfg(feature = "page")]
 pub use live::{LiveReport, PageChoice};
-#[cfg(feature = "report")]
+#[cfg(feature = "page")]
 pub use live_figures::FigureAsked;
+#[cfg(feature = "page")]
+pub use page::{Figure, Page};
 #[cfg(feature = "report")]
-use page::served_html;
+use page_file::served_html;
 #[cfg(feature = "report")]
-pub use page::{Figure, PAGE_SCRIPT, PAGE_STYLE, Page};
+pub use page_file::{ENGINE_MODULE, PAGE_SCRIPT, PAGE_STYLE};
 pub use performance::Performance;
 #[cfg(feature = "report")]
 pub use png::png;

@@ -1,11 +1,7 @@
-//! The page: one HTML file that needs nothing else, or the same page as a server fills it.
-//!
-//! `page/` holds its markup, style and script. All that is shown comes as JSON and is put into the document as text by
-//! the script, so that names from a file can say nothing but their names. A page in a file forbids itself every
-//! connection, and every script and style but its own, which it knows by their hashes.
+//! What a page shows, as JSON: the script of the page draws it (`page_file`), in a report or as a server fills it.
 
 use super::{MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
-use super::{figure_text::escape, game_words, heat_map_figure, image_figure, importance_figure, picture, short_names};
+use super::{game_words, heat_map_figure, image_figure, importance_figure, picture, short_names};
 use super::{thousands, waterfall_figure};
 use crate::explain::Players;
 use crate::lit::Watch;
@@ -16,26 +12,6 @@ use std::str::FromStr;
 
 /// The most kinds of rows of which a report keeps sentences.
 const MOST_SENTENCES: usize = 5_000;
-const MARKUP: &str = include_str!("page/page.html");
-/// The style of the page.
-pub const PAGE_STYLE: &str = include_str!("page/page.css");
-/// The script of the page.
-pub const PAGE_SCRIPT: &str = concat!(
-    include_str!("page/page.js"),
-    include_str!("page/words.js"),
-    include_str!("page/ask.js"),
-    include_str!("page/kept.js"),
-    include_str!("page/entity.js"),
-    include_str!("page/waterfall.js"),
-    include_str!("page/rows.js"),
-    include_str!("page/figures.js"),
-    include_str!("page/performance.js"),
-    include_str!("page/questions.js"),
-    include_str!("page/compare.js"),
-    include_str!("page/pixels.js"),
-    include_str!("page/start.js"),
-);
-
 /// All that a page shows.
 pub struct Page<'a> {
     /// What it is about.
@@ -325,65 +301,17 @@ impl Page<'_> {
             "known": table.known(self.subject),
         })
     }
-
-    /// The page as one file that needs no other.
-    pub fn html(&self) -> String {
-        let hash = |text: &str| BASE64_STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes()));
-        let policy = format!(
-            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
-            hash(PAGE_SCRIPT),
-            hash(PAGE_STYLE)
-        );
-        fill(
-            &self.subject.title,
-            &format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"),
-            &format!("<style>{PAGE_STYLE}</style>"),
-            &self.json().to_string(),
-            &format!("<script>{PAGE_SCRIPT}</script>"),
-        )
-    }
-}
-
-/// The page that a server fills with JSON, its style and script at `page.css` and `page.js`.
-pub(super) fn served_html(title: &str, data: &str) -> String {
-    let style = "<link rel=\"stylesheet\" href=\"page.css\">";
-    fill(title, "", style, data, "<script src=\"page.js\"></script>")
-}
-
-fn fill(title: &str, policy: &str, style: &str, data: &str, script: &str) -> String {
-    // Inside a script element only `<` can end it or open a comment.
-    let data = data.replace('<', "\\u003c");
-    let data = format!("<script type=\"application/json\" id=\"page-data\">{data}</script>");
-    let parts = [
-        ("<!--POLICY-->", policy.into()),
-        ("<!--TITLE-->", escape(title)),
-        ("<!--STYLE-->", style.into()),
-        ("<!--DATA-->", data),
-        ("<!--SCRIPT-->", script.into()),
-    ];
-    let mut page = String::new();
-    let mut rest = MARKUP;
-    // From left to right, so that nothing filled in is looked at again.
-    for (marker, text) in parts {
-        let (before, after) = rest.split_once(marker).expect("page.html has every marker, in this order");
-        page.push_str(before);
-        page.push_str(&text);
-        rest = after;
-    }
-    page + rest
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::circuit::{CircuitBuilder, NamedCircuit};
     use crate::data::Tally;
     use crate::lit::{Var, Watch};
     use crate::workflow::{Request, Scope};
 
-    const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
-
-    fn page_of(feature: &str, make: impl FnOnce(&Page<'_>)) {
+    pub(in crate::report) fn page_of(feature: &str, make: impl FnOnce(&Page<'_>)) {
         let mut builder = CircuitBuilder::new(2).unwrap();
         let root = builder.literal(Var::new(0).positive()).unwrap();
         let circuit = builder.finish(root).unwrap();
@@ -409,13 +337,6 @@ mod tests {
         });
     }
 
-    /// The JSON of a page, as a browser would find it.
-    fn data_of(html: &str) -> Value {
-        let start = "<script type=\"application/json\" id=\"page-data\">";
-        let (_, rest) = html.split_once(start).unwrap();
-        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
-    }
-
     #[test]
     fn interactions_of_some_rows_say_of_which() {
         page_of("x", |page| {
@@ -430,56 +351,12 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_leave_the_data() {
-        page_of(HOSTILE, |page| {
-            let html = page.html();
-            assert!(!html.contains("<img"));
-            assert_eq!(data_of(&html)["features"][0]["name"], HOSTILE);
-            let figures = page.json()["figures"].clone();
-            for (name, figure) in figures.as_object().unwrap() {
-                assert!(!figure.as_str().unwrap_or_default().contains("<img"), "{name}");
-            }
-            assert!(!served_html(HOSTILE, &page.json().to_string()).contains("<img"));
-        });
-    }
-
-    #[test]
-    fn the_policy_names_the_script_and_style_that_are_there() {
-        page_of("x", |page| {
-            let html = page.html();
-            for (tag, kind) in [("script", "script-src"), ("style", "style-src")] {
-                let content =
-                    html.split(&format!("<{tag}>")).nth(1).unwrap().split(&format!("</{tag}>")).next().unwrap();
-                let hash = BASE64_STANDARD.encode(hmac_sha256::Hash::hash(content.as_bytes()));
-                assert!(html.contains(&format!("{kind} 'sha256-{hash}'")), "{tag}");
-            }
-            assert!(!html.contains("http-equiv=\"refresh\"") && html.matches("<script").count() == 2);
-        });
-    }
-
-    #[test]
     fn a_waterfall_leads_to_the_decision() {
         page_of("x", |page| {
             let shown = page.waterfall(1, None, "second".into());
             let sum: f64 = shown.steps.iter().map(|step| step.score).sum();
             assert_eq!((shown.base_value + sum, shown.prediction, shown.label.as_str()), (0.0, false, "0"));
             assert_eq!((shown.steps[0].name.as_str(), shown.steps[0].detail.as_str()), ("x", "0"));
-        });
-    }
-
-    #[test]
-    fn scores_and_counts_arrive_as_they_are() {
-        page_of("x", |page| {
-            let data = data_of(&page.html());
-            let bytes = BASE64_STANDARD.decode(data["kinds"]["scores"].as_str().unwrap()).unwrap();
-            let scores: Vec<f64> = bytes.chunks(8).map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect();
-            assert_eq!(scores, [0.5, 0.0, -0.5, 0.0]);
-            assert_eq!(data["kinds"]["bits"], json!(["10", "00"]));
-            assert_eq!((data["importance"].clone(), data["rows"].clone()), (json!([0.5, 0.0]), json!(5)));
-            let accuracy = data["facts"].as_array().unwrap().iter().find(|fact| fact[0] == "Accuracy").unwrap();
-            assert_eq!(accuracy[1], "80.0 % of 5 rows with a known class");
-            assert_eq!(data["figures"]["timing"], Value::Null);
-            assert!(data["figures"]["circuit"].is_string());
         });
     }
 }

@@ -7,7 +7,7 @@ use crate::data::{Bits, Cells, DataError, Entities, PackedRows, RowIndex, Tally}
 use crate::lit::Watch;
 use crate::workflow::{Error, Predictor};
 use arrow_schema::ArrowError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Rows collapsed into kinds, and the first of them as they were read.
@@ -39,7 +39,7 @@ pub struct RowTable {
 }
 
 /// A column of raw values.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RawColumn {
     /// Its name.
     pub name: String,
@@ -50,7 +50,7 @@ pub struct RawColumn {
 }
 
 /// A value as it was read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RawValue {
     /// Nothing was there.
@@ -161,7 +161,7 @@ impl Rows {
     }
 
     /// The bits of a kind, as a text of 0 and 1.
-    #[cfg(feature = "report")]
+    #[cfg(feature = "page")]
     pub(super) fn bits_text(&self, kind: usize) -> String {
         self.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect()
     }

@@ -12,8 +12,8 @@ use crate::lit::Watch;
 use crate::workflow::{Ask, Error, Explainer, Scope};
 use std::collections::HashMap;
 
-/// Node visits that the interactions may take.
-const INTERACTION_VISITS: u128 = 4_000_000_000;
+/// Node visits that the interactions may take: seconds on the threads of a machine, or on the one thread of a page.
+const INTERACTION_VISITS: u128 = if cfg!(target_family = "wasm") { 200_000_000 } else { 4_000_000_000 };
 /// A map of more players than this shows nothing.
 const INTERACTION_PLAYERS: usize = 200;
 

@@ -16,12 +16,11 @@ use crate::diagram::{
 };
 use crate::explain::Players;
 use crate::formula::Cnf;
-use crate::lit::{Digest, Lit, Pieces, Remedy, Watch};
+use crate::lit::{Digest, Instant, Lit, Pieces, Remedy, Watch};
 use crate::model::{Forest, Label, Model};
 use crate::query::Method;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Instant;
 
 /// The clauses of a network's formula at which encoding ends by default.
 pub const MAX_CLAUSES: usize = 1_000_000;

@@ -4,13 +4,12 @@ use super::compile::Work;
 use super::{ClassChoice, Error};
 use crate::circuit::{NamedCircuit, NumberDiagram, Part, Rule, ValueEvaluator, Values, WeightedSum};
 use crate::data::Bits;
-use crate::lit::{Digest, Var};
+use crate::lit::{Digest, Instant, Var};
 use crate::model::TreeNode;
 use crate::query::Method;
 use dashu::rational::RBig;
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The most features of a table of numbers.
 pub const MAX_TABLE_FEATURES: usize = 24;

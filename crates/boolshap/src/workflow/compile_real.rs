@@ -5,10 +5,9 @@ use super::verify::verify_table;
 use super::{Error, ModelOutput, NumberForm, NumberSource, Via};
 use crate::circuit::{NamedCircuit, Rule};
 use crate::diagram::Route;
-use crate::lit::thousands;
+use crate::lit::{Instant, thousands};
 use crate::model::{Ending, RealModel, RealNetwork};
 use serde_json::json;
-use std::time::Instant;
 
 impl Work<'_> {
     /// A network of real weights: its label, or its numbers.

@@ -6,10 +6,9 @@ use super::verify::method_names;
 use super::verify_scores::prove_scores;
 use super::{ClassChoice, Error, ErrorKind, Via};
 use crate::circuit::{Circuit, NamedCircuit, Part, Rule, Values};
-use crate::lit::{Pieces, Remedy, Var, Watch};
+use crate::lit::{Instant, Pieces, Remedy, Var, Watch};
 use crate::model::{Gate, Model, Network, Output};
 use serde_json::json;
-use std::time::Instant;
 
 /// The largest product of a gate's weights and inputs at which its sums are followed one by one.
 const MAX_SUMS: u128 = 1 << 24;

@@ -7,11 +7,10 @@ use super::{ClassChoice, CompileRequest, Error, Via};
 use crate::circuit::NamedCircuit;
 use crate::diagram::Compiled;
 use crate::formula::{Cnf, encode_network, simplify, tree_width_bound};
-use crate::lit::Watch;
+use crate::lit::{Instant, Watch};
 use crate::model::Model;
 use serde_json::json;
 use std::path::Path;
-use std::time::Instant;
 
 /// A formula over a network's inputs.
 #[derive(Debug, Clone)]

@@ -41,10 +41,36 @@ fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) 
         let notes = circuit.facts.notes();
         return Ok(ReadyCircuit { circuit, notes });
     }
+    ready_model(&AnyModel::load(path)?, path, output, or_network, watch)
+}
+
+/// The same of the content of a file of this name.
+pub fn ready_content(
+    name: &Path,
+    content: &[u8],
+    output: ModelOutput,
+    watch: &Watch<'_>,
+) -> Result<ReadyCircuit, Error> {
+    if NamedCircuit::begins(content) {
+        let circuit = read_circuit(content).map_err(|error| error.in_file(name))?;
+        let notes = circuit.facts.notes();
+        return Ok(ReadyCircuit { circuit, notes });
+    }
+    let text = std::str::from_utf8(content).map_err(|_| Error::input("this is neither a circuit nor a model"));
+    let model = text.and_then(|text| AnyModel::from_json(text).map_err(Error::input));
+    ready_model(&model.map_err(|error| error.in_file(name))?, name, output, false, watch)
+}
+
+fn ready_model(
+    model: &AnyModel,
+    path: &Path,
+    output: ModelOutput,
+    or_network: bool,
+    watch: &Watch<'_>,
+) -> Result<ReadyCircuit, Error> {
     let passing = CompileRequest { each_of_several: true, in_passing: true, or_network, ..CompileRequest::default() };
     let request = CompileRequest { model_output: output, ..passing };
-    let model = AnyModel::load(path)?;
-    let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    let compiled = compile_watched(model, &request, watch).map_err(|error| error.in_file(path))?;
     if compiled.circuit.network.is_some() {
         let note = format!("{} is a network and is explained without a circuit", path.display());
         return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });

@@ -45,16 +45,32 @@ impl Menu {
         rows: Option<&Bits>,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
+        let menu = Self::offered(circuit, request, None, rows)?;
+        let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
+        first.base_values(first.ask().scope, watch)?;
+        Ok(menu)
+    }
+
+    /// The same with nothing prepared; the requested distribution may have another name than the request gives it.
+    pub fn offered(
+        circuit: Arc<NamedCircuit>,
+        request: &Request,
+        name: Option<&str>,
+        rows: Option<&Bits>,
+    ) -> Result<Self, Error> {
         request.check()?;
         let players = players_of(&circuit, request)?;
         let offer = |distribution: DistributionFrom| -> Result<Offer, Error> {
-            let request = Request { distribution, ..request.clone() };
+            // Nothing is estimated for the others.
+            let is_estimated = matches!(distribution, DistributionFrom::Marginals | DistributionFrom::ProductFile(_));
+            let smoothing = if is_estimated { request.smoothing } else { 0 };
+            let request = Request { distribution, smoothing, ..request.clone() };
             let (words, term) = offer_words(&request.distribution);
             let distribution = request.distribution(&circuit, &players[0])?;
             Ok(Offer { name: request.distribution.name(), words, term, request, distribution })
         };
-        let name = request.distribution.name();
-        let mut distributions = vec![offer(request.distribution.clone())?];
+        let name = name.map_or_else(|| request.distribution.name(), str::to_string);
+        let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone())? }];
         // A constraint cannot be left aside without saying so.
         if request.constraint.is_none() {
             if name != "uniform" {
@@ -73,10 +89,7 @@ impl Menu {
             }
         }
         let explainers = (0..distributions.len() * players.len()).map(|_| OnceLock::new()).collect();
-        let menu = Menu { circuit, distributions, players, explainers };
-        let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
-        first.base_values(first.ask().scope, watch)?;
-        Ok(menu)
+        Ok(Menu { circuit, distributions, players, explainers })
     }
 
     /// The circuit.

@@ -16,6 +16,7 @@ mod ask_parts;
 mod ask_request;
 mod ask_text;
 mod ask_words;
+mod carried;
 mod certificate_claims;
 mod certificates;
 mod check;
@@ -71,6 +72,9 @@ pub use ask_codes::Letter;
 #[cfg(feature = "sat")]
 pub use ask_network::NetworkAsker;
 pub use ask_request::{AskRequest, Question};
+pub use carried::CarriedRequest;
+#[cfg(feature = "page")]
+pub(crate) use carried::bits_of_texts;
 pub use certificates::{CertificateFile, Certificates};
 pub use check::{CheckReport, CheckedFile, check};
 pub use class_choice::ClassChoice;
@@ -88,7 +92,7 @@ pub use import::{ImportedModel, import};
 pub use inspect::Inspection;
 #[cfg(feature = "train")]
 pub use learn::learn;
-pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit, ready_to_explain};
+pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit, ready_content, ready_to_explain};
 pub use menu::{Choice, Menu, Offer};
 pub use model_output::ModelOutput;
 pub use outlook::{Outlook, outlook, outlook_if_long};

@@ -5,14 +5,13 @@ use super::{Error, Via};
 use crate::circuit::{Circuit, NamedCircuit, check, lower_sdd_file, read_d4, read_nnf};
 use crate::diagram::{SddFile, SddManager, Vtree};
 use crate::formula::{Cnf, read_dimacs};
-use crate::lit::Remedy;
+use crate::lit::{Instant, Remedy};
 use crate::model::{AnyModel, Model, RealModel};
 use crate::query;
 use serde_json::json;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// The most variables a file may announce: their names alone would take gigabytes.
 const MAX_VARIABLES: usize = 10_000_000;

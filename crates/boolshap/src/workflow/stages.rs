@@ -1,8 +1,7 @@
 //! What each stage of a compilation did and how long it took; with several classes, for one after the other.
 
-use crate::lit::thousands;
+use crate::lit::{Instant, thousands};
 use serde_json::{Map, Value};
-use std::time::Instant;
 
 /// The stages done so far.
 #[derive(Debug, Clone, Default)]

@@ -5,14 +5,13 @@ use super::verify_scores::verify_scores;
 use super::{ClassChoice, Error};
 use crate::circuit::{Circuit, NamedCircuit, Node, NodeId, Proof, ProofOf};
 use crate::data::{SpareFolder, WholeFile};
-use crate::lit::{Digest, Pieces, Var, Watch};
+use crate::lit::{Digest, Instant, Pieces, Var, Watch};
 use crate::model::Model;
 use crate::query::{self, Counterexample, Method, Verdict, VerifyOptions};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How to verify.
 #[derive(Debug, Clone, Default)]

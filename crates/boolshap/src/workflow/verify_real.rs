@@ -5,10 +5,9 @@ use super::verify::{Difference, Verification, verify_watched};
 use super::{Error, VerifyRequest};
 use crate::circuit::{NamedCircuit, ValueEvaluator};
 use crate::data::Bits;
-use crate::lit::Watch;
+use crate::lit::{Instant, Watch};
 use crate::model::{AnyModel, RealModel};
 use crate::query::Method;
-use std::time::Instant;
 
 /// Inputs that are asked for at a time.
 const ROWS: usize = 1 << 12;

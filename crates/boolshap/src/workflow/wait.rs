@@ -5,10 +5,9 @@
 use super::{Error, Explainer};
 use crate::data::Bits;
 use crate::explain::Distribution;
-use crate::lit::{Remedy, Watch, duration, roughly, thousands};
+use crate::lit::{Instant, Remedy, Watch, duration, roughly, thousands};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Instant;
 
 /// A wait of more seconds than this is said before it begins.
 pub(super) const LONG: f64 = 3.0;

@@ -105,11 +105,13 @@ function listen() {
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
   $("undo").hidden = $("questions").hidden = !answersAny();
+  if (page.notes.fixed) $("fixed-hint").firstChild.textContent = `${page.notes.fixed} `;
   $("fixed-hint").hidden = answersAny() || rowCount() < 2;
 }
 
 // From now on this way answers, as an engine inside a report does when it is ready: every input and game can be chosen.
 async function wake(newWay) {
+  if (!newWay) return;
   way = newWay;
   page = { ...(await ask(`api/page?${gameQuery(state.game)}`)), kinds: page.kinds, table: page.table };
   state.game = gameOf(page);
@@ -117,11 +119,20 @@ async function wake(newWay) {
   drawChoices();
   drawGame();
   drawAbilities();
-  await explain();
-  loadFigures();
+}
+
+// The engine of a report starts when its rows are drawn, or before, where the address may ask for more than is kept.
+async function awake() {
+  try {
+    await wake(await startEngine());
+    if (answersAny() && state.row) await explain();
+  } catch (error) {
+    showError(error);
+  }
 }
 
 async function begin() {
+  buildPlayground();
   buildSwitches();
   buildQuestions();
   buildRows();
@@ -132,10 +143,17 @@ async function begin() {
   drawAbilities();
   listen();
   listenForTips();
+  const isAddressed = location.hash.length > 1;
+  if (isAddressed) await awake();
   await readAddress();
   await loadRows();
   document.documentElement.dataset.ready = "1";
   loadFigures();
+  if (!isAddressed) {
+    await awake();
+    loadFigures();
+  }
+  document.documentElement.dataset.awake = "1";
 }
 
 begin();

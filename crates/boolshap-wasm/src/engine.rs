@@ -1,0 +1,66 @@
+//! One circuit with its rows, and answers about it.
+
+use boolshap::Error;
+use boolshap::lit::Watch;
+use boolshap::report::{Carried, split_carried};
+use boolshap::workflow::read_circuit;
+use boolshap_web::{ApiError, Site, answer};
+use serde_json::json;
+use std::sync::Arc;
+
+/// A page's own server, without a network.
+#[derive(Default)]
+pub struct Engine {
+    site: Option<Site>,
+}
+
+/// An answer, or an error, as the HTTP API gives them.
+#[derive(Debug, PartialEq)]
+pub struct Reply {
+    /// 200, or what kind of error it is.
+    pub status: u16,
+    /// JSON.
+    pub text: String,
+}
+
+impl Engine {
+    /// Takes a question: `open/carried` and `open/files` open what their body holds,
+    /// `report/standing` is what a report of it shows and carries, all else is a path of the HTTP API.
+    pub fn ask(&mut self, path: &str, body: &[u8]) -> Reply {
+        let text = || std::str::from_utf8(body).map_err(|_| Error::input("the body is not UTF-8"));
+        let replied = match path {
+            "open/carried" => self.open_carried(body).map_err(ApiError::from),
+            #[cfg(feature = "playground")]
+            "open/files" => self.open_files(body).map_err(ApiError::from),
+            path => text().map_err(ApiError::from).and_then(|text| self.answer(path, text)),
+        };
+        match replied {
+            Ok(text) => Reply { status: 200, text },
+            Err(error) => Reply { status: error.status.as_u16(), text: error.json().to_string() },
+        }
+    }
+
+    fn answer(&self, path: &str, body: &str) -> Result<String, ApiError> {
+        let site = self.site.as_ref().ok_or_else(|| Error::input("nothing is open yet"))?;
+        let (body, watch) = ((!body.is_empty()).then_some(body), Watch::unlimited());
+        match path {
+            "report/standing" => Ok(site.report().standing(&watch)?.to_string()),
+            path => answer(site, path, body, &watch),
+        }
+    }
+
+    /// Opens what a page carries, with the rows that it shows; says what can be chosen.
+    pub fn open_carried(&mut self, bytes: &[u8]) -> Result<String, Error> {
+        let (text, circuit) = split_carried(bytes)?;
+        let wrong = |error: serde_json::Error| Error::input(format!("what the page carries: {error}"));
+        let carried: Carried = serde_json::from_slice(text).map_err(wrong)?;
+        let site = Site::of_carried(Arc::new(read_circuit(circuit)?), carried)?;
+        Ok(self.opened(site))
+    }
+
+    pub(crate) fn opened(&mut self, site: Site) -> String {
+        let said = json!({"choices": site.report().choices(), "rows": site.report().rows().total()});
+        self.site = Some(site);
+        said.to_string()
+    }
+}

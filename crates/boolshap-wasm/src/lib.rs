@@ -1,0 +1,12 @@
+//! The library inside a page: what `boolshap serve` answers, without a server.
+//!
+//! A page has no files and no network; what it shows it carries ([`Engine::open_carried`]), or a person drops it there
+//! (feature `playground`). Then [`Engine::ask`] takes the paths and bodies of the HTTP API and gives its answers, word
+//! for word. [`exports`] is the door to JavaScript.
+
+mod engine;
+pub mod exports;
+#[cfg(feature = "playground")]
+mod files;
+
+pub use engine::{Engine, Reply};

@@ -1,0 +1,152 @@
+//! What a page carries for the library inside it: the circuit, the request, and of the rows what the page does not show.
+//!
+//! The bytes are the length of a JSON object (4 bytes, little-endian), the object (`request`, and `rows` as a number of
+//! lists), and the circuit as its file has it. Whoever opens them adds to the rows what the page shows of them: the `bits`
+//! and `count` of each kind, the `columns` of the table and the `kind` of each of its rows.
+
+use super::rows::{RawColumn, RowTable, Rows};
+use crate::workflow::{CarriedRequest, Error, Explainer, bits_of_texts};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most bytes of a circuit that a page carries, about a million nodes: it is read and kept by whoever opens the page.
+pub const MOST_CARRIED_BYTES: usize = 16 << 20;
+
+/// A request and the rows that it is about.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Carried {
+    /// The request.
+    pub request: CarriedRequest,
+    /// The rows.
+    pub rows: CarriedRows,
+}
+
+/// Rows as lists.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedRows {
+    /// The first row of each kind.
+    first: Vec<u64>,
+    /// Kind, class, and how many rows have both.
+    classes: Vec<(u32, u32, u64)>,
+    /// The class of each row of the table.
+    class: Vec<Option<u32>>,
+    of_kinds: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bits: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    count: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    columns: Vec<RawColumn>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kind: Vec<u32>,
+}
+
+impl CarriedRows {
+    /// All but what a page shows.
+    pub fn of(rows: &Rows) -> Self {
+        CarriedRows {
+            first: rows.first.clone(),
+            classes: rows.classes.iter().map(|(&(kind, class), &count)| (kind, class, count)).collect(),
+            class: rows.table.classes.clone(),
+            of_kinds: rows.table.of_kinds,
+            ..CarriedRows::default()
+        }
+    }
+
+    /// The rows, of this many features.
+    pub fn rows(self, features: usize) -> Result<Rows, Error> {
+        let (kinds, shown) = (self.bits.len(), self.kind.len());
+        let fits = self.count.len() == kinds
+            && self.first.len() == kinds
+            && (self.class.is_empty() || self.class.len() == shown)
+            && self.columns.iter().all(|column| column.cells.len() == shown)
+            && self.kind.iter().chain(self.classes.iter().map(|(kind, ..)| kind)).all(|&kind| (kind as usize) < kinds);
+        if !fits {
+            return Err(Error::input("the lists of the rows do not fit together"));
+        }
+        let classes: BTreeMap<(u32, u32), u64> =
+            self.classes.into_iter().map(|(kind, class, count)| ((kind, class), count)).collect();
+        let table = RowTable { kinds: self.kind, classes: self.class, columns: self.columns, of_kinds: self.of_kinds };
+        Ok(Rows { kinds: bits_of_texts(&self.bits, features)?, counts: self.count, classes, first: self.first, table })
+    }
+}
+
+/// What a page carries, or why it cannot.
+pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, String> {
+    carried_within(explainer, rows, MOST_CARRIED_BYTES)
+}
+
+fn carried_within(explainer: &Explainer, rows: &Rows, most: usize) -> Result<Vec<u8>, String> {
+    let carried = Carried { request: CarriedRequest::of(explainer, &rows.expanded()), rows: CarriedRows::of(rows) };
+    let text = serde_json::to_vec(&carried).map_err(|error| error.to_string())?;
+    let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(text);
+    let before = bytes.len();
+    explainer.circuit().write(&mut bytes).map_err(|error| error.to_string())?;
+    match bytes.len() - before {
+        size if size > most => {
+            let (size, most) = (size.div_ceil(1 << 20), most >> 20);
+            Err(format!("its circuit takes {size} MiB, and a page can carry {most} MiB"))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+/// What a page says that can carry nothing.
+pub(super) fn fixed_note(reason: &str) -> String {
+    format!("This report shows the rows it was made from, and no other inputs: {reason}.")
+}
+
+/// The JSON and the circuit in what a page carries.
+pub fn split_carried(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let cut = || Error::input("what the page carries is cut off");
+    let (length, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{CircuitBuilder, NamedCircuit};
+    use crate::data::Tally;
+    use crate::lit::Var;
+    use crate::workflow::Request;
+
+    fn small() -> (Explainer, Rows) {
+        let mut builder = CircuitBuilder::new(2).unwrap();
+        let root = builder.literal(Var::new(0).positive()).unwrap();
+        let circuit = builder.finish(root).unwrap();
+        let named = NamedCircuit::new(circuit, vec!["x".into(), "y".into()]).unwrap();
+        let counted = [(vec![true, false], vec![0, 3]), (vec![false, false], vec![1, 1])];
+        let rows = Rows::of_tally(&Tally::from_counts(2, counted.into_iter()), "rows");
+        (Explainer::new(&named, &Request::default()).unwrap(), rows)
+    }
+
+    #[test]
+    fn what_is_carried_comes_back() {
+        let (explainer, rows) = small();
+        let bytes = carried(&explainer, &rows).unwrap();
+        let (text, circuit) = split_carried(&bytes).unwrap();
+        let mut found: Carried = serde_json::from_slice(text).unwrap();
+        found.rows.bits = (0..2).map(|kind| rows.bits_text(kind)).collect();
+        found.rows.count = rows.counts.clone();
+        (found.rows.columns, found.rows.kind) = (rows.table.columns.clone(), rows.table.kinds.clone());
+        let back = found.rows.clone().rows(2).unwrap();
+        assert_eq!((back.kinds, back.counts, back.classes), (rows.kinds, rows.counts, rows.classes));
+        assert_eq!((back.first, back.table.kinds, back.table.of_kinds), (rows.first, rows.table.kinds, true));
+        assert_eq!(NamedCircuit::read(circuit).unwrap().features, explainer.circuit().features);
+        found.rows.kind[0] = 7;
+        assert!(found.rows.rows(2).unwrap_err().to_string().contains("do not fit together"));
+    }
+
+    #[test]
+    fn a_circuit_that_is_too_large_is_left_out_with_a_reason() {
+        let (explainer, rows) = small();
+        let reason = carried_within(&explainer, &rows, 10).unwrap_err();
+        assert_eq!(reason, "its circuit takes 1 MiB, and a page can carry 0 MiB");
+        assert!(
+            fixed_note(&reason).starts_with("This report shows the rows it was made from, and no other inputs: its")
+        );
+    }
+}
