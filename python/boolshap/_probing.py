@@ -53,19 +53,20 @@ def known_function(before: Floats, after: Floats) -> str | None:
     """What function of single numbers this is, if it is one of those that networks of real weights may have."""
     if before.shape != after.shape:
         return None
-    below, above = before < 0, before > 0
-    if np.array_equal(after[above], before[above]):
-        slopes = np.unique(np.round(after[below] / before[below], 5))
-        if len(slopes) == 0 or np.array_equal(slopes, [0.0]):
-            return "relu"
-        if len(slopes) == 1 and slopes[0] > 0:
-            # The slope as the library has it, which is a number of 32 bits in most.
-            at_one = -after[before == -1]
-            slope = float(at_one[0]) if at_one.size else float(slopes[0])
-            return "leaky {}/{}".format(*slope.as_integer_ratio())
     with np.errstate(over="ignore"):
-        curves = {"tanh": np.tanh(before), "sigmoid": 1 / (1 + np.exp(-before))}
-    return next((name for name, values in curves.items() if close(after, values, 1.0)), None)
+        known = {"relu": np.maximum(before, 0), "tanh": np.tanh(before), "sigmoid": 1 / (1 + np.exp(-before))}
+    for name, values in known.items():
+        if close(after, values, np.abs(values)):
+            return name
+    below = before < -0.01
+    if not below.any():
+        return None
+    # The slope as the library has it, which is a number of 32 bits in most.
+    at_one = -after[before == -1]
+    slope = float(at_one[0]) if at_one.size else float(np.median(after[below] / before[below]))
+    if 0 < slope < 0.999 and close(after, np.where(before < 0, slope * before, before), np.abs(before)):
+        return "leaky {}/{}".format(*slope.as_integer_ratio())
+    return None
 
 
 def as_sign(name: str, before: Floats, after: Floats) -> Sign | None:

@@ -365,8 +365,8 @@ def test_rounding_is_not_hidden() -> None:
 def test_real_weights(activation: Any, inputs: str, outputs: int) -> None:
     module = settled(nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), activation, nn.Linear(5, outputs)))
     bits = inputs_from(0, 64, 6)
-    values = torch.tensor((bits if inputs == "bits" else 2.0 * bits - 1).tolist())
-    scores = np.array(module(values).tolist())
+    values = torch.tensor((1.0 * bits if inputs == "bits" else 2.0 * bits - 1).tolist())
+    scores = np.array(module.eval()(values).tolist())
     labels = scores.argmax(axis=1) if outputs > 1 else (scores[:, 0] >= 0).astype(int)
     circuit = boolshap.compile(module, inputs=inputs, verify=True)
     assert np.array_equal(circuit.predict(bits), labels)
