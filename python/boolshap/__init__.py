@@ -8,7 +8,8 @@ Three lines do it: a model becomes a circuit, the circuit an explainer, and the 
 >>> explainer([[1, 1, 0]]).values.tolist()
 [[0.25, 0.25, 0.0]]
 
-The scores explain the decision, 0 or 1, not a probability or a margin.
+The scores explain the decision, 0 or 1, or with `model_output="score"` the number that it is made by. Trees, forests, boosting and
+linear models on raw columns are explained as they are, column by column: `Explainer(model, rows)`.
 """
 
 from typing import TYPE_CHECKING
@@ -39,6 +40,10 @@ __all__ = [
     "errors",
     "load",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "Binarizer", "BnnClassifier"])
 
 
 def __getattr__(name: str) -> object:

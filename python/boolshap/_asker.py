@@ -51,8 +51,7 @@ class Asker:
     With a folder as `certificates`, each answer leaves a file in it that `boolshap.check` verifies with nothing but the
     model. Proofs in them need the model: the one that is asked, or the `model` that the circuit was compiled from.
 
-    Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0, and error
-    messages count from 1.
+    Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0.
 
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])

@@ -27,6 +27,8 @@ from .errors import InputError
 __all__ = ["Binarizer", "BnnClassifier"]
 
 Column: TypeAlias = npt.NDArray[Any]
+#: What the library calls the bit of missing values.
+_MISSING = "(missing)"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class ColumnRule:
     """How one column becomes bits."""
 
     name: str
-    #: "bit": 0 and 1 as they are; "number": 1 strictly above the threshold; "category": a bit for each value.
+    #: "bit": 0 and 1 in fit, told apart at a half; "number": 1 strictly above the threshold; "category": a bit for each value.
     kind: Literal["bit", "number", "category"]
     threshold: float = 0.0
     values: tuple[str, ...] = ()
@@ -47,21 +49,21 @@ class ColumnRule:
     def bits(self, column: Column) -> Bits:
         """The bits of a column, (rows, features)."""
         if self.kind == "category":
-            texts = _texts(self.name, column)
+            texts = _texts(column)
             return np.stack([texts == value for value in self.values], axis=1).astype(np.uint8)
         numbers_ = _numbers(self.name, column)
-        if self.kind == "number":
-            return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
-        return _as_they_are(numbers_.reshape(-1, 1), [self.name])
+        # NaN is above nothing: what is missing is 0.
+        return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
 
 
 class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns a table into bits: numbers by a threshold, truth values as they are, categories one-hot.
 
     A column of numbers becomes one bit, strictly above the threshold. A column that holds only 0 and 1 (or False and
-    True) when fitted is taken as it is. A column of texts, or of a categorical type, becomes one bit for each value
-    seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. A missing value is an
-    error.
+    True) when fitted is taken as it is; if another number comes later, as can be where a fold of a table is fitted, it is 1 above a
+    half. A column of texts, or of a categorical type, becomes one bit for each value
+    seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. What is missing among numbers is 0,
+    and among texts it is a value of its own, `COLUMN=(missing)`, as everywhere in boolshap.
 
     Parameters
     ----------
@@ -137,6 +139,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -162,7 +165,8 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     binarize : "auto", a number or None
         How inputs become bits. "auto" takes inputs as they are if they were all 0 or 1 in fit, else a bit says
         whether the value is strictly above the mean of its column in fit. A number is the threshold of all columns.
-        None takes 0 and 1 and nothing else. For texts and medians put a `Binarizer` in front.
+        None takes 0 and 1 and nothing else. For texts and medians put a `Binarizer` in front. A missing number (NaN) is
+        above no threshold, in fit, in predict and in explanations.
 
     Attributes
     ----------
@@ -222,7 +226,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.binarize is not None:
             _check_threshold("binarize", self.binarize, ("auto",))
 
-        X, y = validate_data(self, X, y)
+        X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         check_classification_targets(y)
         classes, labels = np.unique(cast(Column, y), return_inverse=True)
         if len(classes) < 2:
@@ -248,7 +252,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def bits(self, X: object) -> Bits:
         """The rows as the network sees them, 0 and 1 as uint8: what an `Explainer` of the circuit takes."""
         check_is_fitted(self)
-        return _bits(cast(Column, validate_data(self, X, reset=False)), self.thresholds_, _input_names(self))
+        return _bits(cast(Column, validate_data(self, X, reset=False, ensure_all_finite="allow-nan")), self.thresholds_, _input_names(self))
 
     def circuit(
         self, *, max_nodes: int | None = None, timeout: float | None = None, verify: bool = False
@@ -259,11 +263,20 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return compile(self.model_, max_nodes=max_nodes, timeout=timeout, verify=verify)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _thresholds_of(self, X: Column) -> Floats | None:
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
             return None
         if self.binarize == "auto":
-            return centres(X.astype(np.float64), median=False)
+            found = centres(X.astype(np.float64), median=False)
+            if np.isnan(found).any():
+                name = _input_names(self)[int(np.argmax(np.isnan(found)))]
+                raise InputError(f"column {name!r} has no values to fit: all are missing (NaN)")
+            return found
         return np.full(X.shape[1], float(self.binarize))
 
 
@@ -276,7 +289,7 @@ def _as_they_are(X: Column, names: list[str]) -> Bits:
     wrong = (X != 0) & (X != 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InputError(f"column {names[column]!r}, row {row + 1}: {X[row, column]} is neither 0 nor 1")
+        raise InputError(f"column {names[column]!r}, row {row}: {X[row, column]} is neither 0 nor 1")
     return np.ascontiguousarray(X, dtype=np.uint8)
 
 
@@ -334,10 +347,12 @@ def _columns(table: Any, names: list[str]) -> list[tuple[Column, bool]]:
 
 def _rule(name: str, column: Column, categorical: bool, threshold: float | str) -> ColumnRule:
     if categorical or _holds_texts(name, column):
-        return ColumnRule(name, "category", values=tuple(sorted(set(_texts(name, column).tolist()))))
+        return ColumnRule(name, "category", values=tuple(sorted(set(_texts(column).tolist()))))
     values = _numbers(name, column)
-    if ((values == 0) | (values == 1)).all():
-        return ColumnRule(name, "bit")
+    if np.isnan(values).all():
+        raise InputError(f"column {name!r} has no values to fit: all are missing (NaN)")
+    if ((values == 0) | (values == 1) | np.isnan(values)).all():
+        return ColumnRule(name, "bit", 0.5)
     if threshold in ("mean", "median"):
         cut = centres(values.reshape(-1, 1), median=threshold == "median")
         return ColumnRule(name, "number", float(cut[0]))
@@ -347,47 +362,37 @@ def _rule(name: str, column: Column, categorical: bool, threshold: float | str) 
 def _holds_texts(name: str, column: Column) -> bool:
     """Whether a column holds texts; one that holds both texts and numbers is an error."""
     if column.dtype.kind in "OT":
-        texts = np.fromiter((isinstance(value, str) for value in column), dtype=np.bool_, count=len(column))
-        if texts.any() and not texts.all():
-            # What is missing among texts is called missing, not a number.
-            _texts(name, column)
+        # What is missing can be either.
+        texts = np.fromiter((isinstance(value, str) or _is_missing(value) for value in column), dtype=np.bool_, count=len(column))
+        some = any(isinstance(value, str) for value in column)
+        if some and not texts.all():
             row = int(np.argmin(texts))
-            raise InputError(f"column {name!r}, row {row + 1}: {column[row]!r} is not a text as in other rows")
-        return bool(texts.any())
+            raise InputError(f"column {name!r}, row {row}: {column[row]!r} is not a text as in other rows")
+        return some
     return column.dtype.kind in "US"
 
 
 def _numbers(name: str, column: Column) -> Floats:
-    """A column of finite numbers."""
+    """A column of finite numbers, NaN where one is missing."""
     if column.dtype.kind not in "buif":
         for row, value in enumerate(column):
-            if _is_missing(value):
-                raise _missing(name, row)
-            if not isinstance(value, (numbers.Real, np.bool_)):
+            if not _is_missing(value) and not isinstance(value, (numbers.Real, np.bool_)):
                 kind = f"not {value!r} ({type(value).__name__})"
-                raise TypeError(f"column {name!r}, row {row + 1}: the argument must be a string or a number, {kind}")
+                raise TypeError(f"column {name!r}, row {row}: the argument must be a string or a number, {kind}")
+        column = np.array([np.nan if _is_missing(value) else value for value in column], dtype=np.float64)
     values = column.astype(np.float64)
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        if np.isnan(values[row]):
-            raise _missing(name, row)
-        raise InputError(f"column {name!r}, row {row + 1}: {values[row]} is not a finite number")
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
+        raise InputError(f"column {name!r}, row {row}: {values[row]} is not a finite number")
     return values
 
 
-def _texts(name: str, column: Column) -> npt.NDArray[np.object_]:
-    """A column of categories as texts."""
-    for row, value in enumerate(column):
-        if _is_missing(value):
-            raise _missing(name, row)
-    return np.array([str(value) for value in column.tolist()], dtype=object)
+def _texts(column: Column) -> npt.NDArray[np.object_]:
+    """A column of categories as texts; what is missing is one of them."""
+    return np.array([_MISSING if _is_missing(value) else str(value) for value in column.tolist()], dtype=object)
 
 
 def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)
-
-
-def _missing(name: str, row: int) -> InputError:
-    return InputError(f"column {name!r}, row {row + 1}: the value is missing (NaN)")

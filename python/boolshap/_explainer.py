@@ -23,8 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._background import given_background
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit
+from ._pipeline import Front
 from ._tables import Rows, read_rows
 from ._types import Bits, Floats, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
@@ -69,7 +71,8 @@ class Explainer:
       with the marginals of training that the circuit keeps;
     - `"background"`, the default with a `background`: as in its rows, whatever the present values are. This is what the
       shap package calls interventional;
-    - `"empirical"`: as in those rows of `background` that agree with the present values;
+    - `"empirical"`: as in those rows of `background` that agree with the present values. Of all players present it is the row's
+      own label, v(all) = f(row), so that scores add up to it even if the background holds no such row;
     - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row.
 
     `constraint` leaves only inputs that satisfy a formula: a DIMACS file, its text, or a list of clauses, which are
@@ -88,6 +91,13 @@ class Explainer:
     `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
     to decide from the column names.
 
+    A tree, forest, boosting or linear model that was fitted on raw columns is explained without a circuit: every column is a
+    player, and a background is needed. Then `model_output` is `"score"` by default.
+
+    Those who come from shap can write `masker=` or `data=` for the background, and give `shap.maskers.Independent` or what
+    `shap.kmeans` returns; `link` can only be the identity, `model_output="raw"` is `"score"`, `feature_names` and `output_names`
+    are the names in explanations.
+
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
     >>> explainer = Explainer(circuit)
@@ -97,6 +107,23 @@ class Explainer:
     >>> explanation.base_values.tolist(), explanation.feature_names
     ([0.5, 0.5], ['rain', 'wind', 'roof'])
     """
+
+    _output_names: list[str] | None
+    _feature_names: list[str] | None
+    _front: Front | None
+
+    def __new__(cls, circuit: object = None, background: object = None, **settings: Any) -> Explainer:
+        if cls is Explainer and circuit is not None and not isinstance(circuit, Circuit):
+            from ._raw_explainer import RawExplainer
+            from ._sources import find_raw
+
+            given = given_background(background, settings.get("masker"), settings.get("data"))
+            found = find_raw(circuit, given, settings.get("input", "auto"))
+            if found is not None:
+                explainer = super().__new__(RawExplainer)
+                explainer.__dict__["_found"] = found
+                return explainer
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -114,13 +141,30 @@ class Explainer:
         model_output: ModelOutput | None = None,
         threads: int | None = None,
         input: Reading = "auto",
+        masker: object = None,
+        data: object = None,
+        link: object = None,
+        feature_names: Iterable[str] | None = None,
+        output_names: Iterable[str] | None = None,
     ) -> None:
-        if not isinstance(circuit, Circuit):
-            from ._sources import compile_in_passing
-
-            circuit = compile_in_passing(circuit, model_output or "label", background)
+        background = self._settled(background, masker, data, link, output_names)
+        if model_output is not None:
+            model_output = output_of(model_output)
         if input not in ("auto", "raw", "bits"):
             raise InputError(f"input {input!r} is not one of auto, raw, bits")
+        front = None
+        if not isinstance(circuit, Circuit):
+            from ._sources import compile_in_passing, pipeline_parts
+
+            parts = pipeline_parts(circuit)
+            if parts is not None:
+                front, circuit = parts
+                background = front.background(background)
+            names = None if front is None else front.made_names()
+            circuit = compile_in_passing(circuit, model_output or "label", background, names)
+        if front is not None:
+            input = "bits" if circuit.raw_columns is None else "raw"
+            players = front.players(circuit.features, players)
         features = circuit.features
         if reference is not None:
             if background is not None or distribution not in (None, "reference"):
@@ -135,6 +179,21 @@ class Explainer:
             groups=None if groups is None else _groups(groups),
         )
         self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
+        self._front = front
+        if feature_names is not None:
+            self._feature_names = [str(name) for name in feature_names]
+            if len(self._feature_names) != len(self.players):
+                raise InputError(f"feature_names gives {len(self._feature_names)} names for {len(self.players)} players")
+
+    def _settled(
+        self, background: object, masker: object, data: object, link: object, output_names: Iterable[str] | None
+    ) -> object:
+        """The background under any of its names, once what else shap takes is looked at."""
+        if link is not None and (link if isinstance(link, str) else getattr(link, "__name__", "")) != "identity":
+            raise InputError("link can only be the identity: scores are those of the label, or of the model's own number")
+        self._output_names = None if output_names is None else [str(name) for name in output_names]
+        self._feature_names = None
+        return given_background(background, masker, data)
 
     def _prepare(
         self,
@@ -146,6 +205,9 @@ class Explainer:
         model_output: ModelOutput | None = None,
     ) -> None:
         self._circuit, self._game, self._threads, self._input = circuit, game, threads, input
+        self.__dict__.setdefault("_feature_names", None)
+        self.__dict__.setdefault("_output_names", None)
+        self.__dict__.setdefault("_front", None)
         for caution in circuit.cautions:
             warnings.warn(caution, stacklevel=3)
         probabilities = None if game.probabilities is None else game.probabilities.tolist()
@@ -191,21 +253,29 @@ class Explainer:
     @property
     def output_names(self) -> list[str] | None:
         """The names of the classes, if each of several is explained."""
-        return self._circuit.classes if self._native.scope == "each" else None
+        if self._native.scope != "each":
+            return None
+        return self._output_names or self._circuit.classes
 
-    def __call__(self, X: object) -> Explanation:
+    def __call__(self, X: object, *, check_additivity: bool = True, silent: bool = True) -> Explanation:
         """The Shapley values of rows: a `shap.Explanation` if shap is installed, else one of our own class.
 
         `data` holds the rows as a person knows them: raw values where the rows are raw and the player is one column,
-        the category of a one-hot column, else the bit; for a player of several features, how many of them are 1.
+        the category of a one-hot column, else the bit; for a player of several features, how many of them are 1. Where some of
+        these are texts, they are in `display_data`, and `data` has numbers: the place of the text among those of its column.
+
+        Base value and scores are always checked to add up, and nothing is printed: `check_additivity` and `silent` are there for
+        those who have them in their calls.
         """
-        rows = self._read(X)
-        values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
+        rows = self._read_any(X)
+        values, base_values = self._explained(rows, "shapley")
+        data, shown = self._as_shown(rows)
         return _explanation_class()(
             values,
             base_values=base_values,
-            data=self._shown(rows),
-            feature_names=self.players,
+            data=data,
+            display_data=shown,
+            feature_names=self._feature_names or self.players,
             output_names=self.output_names,
         )
 
@@ -241,7 +311,7 @@ class Explainer:
             output_names=self.output_names,
         )
 
-    def shap_values(self, X: object) -> Floats:
+    def shap_values(self, X: object, *, check_additivity: bool = True, silent: bool = True) -> Floats:
         """The Shapley values alone: (rows, players), with each of several classes (rows, players, classes).
 
         >>> import boolshap
@@ -277,6 +347,20 @@ class Explainer:
         square = np.zeros((len(pairs), count, count, *pairs.shape[2:]))
         square[:, first, second] = square[:, second, first] = pairs
         return square
+
+    def shap_interaction_values(self, X: object) -> Floats:
+        """The same in shap's convention: each of a pair's two cells holds half of its index, and the diagonal what is left of each
+        player's Shapley value, so that every row of the array adds up to it.
+
+        >>> import boolshap
+        >>> both = boolshap.compile([([[1, 1]], [-1])], features=["left", "right"])
+        >>> Explainer(both).shap_interaction_values([1, 1]).tolist()
+        [[[0.25, 0.125], [0.125, 0.25]]]
+        """
+        halves = self.interactions(X) / 2
+        places = np.arange(len(self.players))
+        halves[:, places, places] = self.shap_values(X) - halves.sum(axis=2)
+        return halves
 
     def values(self, X: object, *, index: Index = "shapley") -> Floats:
         """The numbers of any index, a column for each of `names(index)`: (rows, numbers), with each of several classes a
@@ -339,13 +423,33 @@ class Explainer:
         return self._native.error_bound(index)
 
     def _read(self, X: object) -> Rows:
-        return read_rows(X, self._circuit, self._input)
+        if self._front is None:
+            return read_rows(X, self._circuit, self._input)
+        rows = self._front.rows_of(X)
+        bits = read_rows(self._front.transform(rows), self._circuit, self._input).bits
+        shown = self._front.shown(rows)
+        return Rows(bits, {name: shown[:, place] for place, name in enumerate(self._front.columns)})
+
+    def _read_any(self, X: object) -> Any:
+        """Rows in the form that `_explained` takes."""
+        return self._read(X)
+
+    def _explained(self, rows: Any, index: Index) -> tuple[Floats, Floats]:
+        """Scores and base values."""
+        return self._native.explain(rows.bits, index, self._threads)[:2]
 
     def _values(self, X: object, index: Index) -> Floats:
-        return self._native.explain(self._read(X).bits, index, self._threads)[0]
+        return self._explained(self._read_any(X), index)[0]
+
+    def _as_shown(self, rows: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+        """The rows as numbers, and as a person knows them where those are not all numbers."""
+        shown = self._shown(rows)
+        return (shown, None) if shown.dtype.kind in "buif" else (_as_numbers(shown), shown)
 
     def _shown(self, rows: Rows) -> npt.NDArray[Any]:
         """The rows as a person knows them, a column for each player."""
+        if self._front is not None and all(player in rows.raw for player in self.players):
+            return _narrowed(np.column_stack([np.asarray(rows.raw[player], dtype=object) for player in self.players]))
         if self._game.players == "features" and not rows.raw:
             return rows.bits
         players = zip(self.players, self._native.members, self._native.one_hot)
@@ -381,6 +485,8 @@ class Explainer:
         >>> bool((loaded.shap_values([1, 1, 0]) == explainer.shap_values([1, 1, 0])).all())
         True
         """
+        if self._front is not None:
+            raise InputError("the steps of a Pipeline are code, which a file does not hold: pickle the explainer instead")
         _native.write_whole(path, self._content())
 
     @classmethod
@@ -397,7 +503,7 @@ class Explainer:
             raise FileError(message) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self)._of_content, (self._content(),)
+        return _unpickled, (self._content(), {"_front": self._front, "_feature_names": self._feature_names})
 
     def _content(self) -> bytes:
         """The content of a file: an archive whose entries carry a fixed date, so that equal explainers are equal files."""
@@ -428,6 +534,10 @@ class Explainer:
     def _of_content(cls, content: bytes) -> Explainer:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
+        if "model.json" in parts:
+            from ._raw_explainer import RawExplainer
+
+            return RawExplainer._of_parts(parts)
         settings = json.loads(parts["settings.json"])
         if settings["format"] != _FORMAT:
             raise ValueError(f"the format {settings['format']!r} is not known")
@@ -448,12 +558,46 @@ class Explainer:
         return f"Explainer({self._circuit!r}, {self.distribution}{rows}{constraint}, {len(self.players)} players)"
 
 
+def _unpickled(content: bytes, rest: dict[str, Any]) -> Explainer:
+    """An explainer of the content of its file, and what a file does not hold."""
+    explainer = Explainer._of_content(content)
+    explainer.__dict__.update(rest)
+    return explainer
+
+
 def _explanation_class() -> type[Explanation]:
     """shap's class where shap is installed; it has the same fields."""
     try:
         return cast("type[Explanation]", importlib.import_module("shap").Explanation)
     except ImportError:
         return Explanation
+
+
+def output_of(given: str) -> ModelOutput:
+    """What is explained, under our names or under shap's."""
+    if given in ("probability", "log_loss"):
+        raise InputError(f"model_output {given!r} is not explained: there are 'label', and 'score' (shap's 'raw')")
+    return cast(ModelOutput, "score" if given == "raw" else given)
+
+
+def _narrowed(shown: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Objects as numbers, if they are that."""
+    try:
+        return shown.astype(np.float64)
+    except (TypeError, ValueError):
+        return shown
+
+
+def _as_numbers(shown: npt.NDArray[Any]) -> Floats:
+    """Columns of numbers as they are; of texts, their places among the different ones, which is all that a colour needs."""
+    numbers_ = np.empty(shown.shape, dtype=np.float64)
+    for place, column in enumerate(shown.T):
+        try:
+            numbers_[:, place] = [np.nan if value is None else value for value in column]
+        except (TypeError, ValueError):
+            known = {text: number for number, text in enumerate(sorted({str(value) for value in column}))}
+            numbers_[:, place] = [known[str(value)] for value in column]
+    return numbers_
 
 
 def _thread_count(threads: int | None) -> int | None:

@@ -19,7 +19,7 @@ from .errors import InputError
 Array = npt.NDArray[Any]
 
 #: Which of rows (0), players (1) and classes (2) each field has an axis for.
-_AXES = {"values": (0, 1, 2), "base_values": (0, 2), "data": (0, 1), "feature_names": (1,), "output_names": (2,)}
+_AXES = {"values": (0, 1, 2), "base_values": (0, 2), "data": (0, 1), "display_data": (0, 1), "feature_names": (1,), "output_names": (2,)}
 
 
 class Explanation:
@@ -45,13 +45,16 @@ class Explanation:
         data: npt.ArrayLike | None = None,
         feature_names: list[str] | str | None = None,
         output_names: list[str] | str | None = None,
+        display_data: npt.ArrayLike | None = None,
     ) -> None:
         #: the scores: (rows, players) or (rows, players, classes), less what was chosen by an index
         self.values: Array = np.asarray(values)
         #: the expectation that the scores of a row start from
         self.base_values: Array | None = None if base_values is None else np.asarray(base_values)
-        #: the rows as a person knows them, aligned with the scores
+        #: the rows as numbers, aligned with the scores
         self.data: Array | None = None if data is None else np.asarray(data)
+        #: the rows as a person knows them, where these are not all numbers
+        self.display_data: Array | None = None if display_data is None else np.asarray(display_data)
         #: the players; a single name where one was chosen
         self.feature_names = feature_names
         #: the classes, where there are several; a single name where one was chosen
@@ -117,7 +120,7 @@ class Explanation:
             raise IndexError(f"there is no axis {axis} in scores of {len(self._axes)} dimensions")
         position = axis % len(self._axes)
         part = self._along(position, lambda array, at: combine(array, axis=at), ["values", "base_values"])
-        part.data = None
+        part.data = part.display_data = None
         if self._axes[position] == 1:
             part.feature_names = None
         if self._axes[position] == 2:

@@ -6,10 +6,11 @@ Whatever answers with a class is a Boolean function of its binary features once 
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,9 @@ from .errors import InputError, LimitError
 
 #: The most features of a truth table: 16,777,216 inputs.
 MAX_FEATURES = 24
-#: The inputs of one call: enough to make calls cheap, little enough to stay in the cache.
+#: The inputs of the first call, which may be slow.
+SMALL_BATCH = 1 << 12
+#: The most inputs of one call: enough to make calls cheap, little enough to stay in the cache.
 BATCH = 1 << 16
 
 #: The class, as its number, of every row of bits.
@@ -38,16 +41,26 @@ def truth_table(decide: Decide, features: int, progress: Progress = None, timeou
     """The class of every input, in the order of their numbers."""
     if features > MAX_FEATURES:
         raise InputError(f"a truth table has at most {MAX_FEATURES} features, and there are {features}")
-    begin, total = time.monotonic(), 1 << features
-    report = _reporter(progress, total)
+    begin, total, start = time.monotonic(), 1 << features, 0
+    report = reporter(progress, "truth table")
     values = np.empty(total, dtype=np.uint8)
-    for start in range(0, total, BATCH):
+    size = SMALL_BATCH
+    while start < total:
         if timeout is not None and time.monotonic() - begin > timeout:
             raise LimitError(f"after {timeout:g} seconds {start} of {total} inputs were done")
-        stop = min(start + BATCH, total)
+        stop, before = min(start + size, total), time.monotonic()
         values[start:stop] = decide(inputs_from(start, stop, features))
+        size = next_batch(size, time.monotonic() - before)
         report(stop, total)
+        start = stop
     return values
+
+
+def next_batch(size: int, seconds: float) -> int:
+    """How many inputs the next call gets, so that none takes long: between two calls limits and Ctrl-C are looked at."""
+    if seconds > 0.2:
+        return max(size // 4, 256)
+    return min(2 * size, BATCH) if seconds < 0.05 else size
 
 
 def deciding(predict: Callable[[npt.NDArray[np.int64]], Any], classes: Sequence[str] | None) -> Decide:
@@ -93,18 +106,50 @@ def _expected(classes: Sequence[str] | None) -> str:
     return f"neither the number nor the name of one of the {len(classes)} classes"
 
 
-def _reporter(progress: Progress, total: int) -> Callable[[int, int], object]:
+def reporter(progress: Progress, what: str) -> Callable[[float, float | None], object]:
+    """What takes reports of progress: the callable that was given, a bar, or nothing."""
     if callable(progress):
-        return progress
-    # A single batch is over before a bar could be read.
-    shown = progress is True or (progress is None and total > BATCH and sys.stderr.isatty())
-    return _draw if shown else lambda done, total: None
+        return cast("Callable[[float, float | None], object]", progress)
+    shown = progress is True or (progress is None and sys.stderr.isatty())
+    return Bar(what) if shown else lambda done, total: None
 
 
-def _draw(done: int, total: int) -> None:
-    """A bar on standard error that goes when all is done."""
-    width = 40
-    filled = width * done // total
-    bar = f"\rtruth table [{'#' * filled}{'.' * (width - filled)}] {100 * done // total:3d} %"
-    sys.stderr.write(bar if done < total else "\r" + " " * (len(bar) - 1) + "\r")
-    sys.stderr.flush()
+class Bar:
+    """A bar on standard error, from one second on; tqdm's where that is installed. It goes when all is done."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._begin, self._width = what, time.monotonic(), 0
+        self._tqdm: Any = None
+
+    def __call__(self, done: float, total: float | None) -> None:
+        if total is None or time.monotonic() - self._begin < 1:
+            return
+        share = min(done / total, 1.0) if total else 1.0
+        try:
+            tqdm = importlib.import_module("tqdm.auto").tqdm
+        except ImportError:
+            self._draw(share)
+            return
+        if self._tqdm is None:
+            self._tqdm = tqdm(total=100, desc=self._what, leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {remaining}")
+        self._tqdm.update(100 * share - self._tqdm.n)
+        if share >= 1:
+            self.close()
+
+    def _draw(self, share: float) -> None:
+        filled = int(40 * share)
+        bar = f"\r{self._what} [{'#' * filled}{'.' * (40 - filled)}] {int(100 * share):3d} %"
+        self._width = len(bar) - 1
+        sys.stderr.write(bar)
+        sys.stderr.flush()
+        if share >= 1:
+            self.close()
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        if self._tqdm is not None:
+            self._tqdm.close()
+            self._tqdm = None
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            self._width = 0

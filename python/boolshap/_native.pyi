@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from ._layers import Step
 from ._sources import Options
-from ._types import Bits, Floats, PathLike, Reading, Tree
+from ._types import Bits, Floats, PathLike, RawTree, Reading, Tree
 
 __all__ = [
-    "Asker", "Circuit", "Explainer", "Model", "__version__", "centres", "check", "compile", "load",
-    "names_of_network", "verify_table", "write_whole",
+    "Asker", "Circuit", "Explainer", "Model", "RawExplainer", "RawModel", "__version__", "centres", "check", "compile",
+    "load", "names_of_network", "verify_table", "write_whole",
 ]
 __version__: str
 
@@ -156,6 +156,57 @@ class Explainer:
     def explain_exact(
         self, bits: Bits, index: str, class_: object
     ) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]], list[tuple[int, int]]]: ...
+
+@final
+class RawModel:
+    @staticmethod
+    def of_parts(
+        columns: list[str],
+        outputs: list[str],
+        constants: list[float],
+        slopes: list[list[float]],
+        trees: list[RawTree],
+        scale: tuple[float, int],
+        is_single: bool,
+        takes_missing: bool,
+        decision: str,
+    ) -> RawModel: ...
+    @staticmethod
+    def of_xgboost(text: str, rounds: int | None) -> RawModel: ...
+    @staticmethod
+    def of_lightgbm(text: str) -> RawModel: ...
+    @staticmethod
+    def from_json(text: str) -> RawModel: ...
+    def to_json(self) -> str: ...
+    def renamed(self, columns: list[str], outputs: list[str]) -> RawModel: ...
+    columns: Final[list[str]]
+    outputs: Final[list[str]]
+    width: Final[int]
+    takes_missing: Final[bool]
+    def numbers(self, rows: Floats) -> Floats: ...
+
+@final
+class RawExplainer:
+    def __new__(
+        cls,
+        model: RawModel,
+        background: Floats,
+        owners: list[str] | None,
+        model_output: str,
+        class_: object,
+        max_nodes: int | None,
+        timeout: float | None,
+    ) -> RawExplainer: ...
+    players: Final[list[str]]
+    outputs: Final[list[str]]
+    model_output: Final[str]
+    def base_values(self) -> list[float]: ...
+    def error_bound(self) -> float: ...
+    def explain(self, rows: Floats, index: str, threads: int | None) -> tuple[Floats, Floats]: ...
+    def explain_exact(
+        self, rows: Floats, index: str
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]: ...
+    def sets(self, index: str) -> list[list[int]]: ...
 
 @final
 class Asker:

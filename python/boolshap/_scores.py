@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _native
-from ._functions import BATCH, MAX_FEATURES, inputs_from
+from ._functions import MAX_FEATURES, SMALL_BATCH, inputs_from, next_batch
 from ._layers import Dense, Function, numbers, Sign, Step
 from ._native import Circuit
 from ._sklearn import bit_tests, class_names, votes
@@ -52,11 +52,12 @@ def of_function(score: Score, options: Options, own: list[str] | None = None, ru
 
 
 def _table(score: Score, features: int, timeout: float | None) -> Floats:
-    begin, total, parts = time.monotonic(), 1 << features, []
-    for start in range(0, total, BATCH):
+    begin, total, parts, start, size = time.monotonic(), 1 << features, [], 0, SMALL_BATCH
+    while start < total:
         if timeout is not None and time.monotonic() - begin > timeout:
             raise LimitError(f"after {timeout:g} seconds {start} of {total} inputs were done")
-        bits = inputs_from(start, min(start + BATCH, total), features)
+        before = time.monotonic()
+        bits = inputs_from(start, min(start + size, total), features)
         numbers = np.asarray(score(bits), dtype=np.float64)
         if numbers.ndim == 1:
             numbers = numbers[:, None]
@@ -67,6 +68,7 @@ def _table(score: Score, features: int, timeout: float | None) -> Floats:
             entity = "".join(map(str, bits[row].tolist()))
             raise InputError(f"the function gave {numbers[row].tolist()} for the input {entity}, not finite numbers")
         parts.append(numbers)
+        start, size = start + len(bits), next_batch(size, time.monotonic() - before)
     if len({part.shape[1] for part in parts}) > 1:
         raise InputError("the function gave arrays of different widths")
     return np.ascontiguousarray(np.concatenate(parts))

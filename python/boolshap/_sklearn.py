@@ -61,8 +61,8 @@ def describe(estimator: Any) -> Classifier:
     names, name = class_names(estimator), type(estimator).__name__
     if "Pipeline" in names:
         raise InputError(
-            "a Pipeline takes raw columns, and a circuit takes bits: compile its last step (pipeline[-1]) and give the "
-            "explainer the bits that the steps before make of the rows (pipeline[:-1].transform(X))"
+            "a Pipeline takes raw columns, and a circuit takes bits: boolshap.Explainer(pipeline, rows) explains it on its raw "
+            "columns; or compile its last step (pipeline[-1]), which takes what the steps before make (pipeline[:-1].transform(X))"
         )
     if not hasattr(estimator, "predict"):
         raise InputError(f"{name} has no predict, so there is nothing to explain")

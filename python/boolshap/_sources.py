@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from . import _keras, _layers, _native, _scores, _sklearn, _torch
-from ._functions import MAX_FEATURES, Decide, Progress, deciding, truth_table
+from . import _keras, _layers, _native, _raw, _scores, _sklearn, _torch
+from ._functions import MAX_FEATURES, Decide, Progress, deciding, reporter, truth_table
 from ._native import Circuit, Model, RealModel
+from ._pipeline import Front, split_pipeline
+from ._tables import holds_bits
 from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
 _FOREIGN = (".cnf", ".dimacs", ".sdd", ".nnf", ".ddnnf")
+#: The seconds after which compiling ends where nothing else is said.
+TIMEOUT = 3600.0
 #: The most classes: tables hold a byte for each input.
 MAX_CLASSES = 256
 #: The most features that a full tree is made of, which takes more room than a table.
@@ -43,9 +48,13 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
+    #: Whether rows beside it show that it takes bits.
+    on_bits: bool = False
     free: list[str] | None = None
     at: list[int] | None = None
     model_output: str = "label"
+    #: What takes the progress of the library.
+    report: Callable[[float, float | None], object] | None = None
 
     def refuse(self, source: str, *names: str) -> None:
         """An error if one of these options was given, which mean nothing for this source."""
@@ -84,7 +93,7 @@ def compile(
     class_: int | str | None = None,
     via: str = "auto",
     max_nodes: int | None = None,
-    timeout: float | None = None,
+    timeout: float | None = TIMEOUT,
     verify: bool = False,
     progress: Progress = None,
     inputs: str | None = None,
@@ -99,7 +108,7 @@ def compile(
     in CSV); layers as arrays: a list of (weights, bias), weights of shape (outputs, inputs), or of dicts with the keys
     weights, bias, norm (gamma, beta, mean, variance, epsilon) and name, with the sign between layers, +1 at 0; a PyTorch
     module or a Keras or Larq model of dense layers, batch normalisations and signs; a fitted scikit-learn classifier on
-    binary features; or a function of at most 24 features that takes an int64 array of zeros and ones, a row for each
+    binary features (one on raw columns is refused: `Explainer` explains it as it is); or a function of at most 24 features that takes an int64 array of zeros and ones, a row for each
     input, and answers with a class for each row: True and False, 0 and 1, or numbers or names of `classes`.
 
     A network answers 1 if its single score is at least 0, else the first class of those with the largest score. It and
@@ -113,12 +122,14 @@ def compile(
     class_ : compile "the answer is this class", a number or a name. Else class 1 of two, and each of several.
     via : how a network becomes a circuit: auto, cnf, truth-table, partial-sums or apply. For classifiers of
         scikit-learn, truth-table asks their `predict`; the others read their fitted attributes.
-    max_nodes, timeout : end with a `LimitError` at this number of nodes, after this number of seconds.
+    max_nodes, timeout : end with a `LimitError` at this number of nodes, after this number of seconds: an hour, where nothing else
+        is said; None is no limit. It also ends before the machine's memory does.
     verify : prove that the circuit is the model before it is given.
-    progress : a callable that gets how many inputs of a function are done, of how many; True and False show a bar on
-        standard error or none. By default there is one on a terminal.
+    progress : a callable that gets how much is done, of how much (None where that is not known); True and False show a bar on
+        standard error or none. By default there is one on a terminal, from one second on; tqdm's, where that is installed.
     free, at : of a network, leave these features and fix all others to this row of bits: the circuit is over `free`.
-    inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits".
+    inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits". "bits" says of an
+        estimator of scikit-learn that it was fitted on bits, where nothing in it shows that.
     model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
         only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
         estimators, regressors included, the score is `decision_function`, else `predict_proba`, else `predict`; of a function
@@ -137,8 +148,8 @@ def compile(
     return _circuit(
         source,
         Options(
-            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, False, *_free_inputs(free, at),
-            model_output=model_output,
+            names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, False, False, *_free_inputs(free, at),
+            model_output=model_output, report=reporter(progress, "compile"),
         ),
     )
 
@@ -154,16 +165,84 @@ def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | No
     return unique_names("free", free), [int(bit) for bit in row.reshape(-1)]
 
 
-def compile_in_passing(source: object, model_output: str, background: object = None) -> Circuit:
+def compile_in_passing(
+    source: object, model_output: str, background: object = None, features: list[str] | int | None = None
+) -> Circuit:
     """The same with no options, where nobody asked to compile: a network that would take long is refused. A function has as many
     features as the background has columns."""
-    features: list[str] | int | None = None
     if inspect.isroutine(source) and background is not None:
         columns = getattr(background, "columns", None)
         features = [str(name) for name in columns] if columns is not None else int(np.asarray(background).shape[-1])
     return _circuit(source, Options(
-        features, None, None, "auto", None, None, False, None, None, in_passing=True, model_output=model_output
+        features, None, None, "auto", None, None, False, None, None, in_passing=True, on_bits=background is not None,
+        model_output=model_output,
     ))
+
+
+def find_raw(source: Any, background: object, input: str) -> _raw.Raw | None:
+    """A model that takes raw columns, made ready to be explained on them; None for everything that takes bits.
+
+    Boosters of XGBoost and LightGBM take raw columns. Of scikit-learn's estimators it shows in what they have learned, or in
+    background rows that hold other values than 0 and 1.
+    """
+    source, front = _of_search(source), None
+    if not _raw.is_booster(source):
+        if not _sklearn.is_estimator(source) or isinstance(getattr(source, "model_", None), Model) or input == "bits":
+            return None
+        parts = split_pipeline(source)
+        if parts is not None:
+            front, source = parts[0], _of_search(parts[1])
+            background = None if background is None else front.transform(front.rows_of(background))
+            if isinstance(getattr(source, "model_", None), Model):
+                return None
+    why = _raw.why_raw(source)
+    if why is None and (background is None or holds_bits(background, _fitted_names(source))):
+        return None
+    name = type(source).__name__
+    found = _raw.read_raw(source)
+    if found is None:
+        raise InputError(
+            f"{name} takes raw columns ({why or 'the background holds other values than 0 and 1'}), and on these only trees, "
+            "forests, boosting and linear models are explained: put a boolshap.Binarizer in front and fit it on the bits"
+        )
+    return replace(found, front=front)
+
+
+def pipeline_parts(source: Any) -> tuple[Front, Any] | None:
+    """The steps of a pipeline before its model, and the model; None if it is no pipeline."""
+    source = _of_search(source)
+    parts = split_pipeline(source) if _sklearn.is_estimator(source) else None
+    return None if parts is None else (parts[0], _of_search(parts[1]))
+
+
+def _of_search(source: Any) -> Any:
+    """What a search found; anything else as it is."""
+    while hasattr(source, "best_estimator_"):
+        source = source.best_estimator_
+    return source
+
+
+def _fitted_names(source: Any) -> list[str] | None:
+    names = getattr(source, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _check_bits(source: Any, options: Options) -> None:
+    """An error if an estimator was fitted on other values than 0 and 1, a warning where that cannot be seen in it."""
+    if options.inputs == "bits":
+        return
+    name, why = type(source).__name__, _raw.why_raw(source)
+    if why is not None:
+        raise InputError(
+            f"{name} was fitted on raw columns ({why}), and a circuit takes bits: boolshap.Explainer({name}, rows) explains it on "
+            "its columns, without a circuit; or put a boolshap.Binarizer in front and fit it on the bits"
+        )
+    blind = hasattr(source, "coef_") or hasattr(source, "coefs_")
+    if blind and not options.on_bits and "BernoulliNB" not in _sklearn.class_names(source):
+        warnings.warn(
+            f"{name} does not show what it was fitted on: it is compiled as a function of bits; inputs=\"bits\" says that it is one",
+            stacklevel=4,
+        )
 
 
 def _circuit(source: object, options: Options) -> Circuit:
@@ -182,11 +261,14 @@ def _circuit(source: object, options: Options) -> Circuit:
     if _torch.is_torch(source):
         count = options.features if isinstance(options.features, (int, type(None))) else len(options.features)
         return _of_stack(_torch.of_torch(source, options.inputs, count), options)
+    if _raw.is_booster(source):
+        _check_bits(_of_search(source), options)
     if _sklearn.is_estimator(source):
-        # A search is what it found.
-        while hasattr(source, "best_estimator_"):
-            source = source.best_estimator_
+        source = _of_search(source)
         own = getattr(source, "model_", None)
+        if not isinstance(own, Model) and "Pipeline" not in _sklearn.class_names(source):
+            _check_bits(source, options)
+            options = replace(options, inputs=None) if options.inputs == "bits" else options
         if hasattr(source, "coefs_") and hasattr(source, "out_activation_") and options.via == "auto":
             options.refuse(f"a {type(source).__name__}", "inputs", "free")
             return _scores.of_perceptron(source, options)
@@ -283,7 +365,8 @@ def _of_decisions(decide: Decide, features: list[str], classes: list[str], what:
         raise InputError(f"via={options.via!r} has no meaning for {what}, which is compiled by its truth table")
     begin = time.monotonic()
     values = truth_table(decide, len(features), options.progress, options.timeout)
-    circuit = _native.compile((values, features, classes), options.since(begin))
+    # What was reported is the table, next to which the rest takes no time.
+    circuit = _native.compile((values, features, classes), replace(options.since(begin), report=None))
     return _native.verify_table(circuit, values) if options.verify else circuit
 
 

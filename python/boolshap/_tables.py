@@ -40,6 +40,15 @@ class Rows:
     raw: dict[str, Column]
 
 
+@dataclass(frozen=True)
+class RawTable:
+    """Raw rows as numbers: (rows, columns), C-contiguous, NaN where a value is missing."""
+
+    numbers: Floats
+    #: the rows as they came, where steps before the model have changed them
+    shown: Column | None = None
+
+
 class _Table:
     """Columns by name, whatever library holds them."""
 
@@ -116,6 +125,27 @@ def _shown(column: Column, cells: Floats | list[str | None]) -> Column:
 def read_bits(given: object, features: list[str]) -> Bits:
     """Reads rows in any form that hold the bits themselves."""
     return _bits(given, _named_table(given), features)
+
+
+def read_numbers(given: object, columns: list[str]) -> RawTable:
+    """Reads raw rows in any form that are numbers: named ones by name, others by position."""
+    table = _named_table(given) or _positional(_array(given), columns, "columns")
+    numbers = np.empty((table.rows, len(columns)), dtype=np.float64)
+    for place, name in enumerate(columns):
+        cells = _cells(name, table.column(name))
+        if not isinstance(cells, np.ndarray):
+            row = next(row for row, cell in enumerate(cells) if cell is not None)
+            raise InputError(f"column {name!r}, row {row}: {cells[row]!r} is not a number")
+        numbers[:, place] = cells
+    return RawTable(numbers)
+
+
+def holds_bits(given: object, columns: list[str] | None) -> bool:
+    """Whether rows hold nothing but 0 and 1, in these columns if they have names."""
+    table = _named_table(given)
+    if table is None:
+        return bool(_are_bits(_array(given).reshape(-1)).all())
+    return all(bool(_are_bits(table.column(name)).all()) for name in columns or table.names)
 
 
 def _libraries(given: object) -> set[str]:
@@ -196,7 +226,7 @@ def _array_of(given: object) -> Column:
 def _array(given: object) -> Column:
     """An array of rows without names; one row may come alone."""
     if hasattr(given, "toarray") and "scipy" in _libraries(given):
-        raise InputError("a sparse matrix is not taken: give its toarray()")
+        given = cast(Any, given).toarray()
     array = np.asarray(_array_of(given))
     if array.ndim == 1:
         array = array.reshape(1, -1)
@@ -206,9 +236,9 @@ def _array(given: object) -> Column:
     return array
 
 
-def _positional(array: Column, names: list[str]) -> _Table:
+def _positional(array: Column, names: list[str], what: str = "raw columns") -> _Table:
     if array.shape[1] != len(names):
-        raise InputError(f"the rows have {array.shape[1]} columns, but there are {len(names)} raw columns")
+        raise InputError(f"the rows have {array.shape[1]} columns, but there are {len(names)} {what}")
     return _Table(names, lambda place: array[:, place], len(array))
 
 
@@ -242,7 +272,7 @@ def _filled(rows: int, features: list[str], columns: list[Column]) -> Bits:
     if wrong:
         row, place, value = min(wrong, key=lambda found: found[:2])
         shown = repr(value.item() if isinstance(value, np.generic) else value)
-        raise InputError(f"column {features[place]!r}, row {row + 1}: {shown} is neither 0 nor 1")
+        raise InputError(f"column {features[place]!r}, row {row}: {shown} is neither 0 nor 1")
     return bits
 
 
@@ -263,7 +293,7 @@ def _cells(name: str, column: Column) -> Floats | list[str | None]:
         return np.ascontiguousarray(column, dtype=np.float64)
     if column.dtype.kind not in "OUST":
         value = column[0] if len(column) else None
-        raise InputError(f"column {name!r}, row 1: {value!r} ({column.dtype}) is neither a number nor a text")
+        raise InputError(f"column {name!r}, row 0: {value!r} ({column.dtype}) is neither a number nor a text")
     values = [_cell(name, row, value) for row, value in enumerate(column)]
     if all(value is None or not isinstance(value, str) for value in values):
         return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
@@ -280,7 +310,7 @@ def _cell(name: str, row: int, value: Any) -> str | float | bool | None:
         return None if value != value else float(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
-    raise InputError(f"column {name!r}, row {row + 1}: {value!r} is neither a number nor a text")
+    raise InputError(f"column {name!r}, row {row}: {value!r} is neither a number nor a text")
 
 
 def _text(value: float | bool) -> str:

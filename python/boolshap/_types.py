@@ -17,3 +17,8 @@ Bits: TypeAlias = npt.NDArray[np.uint8]
 Floats: TypeAlias = npt.NDArray[np.float64]
 #: for each node: feature (-1 at a leaf), child where it is 0, child where it is 1, class weights at a leaf
 Tree: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]
+#: for each node: column (-1 at a leaf), threshold, child where it is at most that, the other child, whether missing values go to
+#: the first, numbers at a leaf; and the output that they belong to, if it is one
+RawTree: TypeAlias = (
+    "tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], Floats, int | None]"
+)

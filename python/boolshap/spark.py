@@ -77,6 +77,8 @@ def explain(
         class_=class_,
         threads=1,
     )
+    if explainer._front is not None:
+        raise InputError("a Pipeline is not taken on Spark: give its last step, and the rows that the steps before make")
     kept = list(df.columns if keep is None else keep)
     for name in kept:
         _check_column(df, name)

@@ -27,7 +27,7 @@ pub(crate) fn rows_of(array: &PyReadonlyArray2<'_, u8>, names: &[String]) -> Res
         }
     };
     Bits::from_bytes(features, rows, bytes).map_err(|place| {
-        let (row, feature) = (place / features + 1, place % features);
+        let (row, feature) = (place / features, place % features);
         Error::input(format!("column '{}', row {row}: {} is neither 0 nor 1", names[feature], bytes[place])).into()
     })
 }

@@ -4,7 +4,7 @@ use crate::circuit::Circuit;
 use crate::errors::Failure;
 use crate::model::Model;
 use crate::real_model::RealModel;
-use crate::work::work;
+use crate::work::{work, work_reporting};
 use boolshap::circuit::Rule;
 use boolshap::model::{Forest, TreeNode};
 use boolshap::workflow::{self, ClassChoice, FixedRow, FreeInputs, NumberForm, NumberSource, Source, compile_watched};
@@ -28,6 +28,7 @@ pub(crate) struct Options<'py> {
     in_passing: bool,
     free: Option<Vec<String>>,
     at: Option<Vec<u8>>,
+    report: Option<Bound<'py, PyAny>>,
 }
 
 #[derive(FromPyObject)]
@@ -82,7 +83,8 @@ impl Options<'_> {
             Some(Features::Count(count)) => request.variables = Some(*count),
             Some(Features::Names(names)) => request.features = Some(names.clone()),
         }
-        let compiled = work(py, self.timeout, |watch| compile_watched(source, &request, watch))?;
+        let report = self.report.as_ref();
+        let compiled = work_reporting(py, self.timeout, report, |watch| compile_watched(source, &request, watch))?;
         Ok(Circuit(Arc::new(compiled.circuit)))
     }
 }

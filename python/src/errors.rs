@@ -1,6 +1,7 @@
 //! The library's errors as the exceptions of `boolshap.errors`, in the words of Python's arguments.
 
 use boolshap::Error;
+use boolshap::data::DataError;
 use boolshap::explain::ExplainError;
 use boolshap::lit::Remedy;
 use boolshap::workflow::ErrorKind;
@@ -48,8 +49,13 @@ fn words(error: &Error) -> String {
             };
             format!("{argument} {message}")
         }
-        // Rows are counted from 1, as everywhere in Python's messages.
-        Error::Explain(ExplainError::Entity { entity, problem }) => format!("row {}: {problem}", entity + 1),
+        // Rows are counted from 0, as everywhere in Python; the library counts those of files from 1.
+        Error::Explain(ExplainError::Entity { entity, problem }) => format!("row {entity}: {problem}"),
+        Error::Data(DataError::Cell { path, row, column, value, problem })
+        | Error::Explain(ExplainError::Data(DataError::Cell { path, row, column, value, problem })) => {
+            let (path, column, value, problem) = (path.clone(), column.clone(), value.clone(), problem.clone());
+            DataError::Cell { path, row: row.saturating_sub(1), column, value, problem }.to_string()
+        }
         other => other.to_string(),
     }
 }

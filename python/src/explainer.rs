@@ -210,7 +210,7 @@ impl Explainer {
     }
 }
 
-fn index_of(name: &str) -> Result<Index, Failure> {
+pub(crate) fn index_of(name: &str) -> Result<Index, Failure> {
     Ok(name.parse().map_err(|message| Error::setting("index", message))?)
 }
 

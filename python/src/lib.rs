@@ -9,6 +9,7 @@ mod compile;
 mod errors;
 mod explainer;
 mod model;
+mod raw;
 mod real_model;
 mod work;
 
@@ -44,14 +45,15 @@ fn write_whole(path: PathBuf, content: &[u8]) -> Result<(), errors::Failure> {
     Ok(WholeFile::write(&path, content).map_err(Error::file(&path))?)
 }
 
-/// The mean of each column of finite numbers, or its median, as the nearest float.
+/// The mean of each column of numbers, or its median, as the nearest float; NaN are missing.
 #[pyfunction]
 fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bool) -> Bound<'py, PyArray1<f64>> {
     let centre = |column: ArrayView1<'_, f64>| {
+        let there = column.iter().copied().filter(|number| !number.is_nan());
         if !median {
-            return mean(column.iter().copied());
+            return mean(there);
         }
-        let mut sorted = column.to_vec();
+        let mut sorted: Vec<f64> = there.collect();
         sorted.sort_by(f64::total_cmp);
         quantile(&sorted, 1, 2)
     };
@@ -72,6 +74,8 @@ mod _native {
     use super::explainer::Explainer;
     #[pymodule_export]
     use super::model::{Model, import_network, network_of_steps};
+    #[pymodule_export]
+    use super::raw::{RawExplainer, RawModel};
     #[pymodule_export]
     use super::real_model::RealModel;
     #[pymodule_export]

@@ -1,8 +1,8 @@
-//! Long work: without the interpreter's lock, with a limit of time, and stopped by Ctrl-C.
+//! Long work: without the interpreter's lock, with limits of time and memory, with progress, and stopped by Ctrl-C.
 
 use crate::errors::Failure;
 use boolshap::Error;
-use boolshap::lit::Watch;
+use boolshap::lit::{Progress, Watch};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +35,20 @@ pub(crate) fn work<T: Send>(
     timeout: Option<f64>,
     job: impl FnOnce(&Watch<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    work_reporting(py, timeout, None, job)
+}
+
+/// The same with a callable that gets how much is done of how much, or of nothing that is known, while the work goes on.
+pub(crate) fn work_reporting<T: Send>(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    report: Option<&Bound<'_, PyAny>>,
+    job: impl FnOnce(&Watch<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let report = report.map(|report| report.clone().unbind());
+    let seen: Mutex<Option<Progress>> = Mutex::new(None);
+    let is_full = AtomicBool::new(false);
+    let allowed = allowed_memory();
     let seconds = |seconds: f64| {
         let wrong = |_| Error::setting("timeout", format!("is {seconds}, which is not a number of seconds"));
         Duration::try_from_secs_f64(seconds).map_err(wrong)
@@ -44,9 +58,10 @@ pub(crate) fn work<T: Send>(
     py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = channel();
-            let stop = &stop;
+            let (stop, seen, is_full) = (&stop, &seen, &is_full);
             scope.spawn(move || {
-                let watch = Watch::unlimited().stop_flag(stop);
+                let note = |progress: Progress| *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+                let watch = Watch::unlimited().stop_flag(stop).memory_flag(is_full).progress(&note);
                 let watch = timeout.map_or(watch, |limit| watch.timeout(limit));
                 // Whoever waits has gone away only if the interpreter is going down.
                 let _ = sender.send(pool().and_then(|pool| pool.install(|| job(&watch))));
@@ -57,7 +72,23 @@ pub(crate) fn work<T: Send>(
                     // A job that was done before it noticed is not taken back.
                     Ok(done) => return signal.map_or(done.map_err(|error| Failure::from(error).into()), Err),
                     Err(RecvTimeoutError::Timeout) => {
-                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                        if allowed.is_some_and(|allowed| held_memory() > allowed) {
+                            is_full.store(true, Ordering::Relaxed);
+                        }
+                        let look = |py: Python<'_>| {
+                            py.check_signals()?;
+                            let progress = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+                            match (&report, progress) {
+                                (Some(report), Some(Progress { done, total, .. })) => {
+                                    report.call1(py, (done, total)).map(|_| ())
+                                }
+                                _ => Ok(()),
+                            }
+                        };
+                        // Once it is to stop, nothing is looked at any more.
+                        if signal.is_none()
+                            && let Err(error) = Python::attach(look)
+                        {
                             stop.store(true, Ordering::Relaxed);
                             signal = Some(error);
                         }
@@ -70,4 +101,19 @@ pub(crate) fn work<T: Send>(
             }
         })
     })
+}
+
+/// What the process may hold before work stops, in bytes: nine tenths of what it holds and what the machine has left. Nothing where
+/// the system does not say.
+fn allowed_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some((kibibytes * 1024 + held_memory()) / 10 * 9)
+}
+
+/// What the process holds, in bytes; 0 where the system does not say.
+fn held_memory() -> u64 {
+    let pages = || std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse::<u64>().ok();
+    pages().unwrap_or(0) * 4096
 }

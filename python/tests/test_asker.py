@@ -137,7 +137,7 @@ def test_claims_are_judged(network, asker):
         ("counterfactuals", {"to": True}, "to true is not the number or name of a class"),
         ("judge", {"claims": [{"row": -1, "reason": []}]}, "is not a whole number from 0 on"),
         ("reason_codes", {"codes": ["f0"]}, "codes are neither a dict nor a table"),
-        ("reason_codes", {"codes": {}, "against": [[2] * INPUTS]}, "against: column 'f0', row 1: 2 is neither 0 nor 1"),
+        ("reason_codes", {"codes": {}, "against": [[2] * INPUTS]}, "against: column 'f0', row 0: 2 is neither 0 nor 1"),
     ],
 )
 def test_wrong_arguments_are_refused(asker, method, arguments, words):

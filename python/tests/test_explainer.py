@@ -121,7 +121,7 @@ def test_constraints_by_definition_in_all_their_forms(
         explainer = Explainer(circuit, constraint=form)
         check(explainer, rows, lambda row: given_what_is_known(network, row, possible), "shapley")
     assert explainer.expected_value == pytest.approx(network.predict(possible).mean())
-    with pytest.raises(InputError, match="row 2|constraint"):
+    with pytest.raises(InputError, match="row 1|constraint"):
         explainer([possible[0], [0] * 6])
 
 
@@ -147,11 +147,12 @@ def test_columns_as_players_show_their_values(raw_circuit: Circuit) -> None:
     explainer = Explainer(raw_circuit, distribution="product", players="columns")
     assert explainer.players == ["age", "sea", "open"]
     explanation = explainer(pandas.DataFrame(RAW))
-    assert explanation.data.tolist() == [list(row) for row in zip(RAW["age"], RAW["sea"], RAW["open"])]
+    assert explanation.display_data.tolist() == [list(row) for row in zip(RAW["age"], RAW["sea"], RAW["open"])]
+    assert explanation.data[:, 1].tolist() == [2.0, 0.0, 1.0, 0.0], "the places of far, island and near"
     assert explanation.base_values + explanation.values.sum(axis=1) == pytest.approx(raw_circuit.predict(RAW))
     of_bits = explainer(RAW_BITS)
     assert (of_bits.values == explanation.values).all()
-    assert of_bits.data.tolist() == [[row[0], sea, row[4]] for row, sea in zip(RAW_BITS, RAW["sea"])]
+    assert of_bits.display_data.tolist() == [[row[0], sea, row[4]] for row, sea in zip(RAW_BITS, RAW["sea"])]
     # By definition: the column takes its three values by their frequencies.
     population = []
     for age, place, opened in np.ndindex(2, 3, 2):
@@ -284,7 +285,7 @@ def test_anything_that_compiles_is_a_source(network: Network, tmp_path: pathlib.
         ({"distribution": "product"}, "marginals"),
         ({"background": np.zeros((0, 6))}, "no rows"),
         ({"background": [[0] * 5]}, "background: the rows have 5 columns"),
-        ({"background": [[0, 0, 0, 0, 0, 2]]}, "background: column 'x6', row 1: 2 is"),
+        ({"background": [[0, 0, 0, 0, 0, 2]]}, "background: column 'x6', row 0: 2 is"),
         ({"probabilities": [0.5] * 5}, r"shape \(5,\), but there are 6 features"),
         ({"probabilities": [0.5] * 5 + [1.5]}, "the probability of 'x6' is 1.5"),
         ({"probabilities": [0.5] * 5 + [np.nan]}, "the probability of 'x6' is nan"),
@@ -317,9 +318,9 @@ def test_rows_that_are_wrong_are_named(circuit: Circuit) -> None:
     explainer = Explainer(circuit)
     for method in (explainer, explainer.shap_values, explainer.banzhaf, explainer.interactions, explainer.exact):
         for rows, message in [
-            (np.array([[0, 1, 0, 1, 2, 0]], dtype=np.uint8), "column 'x5', row 1: 2 is"),
-            ([[0, 1, 0, 1, np.nan, 0]], "column 'x5', row 1: nan is"),
-            ([["0"] * 6], "column 'x1', row 1: '0' is"),
+            (np.array([[0, 1, 0, 1, 2, 0]], dtype=np.uint8), "column 'x5', row 0: 2 is"),
+            ([[0, 1, 0, 1, np.nan, 0]], "column 'x5', row 0: nan is"),
+            ([["0"] * 6], "column 'x1', row 0: '0' is"),
             (np.zeros((3, 0)), "0 columns"),
             ([], "0 columns"),
             (pandas.DataFrame({"x1": [1]}), "no column 'x2'"),
@@ -404,7 +405,7 @@ def test_the_longest_column_owns_a_bit() -> None:
     explainer = Explainer(network.circuit(features=["a=1", "a=2=3", "b", "c=only"]), players="columns")
     assert explainer.players == ["a", "b", "c=only"]
     explanation = explainer([[1, 0, 1, 1], [0, 1, 0, 0]])
-    assert explanation.data.tolist() == [["1", 1, 1], ["2=3", 0, 0]]
+    assert explanation.display_data.tolist() == [["1", 1, 1], ["2=3", 0, 0]]
 
 
 def test_the_repr_says_what_it_is(circuit: Circuit) -> None:

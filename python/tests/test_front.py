@@ -133,7 +133,7 @@ def test_errors_speak_of_arguments_and_never_of_flags(circuit: Circuit, tmp_path
         (lambda: Explainer(circuit, distribution="product"), "give probabilities="),
         (lambda: Explainer(wide, np.eye(30), distribution="empirical")(np.eye(30)), 'distribution="background"'),
         (lambda: Explainer(wide, constraint=[list(range(1, 31))])(np.eye(30)), 'players="columns"'),
-        (lambda: Explainer(circuit, constraint=[[1]])([[1] * 6, [0] * 6]), "row 2: the constraint does not hold"),
+        (lambda: Explainer(circuit, constraint=[[1]])([[1] * 6, [0] * 6]), "row 1: the constraint does not hold"),
         (lambda: boolshap.compile(Network(5, [3], 1, outputs=3).model(), class_=7), "there is no class 7"),
     ]
     for fails, words in cases:

@@ -118,7 +118,7 @@ def test_plots_of_columns(name: str, plot: Plot, of_columns: Any, folder: pathli
     contains(texts, [feature for feature, value in zip(of_columns.feature_names, of_columns.values[0]) if value])
     if name in ("waterfall", "bar of a row"):
         contains(texts, [shown(score) for score in of_columns.values[0]])
-        contains(texts, [str(value) for value in of_columns.data[0]])
+        contains(texts, [str(value) for value in of_columns.display_data[0]])
 
 
 @pytest.mark.parametrize("feature", ["rain", "dog"])

@@ -172,7 +172,7 @@ X8, Y8 = data(8, 2)
         (DecisionTreeClassifier(), "DecisionTreeClassifier is not fitted"),
         (make_pipeline(Binarizer(), BernoulliNB()).fit(X8, Y8), r"compile its last step \(pipeline\[-1\]\)"),
         (LinearRegression().fit(X8, Y8), "LinearRegression predicts numbers and not classes"),
-        (DecisionTreeClassifier().fit(X8 * 5, Y8), r"tree 1 splits x\d at 2.5, which does not tell 0 from 1"),
+        (DecisionTreeClassifier().fit(X8 * 5, Y8), r"was fitted on raw columns \(tree 1 splits x\d at 2.5\), and a circuit takes bits"),
         (DecisionTreeClassifier().fit(X8, np.stack([Y8, Y8], 1)), "predicts several outputs at once"),
         (DecisionTreeClassifier().fit(X8, np.zeros(200)), r"knows the class (np.float64\()?0.0\)? only"),
         (Binarizer().fit(X8), "Binarizer has no predict"),
@@ -193,8 +193,8 @@ def test_options_that_mean_nothing() -> None:
         classifier.fit(X8, Y8)
     with pytest.raises(InputError, match="via='cnf' has no meaning for MLPClassifier"):
         boolshap.compile(classifier, via="cnf")
-    with pytest.raises(InputError, match="inputs='bits' has no meaning for a MLPClassifier"):
-        boolshap.compile(classifier, inputs="bits")
+    with pytest.raises(InputError, match="inputs='signs' has no meaning for a MLPClassifier"):
+        boolshap.compile(classifier, inputs="signs")
     with pytest.raises(InputError, match="truth tables end at 24 features, not 25"):
         boolshap.compile(DecisionTreeClassifier().fit(*data(25, 2)), via="truth-table")
     with pytest.raises(InputError, match="verify compares all inputs of 24 features at most"):

@@ -232,7 +232,7 @@ def test_a_bad_row_is_named(session, circuit):
     bad = [*good[:3], 2, *good[4:]]
     schema = ", ".join(f"`{name}` int" for name in FEATURES)
     rows = session.createDataFrame([tuple(good), tuple(bad)], schema).coalesce(1)
-    with pytest.raises(PythonException, match=r"column 'bit\.3', row 2: 2 is neither 0 nor 1"):
+    with pytest.raises(PythonException, match=r"column 'bit\.3', row 1: 2 is neither 0 nor 1"):
         boolshap_spark.explain(rows, circuit).collect()
 
 

@@ -91,11 +91,11 @@ def test_what_is_wrong_with_a_named_table(table: Callable[[dict[str, Any]], obje
     for value, shown in [(2, "2"), (None, "(nan|None|<NA>)"), (-1, "-1")]:
         given: dict[str, Any] = columns()
         given["b"] = [1, 0, value, 0]
-        with pytest.raises(InputError, match=f"^column 'b', row 3: {shown}(.0)? is neither 0 nor 1$"):
+        with pytest.raises(InputError, match=f"^column 'b', row 2: {shown}(.0)? is neither 0 nor 1$"):
             bits(table(given))
     given = columns()
     given["c"] = ["1", "0", "1", "1"]
-    with pytest.raises(InputError, match="^column 'c', row 1: '1' is neither 0 nor 1$"):
+    with pytest.raises(InputError, match="^column 'c', row 0: '1' is neither 0 nor 1$"):
         bits(table(given))
     given = {"a": [1], "B": [1], "c": [0]}
     with pytest.raises(InputError, match="^there is no column 'b'; the table has 'a', 'B', 'c'$"):
@@ -124,19 +124,19 @@ def test_a_column_that_is_there_twice_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([[0, 1, 2]], r"column 'c', row 1: 2 is neither"),
-        (np.array([[0, 1, 1], [0, 7, 1]], dtype=np.uint8), r"column 'b', row 2: 7 is neither"),
-        ([[0, 1, 1], [np.nan, 0, 1]], r"column 'a', row 2: nan is neither"),
-        ([[0, 1, 1], [0, np.inf, 1]], r"column 'b', row 2: inf is neither"),
-        ([[0, 0.5, 0], [3, 1, 1]], r"column 'b', row 1: 0.5 is neither"),
-        ([[0, 1, "x"]], r"column 'c', row 1: 'x' is neither"),
-        ([["0", "1", "1"]], r"column 'a', row 1: '0' is neither"),
-        ([[0, 1, None]], r"column 'c', row 1: None is neither"),
-        ([[0, 1, 1j]], r"column 'a', row 1: 0j is neither"),
-        ([[0, 1, 2**70]], r"column 'c', row 1: 1180591620717411303424 is neither"),
-        ([[datetime.date(2020, 1, 1), 1, 1]], r"column 'a', row 1: datetime.date\(2020, 1, 1\) is neither"),
-        (np.array([["2020-01-01"] * 3], dtype="datetime64[D]"), r"column 'a', row 1: datetime.date\(2020, 1, 1\) is"),
-        (np.ma.masked_array([[0, 1, 1]], mask=[[0, 0, 1]]), r"column 'c', row 1: None is neither"),
+        ([[0, 1, 2]], r"column 'c', row 0: 2 is neither"),
+        (np.array([[0, 1, 1], [0, 7, 1]], dtype=np.uint8), r"column 'b', row 1: 7 is neither"),
+        ([[0, 1, 1], [np.nan, 0, 1]], r"column 'a', row 1: nan is neither"),
+        ([[0, 1, 1], [0, np.inf, 1]], r"column 'b', row 1: inf is neither"),
+        ([[0, 0.5, 0], [3, 1, 1]], r"column 'b', row 0: 0.5 is neither"),
+        ([[0, 1, "x"]], r"column 'c', row 0: 'x' is neither"),
+        ([["0", "1", "1"]], r"column 'a', row 0: '0' is neither"),
+        ([[0, 1, None]], r"column 'c', row 0: None is neither"),
+        ([[0, 1, 1j]], r"column 'a', row 0: 0j is neither"),
+        ([[0, 1, 2**70]], r"column 'c', row 0: 1180591620717411303424 is neither"),
+        ([[datetime.date(2020, 1, 1), 1, 1]], r"column 'a', row 0: datetime.date\(2020, 1, 1\) is neither"),
+        (np.array([["2020-01-01"] * 3], dtype="datetime64[D]"), r"column 'a', row 0: datetime.date\(2020, 1, 1\) is"),
+        (np.ma.masked_array([[0, 1, 1]], mask=[[0, 0, 1]]), r"column 'c', row 0: None is neither"),
         ([[0, 1]], r"the rows have 2 columns, but the circuit has 3 features"),
         (np.zeros((4, 0)), r"the rows have 0 columns, but the circuit has 3 features"),
         ([], r"the rows have 0 columns, but the circuit has 3 features"),
@@ -155,10 +155,10 @@ def test_what_is_wrong_is_named(given: object, message: str) -> None:
         bits(given)
 
 
-def test_sparse_matrices_are_refused() -> None:
+def test_sparse_matrices() -> None:
     scipy_sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
-    with pytest.raises(InputError, match="toarray"):
-        bits(scipy_sparse.csr_matrix(np.array(BITS)))
+    for kind in (scipy_sparse.csr_matrix, scipy_sparse.csc_array, scipy_sparse.coo_matrix):
+        assert bits(kind(np.array(BITS))) == BITS
 
 
 def test_no_rows_are_rows_too() -> None:
@@ -221,13 +221,34 @@ def test_rows_without_names_are_as_many_columns_as_they_have(raw_circuit: Circui
 
 def test_what_is_wrong_with_raw_values_is_named(raw_circuit: Circuit) -> None:
     for column, value, message in [
-        ("sea", "desert", "row 3, column 'sea': 'desert' is"),
-        ("age", "old", "row 3, column 'age': 'old' is"),
-        ("age", float("inf"), "row 3, column 'age': 'inf' is"),
-        ("open", 2, "row 3, column 'open': '2' is"),
-        ("sea", datetime.date(2020, 1, 1), "column 'sea', row 3: datetime.date"),
-        ("age", 1j, "column 'age', row 1: .*neither a number nor a text"),
+        ("sea", "desert", "row 2, column 'sea': 'desert' is"),
+        ("age", "old", "row 2, column 'age': 'old' is"),
+        ("age", float("inf"), "row 2, column 'age': 'inf' is"),
+        ("open", 2, "row 2, column 'open': '2' is"),
+        ("sea", datetime.date(2020, 1, 1), "column 'sea', row 2: datetime.date"),
+        ("age", 1j, "column 'age', row 0: .*neither a number nor a text"),
     ]:
         given: dict[str, Any] = {**RAW, column: [*RAW[column][:2], value, RAW[column][3]]}
         with pytest.raises(InputError, match=message):
             raw_circuit.binarise(given)
+
+
+def test_arrays_of_numbers_are_raw_or_it_is_asked() -> None:
+    """As many bits as columns: an array without names is raw where it shows, and otherwise nobody can know."""
+    random = np.random.default_rng(1)
+    X = random.integers(0, 5, size=(80, 4)).astype(float)
+    classifier = boolshap.BnnClassifier(hidden=(2,), epochs=3).fit(X, X[:, 0] > 2)
+    circuit = classifier.circuit()
+    assert [name.partition(">")[0] for name in circuit.features] == circuit.raw_columns
+    assert np.array_equal(circuit.predict(X), classifier.predict(X))
+    raw = np.array([[0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
+    for door in (circuit.predict, boolshap.Explainer(circuit, X)):
+        with pytest.raises(InputError, match='could be raw values or bits.*: give input="raw" or input="bits"$'):
+            door(raw)
+    assert np.array_equal(circuit.predict(raw, input="raw"), classifier.predict(raw))
+    bits_ = classifier.bits(X)
+    assert np.array_equal(circuit.predict(bits_, input="bits"), classifier.predict(X))
+    # A table says what it is by its names: bits carry their test.
+    names = circuit.raw_columns or []
+    assert np.array_equal(circuit.predict(pandas.DataFrame(raw, columns=names)), classifier.predict(raw))
+    assert np.array_equal(circuit.predict(pandas.DataFrame(bits_, columns=circuit.features)), classifier.predict(X))

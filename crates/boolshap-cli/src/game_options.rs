@@ -10,7 +10,8 @@ pub(crate) struct GameOptions {
     /// What fills in absent features: uniform (the default; pages begin with their rows as background, unless that takes
     /// long); product (the marginals of training); product:FILE with columns
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
-    /// the present features are); empirical:FILE (those rows of FILE that agree with the present features);
+    /// the present features are); empirical:FILE (those rows of FILE that agree with the present features; if all are
+    /// present, the entity's own label);
     /// reference:zeros, reference:ones or reference:FILE[:ROW] (one row as a background; the first is 1)
     #[arg(long)]
     distribution: Option<OsString>,

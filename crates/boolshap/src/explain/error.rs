@@ -149,6 +149,14 @@ pub enum ExplainError {
         /// The most that a score could be wrong by.
         bound: f64,
     },
+    /// A tree whose path asks too many columns.
+    #[error("a path of a tree asks {columns} columns, and the limit is {limit}")]
+    LongPath {
+        /// How many.
+        columns: usize,
+        /// How many are taken.
+        limit: usize,
+    },
     /// A file without values.
     #[error("there are no values to explain")]
     NoValues,

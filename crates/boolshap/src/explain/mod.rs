@@ -52,6 +52,10 @@ mod starts;
 mod stream;
 mod subsets;
 mod tape;
+mod tree_game;
+#[cfg(test)]
+mod tree_game_tests;
+mod tree_walk;
 mod value_diagrams;
 mod value_game;
 mod value_gates;
@@ -92,4 +96,5 @@ pub use players::Players;
 pub use probabilities::Probabilities;
 pub use reference::Reference;
 pub use stream::{Streamed, explain_stream};
+pub use tree_game::TreeGame;
 pub use value_game::{ValueGame, WantedSums};

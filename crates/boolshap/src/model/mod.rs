@@ -10,11 +10,13 @@ mod import;
 mod import_blocks;
 #[cfg(feature = "hdf5")]
 mod import_hdf5;
+mod import_lightgbm;
 mod import_neuron;
 mod import_onnx;
 #[cfg(test)]
 mod import_onnx_tests;
 mod import_safetensors;
+mod import_xgboost;
 mod input_values;
 #[cfg(feature = "hdf5")]
 mod keras_activations;
@@ -26,6 +28,7 @@ mod levels;
 mod linear_equations;
 #[cfg(feature = "train")]
 mod logistic;
+mod merge_trees;
 mod network;
 mod normalised_scores;
 mod number;
@@ -45,6 +48,7 @@ mod protobuf;
 mod quantiser;
 #[cfg(test)]
 pub(crate) mod random;
+mod raw_model;
 mod real_exact;
 mod real_file;
 mod real_floats;
@@ -76,6 +80,8 @@ pub(crate) use file::{GateText, parse_fraction};
 pub use file::{Marginals, Model};
 pub use fold::{BatchNorm, DenseLayer, fold_network};
 pub use import::{AnyImported, ImportOptions, Imported, Kernels, import, import_any};
+pub use import_lightgbm::import_lightgbm;
+pub use import_xgboost::import_xgboost;
 pub use input_values::InputValues;
 pub use label::Label;
 #[cfg(feature = "train")]
@@ -84,6 +90,7 @@ pub use network::{Gate, Network, Output, OutputScale, Score};
 pub use number::parse_decimal;
 pub use outputs::Outputs;
 pub use project::Wire;
+pub use raw_model::{Decision, RawModel, RawNode, RawTest, RawTree};
 pub use real_file::{AnyModel, RealModel};
 pub use real_network::{Activation, Ending, MAX_REAL_INPUTS, RealNetwork, RealStep};
 pub use real_table::RealTable;

@@ -212,7 +212,8 @@ pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String>
             thousands(rows.rows() as u64)
         ),
         Distribution::Empirical(rows) => format!(
-            "Absent features are as in those of {} rows that agree with the present ones (conditional).",
+            "Absent features are as in those of {} rows that agree with the present ones (conditional); if none is absent, it \
+             is the row's own label.",
             thousands(rows.rows() as u64)
         ),
         Distribution::Constrained(given, _) if is_uniform(given.floats()) => {

@@ -286,6 +286,7 @@ fn of_explain(error: &ExplainError) -> ErrorKind {
         ExplainError::Data(error) => of_data(error),
         ExplainError::Model(error) => of_model(error),
         ExplainError::TooManyFeatures { .. }
+        | ExplainError::LongPath { .. }
         | ExplainError::TooManyPlayers { .. }
         | ExplainError::Entity { problem: EntityProblem::TooManyDiffer { .. }, .. }
         | ExplainError::Row { problem: EntityProblem::TooManyDiffer { .. }, .. } => ErrorKind::Limit,

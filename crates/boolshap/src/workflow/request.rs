@@ -476,7 +476,14 @@ impl Request {
         };
         let about = self.about(class);
         let [distribution, players, engine] = ["distribution", "players", "engine"].map(|key| &about[key]);
-        format!("distribution {distribution}{}, players {players}, engine {engine}; {index}", self.conditions(class))
+        let own = match self.distribution {
+            DistributionFrom::Empirical(_) => " (of all features together the row's own label, so that scores add up)",
+            _ => "",
+        };
+        format!(
+            "distribution {distribution}{own}{}, players {players}, engine {engine}; {index}",
+            self.conditions(class)
+        )
     }
 
     fn is_of_scores(&self) -> bool {

@@ -1,0 +1,441 @@
+//! Scores of sums of trees over raw columns, against background rows: every column is a player, or several are one.
+//!
+//! The game of a row and a background row gives a set of columns the model's number where these columns are the row's and the
+//! others the background row's; against a background it is the mean of these games. Scores are linear, so trees and leaves are
+//! added up. At a leaf (`tree_walk`) the row alone fulfils the conditions of a columns, the background row alone those of b, and
+//! each other column of the path is fulfilled by both. The leaf is reached just if the a are present and the b absent, a game
+//! whose values are closed forms: with p of the a and q of the b in a set of players, its interaction index is
+//! `(-1)^q (a-p)! (b-q)! / (a+b-p-q+1)!`, the Shapley value for p + q = 1, and Banzhaf's is `(-1)^q / 2^(a+b-p-q)`.
+//!
+//! For one mask of a row, b and its columns are the same for all background rows that complete it, so a column's score takes an
+//! addition for each mask of the background. No bits, no circuit, no limit of thresholds. Rounding: the shares of all leaves of
+//! a tree in a player's score are at most 2 together, as every coalition reaches one leaf with the player and one without.
+//!
+//! Lundberg et al., "From local explanations to global understanding with explainable AI for trees", 2020 (the closed form for a
+//! pair of rows); Grabisch and Roubens, 1999 (the interaction index).
+
+use super::index::Index;
+use super::tree_walk::{MAX_SLOTS, Meeting, walk};
+use super::{ExplainError, GUARANTEED};
+use crate::data::{ExactSum, RawRows};
+use crate::lit::{Meter, Watch};
+use crate::model::{RawModel, RawNode};
+use dashu::integer::UBig;
+use dashu::rational::RBig;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The most rows that go down a tree together.
+const CHUNK: usize = 4096;
+/// The fewest, as the background goes with every chunk.
+const SMALL_CHUNK: usize = 256;
+
+/// A model of raw columns and the background rows that it is explained against.
+pub struct TreeGame {
+    model: Arc<RawModel>,
+    background: RawRows,
+    /// The player of each column, and how many players there are.
+    owner: Vec<usize>,
+    players: usize,
+    /// The mean of each column, where there are slopes.
+    means: Vec<f64>,
+}
+
+/// Numbers that scores are made of: floats or fractions.
+trait Amount: Clone + Send + Sync {
+    fn of(share: &RBig) -> Self;
+    fn of_float(number: f64) -> Self;
+    fn zero() -> Self;
+    /// Adds another so many times.
+    fn add_times(&mut self, other: &Self, times: u32);
+    /// Adds a product.
+    fn add_product(&mut self, one: &Self, other: &Self);
+}
+
+impl Amount for f64 {
+    fn of(share: &RBig) -> Self {
+        share.to_f64().value()
+    }
+
+    fn of_float(number: f64) -> Self {
+        number
+    }
+
+    fn zero() -> Self {
+        0.0
+    }
+
+    fn add_times(&mut self, other: &Self, times: u32) {
+        *self += other * f64::from(times);
+    }
+
+    fn add_product(&mut self, one: &Self, other: &Self) {
+        *self += one * other;
+    }
+}
+
+impl Amount for RBig {
+    fn of(share: &RBig) -> Self {
+        share.clone()
+    }
+
+    fn of_float(number: f64) -> Self {
+        RBig::try_from(number).unwrap_or_default()
+    }
+
+    fn zero() -> Self {
+        RBig::ZERO
+    }
+
+    fn add_times(&mut self, other: &Self, times: u32) {
+        *self += other * RBig::from(times);
+    }
+
+    fn add_product(&mut self, one: &Self, other: &Self) {
+        *self += one * other;
+    }
+}
+
+/// What a leaf gives to sets of columns that only the row, or only the background row fulfils.
+struct Shares<N> {
+    index: Index,
+    /// By how many of the set are the background row's, then by a and b.
+    tables: Vec<Vec<N>>,
+}
+
+impl<N: Amount> Shares<N> {
+    fn new(index: Index, most: usize) -> Self {
+        let size = *index.sizes().end();
+        let factorials: Vec<UBig> = std::iter::successors(Some((UBig::ONE, 1u32)), |(product, next)| {
+            Some((product * UBig::from(*next), next + 1))
+        })
+        .map(|(product, _)| product)
+        .take(most + 2)
+        .collect();
+        let share = |theirs: usize, a: usize, b: usize| {
+            let ours = size - theirs;
+            if a < ours || b < theirs || a + b > most {
+                return N::zero();
+            }
+            let rest = a + b - size;
+            let (over, under) = match index {
+                Index::Banzhaf => (UBig::ONE, UBig::ONE << rest),
+                _ => (&factorials[a - ours] * &factorials[b - theirs], factorials[rest + 1].clone()),
+            };
+            let share = RBig::from_parts(over.into(), under);
+            N::of(&if theirs % 2 == 1 { -share } else { share })
+        };
+        let side = most + 1;
+        let table = |theirs: usize| (0..side * side).map(|at| share(theirs, at / side, at % side)).collect();
+        Shares { index, tables: (0..=size).map(table).collect() }
+    }
+
+    fn of(&self, theirs: usize, a: usize, b: usize) -> &N {
+        let side = self.tables[0].len().isqrt();
+        &self.tables[theirs][a * side + b]
+    }
+
+    /// What each set of slots gets from a leaf of number 1, for a row with this mask.
+    fn of_mask(&self, mask: u64, meeting: &Meeting<'_>) -> Vec<N> {
+        let slots = meeting.slots.len();
+        let full = if slots == 0 { 0 } else { u64::MAX >> (64 - slots) };
+        let theirs = full & !mask;
+        let b = theirs.count_ones() as usize;
+        let mut gained = vec![N::zero(); self.index.width(slots)];
+        // The same for all background rows that leave the same number of columns to the row.
+        let mut alike: Vec<u32> = vec![0; slots + 1];
+        for (&other, &count) in meeting.background.masks.iter().zip(&meeting.background.counts) {
+            if other & theirs != theirs {
+                continue;
+            }
+            let ours = mask & !other;
+            let a = ours.count_ones() as usize;
+            alike[a] += count;
+            self.add_ours(&mut gained, ours, theirs, (a, b), slots, count);
+        }
+        for (a, &count) in alike.iter().enumerate().filter(|(_, count)| **count > 0) {
+            self.add_theirs(&mut gained, theirs, (a, b), slots, count);
+        }
+        gained
+    }
+
+    /// Sets with a column that only the row fulfils.
+    fn add_ours(&self, gained: &mut [N], ours: u64, theirs: u64, (a, b): (usize, usize), slots: usize, count: u32) {
+        if self.tables.len() == 2 {
+            let share = self.of(0, a, b);
+            bits(ours).for_each(|slot| gained[slot].add_times(share, count));
+            return;
+        }
+        for first in bits(ours) {
+            for second in bits(ours).filter(|&second| second > first) {
+                gained[pair_place(slots, first, second)].add_times(self.of(0, a, b), count);
+            }
+            for second in bits(theirs) {
+                let place = pair_place(slots, first.min(second), first.max(second));
+                gained[place].add_times(self.of(1, a, b), count);
+            }
+        }
+    }
+
+    /// Sets of columns that only the background row fulfils.
+    fn add_theirs(&self, gained: &mut [N], theirs: u64, (a, b): (usize, usize), slots: usize, count: u32) {
+        if self.tables.len() == 2 {
+            let share = self.of(1, a, b);
+            bits(theirs).for_each(|slot| gained[slot].add_times(share, count));
+            return;
+        }
+        for first in bits(theirs) {
+            for second in bits(theirs).filter(|&second| second > first) {
+                gained[pair_place(slots, first, second)].add_times(self.of(2, a, b), count);
+            }
+        }
+    }
+}
+
+/// The places of the bits of a mask.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            place
+        })
+    })
+}
+
+/// The place of a pair of slots, or of columns, the second fastest.
+fn pair_place(count: usize, first: usize, second: usize) -> usize {
+    first * (2 * count - first - 1) / 2 + second - first - 1
+}
+
+impl TreeGame {
+    /// The game of a model against background rows, at least one, with every column a player.
+    pub fn new(model: Arc<RawModel>, background: &RawRows) -> Result<Self, ExplainError> {
+        let owner = (0..model.columns.len()).collect();
+        Self::of_players(model, background, owner)
+    }
+
+    /// The same with a player for each column, by numbers from 0 on: columns of one player come and go together.
+    pub fn of_players(model: Arc<RawModel>, background: &RawRows, owner: Vec<usize>) -> Result<Self, ExplainError> {
+        if owner.len() != model.columns.len() {
+            return Err(ExplainError::PlayersLength { expected: model.columns.len(), found: owner.len() });
+        }
+        if background.is_empty() {
+            return Err(ExplainError::NoRows { what: "background" });
+        }
+        let background = model.prepared("background", background)?;
+        let mean = |column: usize| {
+            let mut sum = ExactSum::default();
+            background.column(column).iter().for_each(|number| sum.add(*number, 1));
+            sum.mean(background.len() as u64)
+        };
+        let means = if model.slopes.is_empty() { Vec::new() } else { (0..background.width()).map(mean).collect() };
+        let players = owner.iter().max().map_or(0, |last| last + 1);
+        let game = TreeGame { model, background, owner, players, means };
+        match game.error_bound() {
+            bound if bound <= GUARANTEED * game.size().max(1.0) => Ok(game),
+            bound => Err(ExplainError::Imprecise { bound }),
+        }
+    }
+
+    /// How many players there are.
+    pub fn players(&self) -> usize {
+        self.players
+    }
+
+    /// The model.
+    pub fn model(&self) -> &RawModel {
+        &self.model
+    }
+
+    /// The most that leaves and constants together can be in size.
+    fn size(&self) -> f64 {
+        let constants = self.model.constants.iter().fold(0.0, |size: f64, constant| size.max(constant.abs()));
+        let largest = |nodes: &[RawNode]| {
+            let numbers =
+                nodes.iter().filter_map(|node| if let RawNode::Leaf(numbers) = node { Some(numbers) } else { None });
+            numbers.flatten().fold(0.0, |size: f64, number| size.max(number.abs()))
+        };
+        let leaves: f64 = self.model.trees.iter().map(|tree| largest(tree.nodes())).sum();
+        (constants + leaves * self.model.factor.abs()) / f64::from(self.model.divisor)
+    }
+
+    /// How far base values and scores in floats can be from the true ones; of slopes, what rounding each of their products costs
+    /// comes on top.
+    pub fn error_bound(&self) -> f64 {
+        let leaves = self.model.trees.iter().map(|tree| tree.leaves()).max().unwrap_or(0);
+        let additions = self.background.len() + leaves + self.model.trees.len() + 16;
+        2.0 * f64::EPSILON * additions as f64 * self.size()
+    }
+
+    /// The mean of each output over the background.
+    pub fn base_values(&self) -> Vec<f64> {
+        let scale = self.model.factor / f64::from(self.model.divisor);
+        let mut sums = vec![ExactSum::default(); self.model.width()];
+        self.each_leaf(|output, number| sums[output].add(number, 1));
+        let mean = |(output, sum): (usize, &ExactSum)| {
+            let slopes = self.model.slopes.get(output).into_iter().flatten().zip(&self.means);
+            let linear: f64 = slopes.map(|(slope, mean)| slope * mean).sum();
+            (self.model.constants[output] + linear) / f64::from(self.model.divisor)
+                + sum.mean(self.background.len() as u64) * scale
+        };
+        sums.iter().enumerate().map(mean).collect()
+    }
+
+    fn each_leaf(&self, mut take: impl FnMut(usize, f64)) {
+        for row in 0..self.background.len() {
+            for tree in &self.model.trees {
+                let leaf = tree.leaf(|column| self.background.column(column)[row]);
+                leaf.iter().enumerate().for_each(|(place, number)| take(tree.output().unwrap_or(place), *number));
+            }
+        }
+    }
+
+    /// The scores of rows: for each row, each set of players that has a number, and each output.
+    pub fn explain(&self, rows: &RawRows, index: Index, watch: &Watch<'_>) -> Result<Vec<f64>, ExplainError> {
+        check_index(index)?;
+        let rows = self.model.prepared("the rows", rows)?;
+        let shares = Shares::new(index, MAX_SLOTS);
+        let chunk = rows.len().div_ceil(rayon::current_num_threads().max(1)).clamp(SMALL_CHUNK, CHUNK);
+        let starts: Vec<usize> = (0..rows.len()).step_by(chunk).collect();
+        let meter = Meter::new(watch, (starts.len() * self.model.trees.len()) as u64);
+        let parts: Vec<Vec<f64>> = starts
+            .into_par_iter()
+            .map(|start| {
+                let part = rows.part(start, (start + chunk).min(rows.len()));
+                let mut scores = self.of_trees(&part, &shares, &watch.silent(), || Ok(meter.add(1)?))?;
+                let scale = self.model.factor / f64::from(self.model.divisor) / self.background.len() as f64;
+                scores.iter_mut().for_each(|score| *score *= scale);
+                self.add_slopes(&mut scores, &part, index);
+                Ok(scores)
+            })
+            .collect::<Result<_, ExplainError>>()?;
+        Ok(parts.concat())
+    }
+
+    /// The same in fractions.
+    pub fn explain_exact(&self, rows: &RawRows, index: Index, watch: &Watch<'_>) -> Result<Vec<RBig>, ExplainError> {
+        check_index(index)?;
+        let rows = self.model.prepared("the rows", rows)?;
+        let shares = Shares::new(index, MAX_SLOTS);
+        let mut scores: Vec<RBig> = self.of_trees(&rows, &shares, watch, || Ok(()))?;
+        let scale =
+            RBig::of_float(self.model.factor) / RBig::from(self.model.divisor) / RBig::from(self.background.len());
+        scores.iter_mut().for_each(|score| *score = &*score * &scale);
+        if index != Index::Interaction {
+            let width = self.model.width();
+            for (output, slopes) in self.model.slopes.iter().enumerate() {
+                for (column, &slope) in slopes.iter().enumerate() {
+                    let weight = RBig::of_float(slope) / RBig::from(self.model.divisor);
+                    let mean = self.exact_mean(column);
+                    for (row, &number) in rows.column(column).iter().enumerate() {
+                        let place = (row * self.players + self.owner[column]) * width + output;
+                        scores[place] += &weight * (RBig::of_float(number) - &mean);
+                    }
+                }
+            }
+        }
+        Ok(scores)
+    }
+
+    fn exact_mean(&self, column: usize) -> RBig {
+        let numbers = self.background.column(column);
+        let sum = numbers.iter().fold(RBig::ZERO, |sum, &number| sum + RBig::of_float(number));
+        sum / RBig::from(numbers.len())
+    }
+
+    /// The base values in fractions.
+    pub fn exact_base_values(&self) -> Vec<RBig> {
+        let mut sums = vec![RBig::ZERO; self.model.width()];
+        self.each_leaf(|output, number| sums[output] += RBig::of_float(number));
+        let rows = RBig::from(self.background.len());
+        let base = |(output, sum): (usize, RBig)| {
+            let slopes = self.model.slopes.get(output).into_iter().flatten().enumerate();
+            let linear =
+                slopes.fold(RBig::ZERO, |all, (column, &slope)| all + RBig::of_float(slope) * self.exact_mean(column));
+            let constant = RBig::of_float(self.model.constants[output]);
+            (constant + linear + sum * RBig::of_float(self.model.factor) / &rows) / RBig::from(self.model.divisor)
+        };
+        sums.into_iter().enumerate().map(base).collect()
+    }
+
+    /// What all trees give, before it is divided by anything.
+    fn of_trees<N: Amount>(
+        &self,
+        rows: &RawRows,
+        shares: &Shares<N>,
+        watch: &Watch<'_>,
+        done: impl Fn() -> Result<(), ExplainError>,
+    ) -> Result<Vec<N>, ExplainError> {
+        let outputs = self.model.width();
+        let sets = shares.index.width(self.players);
+        let mut all = vec![N::zero(); rows.len() * sets * outputs];
+        for tree in &self.model.trees {
+            // Tree by tree, so that the sums that are rounded stay short.
+            let wide = if tree.output().is_some() { 1 } else { outputs };
+            let mut own = vec![N::zero(); rows.len() * sets * wide];
+            walk(tree, &self.owner, rows, &self.background, watch, |meeting| {
+                add_leaf(&mut own, meeting, shares, self.players, wide);
+            })?;
+            let one = N::of_float(1.0);
+            match tree.output() {
+                None => all.iter_mut().zip(&own).for_each(|(all, own)| all.add_product(own, &one)),
+                Some(output) => {
+                    let places = all.iter_mut().skip(output).step_by(outputs);
+                    places.zip(&own).for_each(|(all, own)| all.add_product(own, &one));
+                }
+            }
+            done()?;
+        }
+        Ok(all)
+    }
+
+    fn add_slopes(&self, scores: &mut [f64], rows: &RawRows, index: Index) {
+        if index == Index::Interaction {
+            return;
+        }
+        let width = self.model.width();
+        for (output, slopes) in self.model.slopes.iter().enumerate() {
+            for (column, slope) in slopes.iter().enumerate() {
+                for (row, number) in rows.column(column).iter().enumerate() {
+                    let score = slope * (number - self.means[column]) / f64::from(self.model.divisor);
+                    scores[(row * self.players + self.owner[column]) * width + output] += score;
+                }
+            }
+        }
+    }
+}
+
+/// Adds what a leaf gives to the scores of all rows that are there.
+fn add_leaf<N: Amount>(own: &mut [N], meeting: &Meeting<'_>, shares: &Shares<N>, players: usize, wide: usize) {
+    if meeting.numbers.iter().all(|number| *number == 0.0) {
+        return;
+    }
+    let (slots, sets) = (meeting.slots.len(), shares.index.width(players));
+    let places: Vec<usize> = match shares.tables.len() {
+        2 => meeting.slots.to_vec(),
+        _ => super::index::pairs(slots)
+            .map(|(first, second)| {
+                let (one, other) = (meeting.slots[first], meeting.slots[second]);
+                pair_place(players, one.min(other), one.max(other))
+            })
+            .collect(),
+    };
+    let numbers: Vec<N> = meeting.numbers.iter().map(|number| N::of_float(*number)).collect();
+    // Of each mask once, whether one row has it or thousands.
+    let gained: Vec<Vec<N>> = meeting.row_groups.masks.iter().map(|&mask| shares.of_mask(mask, meeting)).collect();
+    for (&row, &group) in meeting.rows.iter().zip(&meeting.row_groups.of) {
+        let scores = &mut own[row as usize * sets * wide..(row as usize + 1) * sets * wide];
+        for (&place, gain) in places.iter().zip(&gained[group as usize]) {
+            let cells = scores[place * wide..(place + 1) * wide].iter_mut();
+            cells.zip(&numbers).for_each(|(score, number)| score.add_product(gain, number));
+        }
+    }
+}
+
+fn check_index(index: Index) -> Result<(), ExplainError> {
+    match index {
+        Index::Shapley | Index::Banzhaf | Index::Interaction => Ok(()),
+        other => Err(ExplainError::IndexOfScores { index: other.name() }),
+    }
+}

@@ -1,0 +1,148 @@
+//! Trees and linear models on raw columns, made ready to explain rows against a background: no bits, no circuit.
+//!
+//! A score is explained as it is. A label is that of one tree, which the trees are merged into; where that tree would be too large,
+//! it is refused, and the score is left.
+
+use super::{ClassChoice, Error, ModelOutput};
+use crate::data::RawRows;
+use crate::explain::{Index, TreeGame};
+use crate::lit::Watch;
+use crate::model::{Decision, RawModel};
+use dashu::rational::RBig;
+use std::sync::Arc;
+
+/// The most nodes of the tree that a label becomes, where nothing else is said.
+pub const MAX_MERGED_NODES: usize = 1 << 20;
+
+/// A model of raw columns and its background.
+pub struct RawExplainer {
+    game: TreeGame,
+    players: Vec<String>,
+    output: ModelOutput,
+}
+
+impl RawExplainer {
+    /// Explains this model against these rows: its scores, or the labels that they lead to. A class picks one of several. Players
+    /// are the columns, or what is named for each of them.
+    pub fn prepare(
+        model: RawModel,
+        background: &RawRows,
+        owners: Option<&[String]>,
+        output: ModelOutput,
+        class: Option<&ClassChoice>,
+        max_nodes: Option<usize>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        let model = match output {
+            ModelOutput::Score => of_score(model, class)?,
+            ModelOutput::Label => of_label(&model, class, max_nodes.unwrap_or(MAX_MERGED_NODES), watch)?,
+        };
+        if model.columns.is_empty() || background.width() != model.columns.len() {
+            let (found, expected) = (background.width(), model.columns.len());
+            return Err(Error::input(format!("the background has {found} columns, and the model {expected}")));
+        }
+        let mut players: Vec<String> = Vec::new();
+        let mut owner = Vec::with_capacity(model.columns.len());
+        for name in owners.unwrap_or(&model.columns) {
+            let place = players.iter().position(|known| known == name).unwrap_or(players.len());
+            if place == players.len() {
+                players.push(name.clone());
+            }
+            owner.push(place);
+        }
+        Ok(RawExplainer { game: TreeGame::of_players(Arc::new(model), background, owner)?, players, output })
+    }
+
+    /// The names of the players.
+    pub fn players(&self) -> &[String] {
+        &self.players
+    }
+
+    /// The names of the outputs that are explained, if there are several.
+    pub fn outputs(&self) -> &[String] {
+        &self.game.model().outputs
+    }
+
+    /// How many numbers are explained of each row.
+    pub fn width(&self) -> usize {
+        self.game.model().width()
+    }
+
+    /// What is explained.
+    pub fn model_output(&self) -> ModelOutput {
+        self.output
+    }
+
+    /// What the scores start from, one for each output.
+    pub fn base_values(&self) -> Vec<f64> {
+        self.game.base_values()
+    }
+
+    /// The same in fractions.
+    pub fn exact_base_values(&self) -> Vec<RBig> {
+        self.game.exact_base_values()
+    }
+
+    /// What base values and scores add up to: the outputs of rows, those of a row side by side.
+    pub fn predictions(&self, rows: &RawRows) -> Result<Vec<f64>, Error> {
+        let model = self.game.model();
+        Ok(model.numbers(&model.prepared("the rows", rows)?))
+    }
+
+    /// How far scores in floats can be from the true ones.
+    pub fn error_bound(&self) -> f64 {
+        self.game.error_bound()
+    }
+
+    /// The scores of rows: for each row, each set of players, and each output.
+    pub fn explain(&self, rows: &RawRows, index: Index, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
+        Ok(self.game.explain(rows, index, watch)?)
+    }
+
+    /// The same in fractions.
+    pub fn explain_exact(&self, rows: &RawRows, index: Index, watch: &Watch<'_>) -> Result<Vec<RBig>, Error> {
+        Ok(self.game.explain_exact(rows, index, watch)?)
+    }
+}
+
+fn of_score(mut model: RawModel, class: Option<&ClassChoice>) -> Result<RawModel, Error> {
+    let Some(class) = class.filter(|class| **class != ClassChoice::Each) else { return Ok(model) };
+    if model.width() == 1 {
+        return Err(Error::setting("class", "picks one of several outputs, and there is one"));
+    }
+    let chosen = class.number(model.width(), &model.outputs)?;
+    model = model.only(chosen)?;
+    Ok(model)
+}
+
+fn of_label(model: &RawModel, class: Option<&ClassChoice>, limit: usize, watch: &Watch<'_>) -> Result<RawModel, Error> {
+    if model.decision == Decision::Number {
+        return Err(Error::setting(
+            "model_output",
+            "is 'label', but the model gives numbers and no labels: explain its score",
+        ));
+    }
+    if !model.slopes.is_empty() {
+        let why = "is 'label', but the labels of a linear model on raw columns have no tree: explain its score, or fit it on bits";
+        return Err(Error::setting("model_output", why));
+    }
+    let classes = model.outputs.len().max(2);
+    let names: Vec<String> = match model.outputs.is_empty() {
+        true => vec!["0".into(), "1".into()],
+        false => model.outputs.clone(),
+    };
+    let chosen: Vec<usize> = match class {
+        Some(ClassChoice::Each) => (0..classes).collect(),
+        Some(one) => vec![one.number(classes, &names)?],
+        None if classes == 2 => vec![1],
+        None => (0..classes).collect(),
+    };
+    let names = if chosen.len() > 1 { names } else { Vec::new() };
+    model.decisions(&chosen, names, limit, watch)?.ok_or_else(|| Error::Limit {
+        message: format!(
+            "the labels of {} trees on raw columns take one tree of more than {limit} nodes: explain the score, which needs none",
+            model.trees.len()
+        ),
+        remedy: None,
+    })
+}
