@@ -12,10 +12,11 @@
 //! **Errors.** Numbers are in [-1, 1], so that what is proved for labels (`error_bound`) holds twice.
 
 use super::error_bound::{self, BLOCK, SweepRoundings};
+use super::gate_chances::{Chances, Rules};
 use super::gate_sums::{Fixed, Scalar};
 use super::starts::Starts;
 use super::subsets::{SubsetTable, Value};
-use super::value_gates::{Chances, Rules, integrated, interactions_of};
+use super::value_gates::{integrated, interactions_of};
 use super::value_paths::Paths;
 use super::{ExplainError, Index, Players};
 use crate::circuit::NumberDiagram;

@@ -16,11 +16,12 @@
 //! a label, is of any size; they are told absolutely.
 
 use super::error_bound::{self, GUARANTEED};
+use super::gate_chances::Chances;
 use super::gate_sums::Scalar;
 use super::starts::{Sample, Starts};
 use super::subsets::Value;
 use super::value_diagrams::DiagramPart;
-use super::value_gates::{Chances, Gates};
+use super::value_gates::Gates;
 use super::{
     Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players,
 };

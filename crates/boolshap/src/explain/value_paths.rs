@@ -7,9 +7,9 @@
 //! nodes may have far more paths than nodes; beyond [`MAX_PATHS`] there are none.
 
 use super::Players;
+use super::gate_chances::Chances;
 use super::gate_sums::Fixed;
 use super::starts::Starts;
-use super::value_gates::Chances;
 use crate::circuit::NumberDiagram;
 
 /// The most paths of a diagram.

@@ -153,13 +153,19 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     let total: IBig = weights.iter().map(|w| IBig::from(w.unsigned_abs())).sum();
     let never: i128 = (&total + 1u8).try_into().map_err(|_| too_wide())?;
     let sum_at = |convenient: i128| RBig::from(2 * IBig::from(convenient) - &total) * &unit;
-    // Invariant: every weight below `low` fails, and `high` holds or is total + 1, which is unreachable.
+    let need = least(never, |convenient| holds(sum_at(convenient)));
+    Gate::new(weights, need).ok_or_else(too_wide)
+}
+
+/// The smallest weight that holds, where all larger ones do too; `never`, which cannot be reached, if none does.
+pub(super) fn least(never: i128, holds: impl Fn(i128) -> bool) -> i128 {
+    // Invariant: every weight below `low` fails, and `high` holds or is `never`.
     let (mut low, mut high) = (0, never);
     while low < high {
         let middle = low + (high - low) / 2;
-        if holds(sum_at(middle)) { high = middle } else { low = middle + 1 }
+        if holds(middle) { high = middle } else { low = middle + 1 }
     }
-    Gate::new(weights, low).ok_or_else(too_wide)
+    low
 }
 
 pub(super) fn fold_scores(layer: &DenseLayer) -> Result<(Vec<Score>, Vec<OutputScale>), ModelError> {

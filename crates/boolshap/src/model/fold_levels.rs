@@ -8,7 +8,7 @@
 //! Thresholds are found as in `fold`: weights scaled to whole numbers, then bisection with an exact predicate. All gates of
 //! a unit have the same weights.
 
-use super::fold::{DenseLayer, fold_scores, scale, surd_is_nonnegative};
+use super::fold::{DenseLayer, fold_scores, least, scale, surd_is_nonnegative};
 use super::levels::{Condition, Cut, Source, Sum, Terms, Unit, Value};
 use super::network::{Gate, Network, Output, OutputScale};
 use super::{ModelError, Problem};
@@ -221,12 +221,7 @@ impl Layers {
             let sum = RBig::from(2 * IBig::from(convenient) - &total) * &weighed.unit;
             if flip { -sum } else { sum }
         };
-        // As in `fold`: every weight below `low` fails, and `high` holds or cannot be reached.
-        let (mut low, mut high) = (0, never);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if holds(&sum_at(middle)) { high = middle } else { low = middle + 1 }
-        }
+        let low = least(never, |convenient| holds(&sum_at(convenient)));
         let is_near = |x: RBig| {
             let float = |number: &RBig| number.to_f64().value();
             let root = float(variance).sqrt() * float(&rest);
