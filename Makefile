@@ -15,7 +15,7 @@ test: fresh-list format supply stamp
 	$(MAKE) rust outside package skipped
 
 # Without Chromium, Spark and what takes long.
-quick: fresh-list format stamp
+quick: fresh-list format
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint build; built=$$?; wait $$prepared && exit $$built
 	$(MAKE) rust
 	$(PYTEST) -n 2 -m "not browser and not slow" tests/outside

@@ -3,7 +3,7 @@
 
 const pristine = page.playground ? `<!doctype html>${document.documentElement.outerHTML}` : null;
 
-// Puts another text into a block of the document that is to be.
+// Puts another text into a block of the document that is to be; blocks come before this script.
 function withBlock(html, start, end, text) {
   const at = html.indexOf(start) + start.length;
   return html.slice(0, at) + text + html.slice(html.indexOf(end, at));
@@ -28,8 +28,8 @@ async function reportOf(source, rows) {
     const { page: data, carried } = await engine.answer("report/standing");
     data.playground = true;
     const text = JSON.stringify(data).replaceAll("<", "\\u003c");
-    let html = withBlock(pristine, '<script type="application/json" id="page-data">', "<\/script>", text);
-    html = withBlock(html, '<script type="text/plain" id="engine-data">', "<\/script>", carried === null ? "" : await packed(carried));
+    let html = withBlock(pristine, ' id="page-data">', "<\/script>", text);
+    html = withBlock(html, ' id="engine-data">', "<\/script>", carried === null ? "" : await packed(carried));
     html = withBlock(html, "<title>", "</title>", el("p", { textContent: data.title }).innerHTML);
     return URL.createObjectURL(new Blob([html], { type: "text/html" }));
   } finally {
