@@ -353,7 +353,11 @@ fn scores_come_in_order_with_kept_columns_in_front() {
     assert!(out.stdout == expected.as_bytes() && out.stderr.ends_with(b": -\n"), "standard output");
     let text = done(folder, &["explain", "c.bsc", "e.csv", "--keep", "who"]);
     assert!(text.contains("\nwho           a \"0\", b    a \"1\", b"), "{text}");
-    assert!(text.contains("\n... and 19,995 more rows: write them all with -o\n(distribution uniform, "), "{text}");
+    assert!(
+        text.contains("\n... and 19,995 more rows: write them all with -o\nrow 1: It is decided 0. Mainly because "),
+        "{text}"
+    );
+    assert!(text.contains("instead of 0. (Another is as small.)\n(distribution uniform, "), "{text}");
 }
 
 #[test]

@@ -165,8 +165,22 @@ fn compare(site: Site, engine: &mut Engine) {
     assert!(good >= 15 && good < asked.len(), "{good} of {} are answered", asked.len());
     for ((path, body), expected) in asked.iter().zip(expected) {
         let found = engine.ask(path, body.as_deref().unwrap_or_default().as_bytes());
-        assert_eq!(found, expected, "{path} {body:?}");
+        assert_eq!(found.status, expected.status, "{path} {body:?}");
+        assert_eq!(read(&found.text), read(&expected.text), "{path} {body:?}");
     }
+}
+
+/// An answer without what is said of reordering: a page carries the circuit as it was reordered.
+fn read(text: &str) -> Value {
+    let mut answer: Value = serde_json::from_str(text).unwrap();
+    let cautions = answer.get_mut("cautions").and_then(Value::as_array_mut);
+    if cautions.is_some_and(|all| {
+        all.retain(|caution| !caution.as_str().unwrap().contains("was reordered"));
+        all.is_empty()
+    }) {
+        answer.as_object_mut().unwrap().remove("cautions");
+    }
+    answer
 }
 
 #[test]

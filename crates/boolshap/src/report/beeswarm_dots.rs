@@ -189,7 +189,7 @@ mod tests {
         let row = SwarmRow { name: "x1".into(), importance: 0.0, dots };
         let groups = merged(&row, &Axis::covering([0.0], [0.0, 100.0]));
         let counts: Vec<(Class, u64)> = groups.iter().map(|group| (group.class(), group.count)).collect();
-        assert_eq!(counts, [(Class::Towards0, 5), (Class::Towards1, 10)]);
+        assert_eq!(counts, [(Class::Zero, 5), (Class::One, 10)]);
         assert_eq!(homes(&groups, &[2.0, 6.0]), [-6.0, 2.0]);
         let largest = largest_radius(&[groups], 10);
         assert!(largest * (1.0 + 0.5f64.sqrt()) <= REACH, "both have room");
