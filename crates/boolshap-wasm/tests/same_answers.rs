@@ -172,7 +172,7 @@ fn compare(site: Site, engine: &mut Engine) {
 
 /// An answer without what is said of reordering: a page carries the circuit as it was reordered.
 fn read(text: &str) -> Value {
-    let mut answer: Value = serde_json::from_str(text).unwrap();
+    let mut answer = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
     let cautions = answer.get_mut("cautions").and_then(Value::as_array_mut);
     if cautions.is_some_and(|all| {
         all.retain(|caution| !caution.as_str().unwrap().contains("was reordered"));

@@ -378,7 +378,7 @@ mod tests {
         }
         let root = grow(random, &(0..features).collect::<Vec<_>>(), &mut leaves, &mut nodes);
         let count = leaves.len();
-        let id = |at: usize| (if at % 2 == 0 { at / 2 } else { count + at / 2 }) as u32;
+        let id = |at: usize| (if at.is_multiple_of(2) { at / 2 } else { count + at / 2 }) as u32;
         let node = |&[var, lo, hi]: &[usize; 3]| NumberNode { var: Var::new(var), lo: id(lo), hi: id(hi) };
         NumberDiagram::new(leaves.clone(), nodes.iter().map(node).collect(), id(root), features).unwrap()
     }

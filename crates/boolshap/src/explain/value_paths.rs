@@ -29,10 +29,12 @@ struct Test {
     bits: Vec<(usize, bool)>,
 }
 
-/// The paths for an entity and a start: a number, and for each player its place, whether it fulfils its part when it is in, and
-/// the chance that it does when it is out.
+/// A player on a path: its place, whether it fulfils its part when it is in, and the chance that it does when it is out.
+type Link<T> = (usize, bool, T);
+
+/// The paths for an entity and a start: each a number, and its players.
 pub(super) struct Chain<T> {
-    paths: Vec<(T, Vec<(usize, bool, T)>)>,
+    paths: Vec<(T, Vec<Link<T>>)>,
     movers: usize,
 }
 

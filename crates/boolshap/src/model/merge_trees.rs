@@ -58,7 +58,7 @@ impl RawModel {
         };
         let mut branches = vec![start];
         while let Some(mut branch) = branches.pop() {
-            if nodes.len() % 1024 == 0 {
+            if nodes.len().is_multiple_of(1024) {
                 watch.check()?;
             }
             let here = nodes.len();

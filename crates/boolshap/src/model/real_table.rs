@@ -396,8 +396,8 @@ mod tests {
             let found = network.numbers_of_all(&Watch::unlimited()).unwrap().entries;
             for (input, found) in found.iter().enumerate() {
                 let mut sum = 1.0;
-                for unit in 0..3 {
-                    let row = float(&weights[unit]);
+                for (unit, weights) in weights.iter().enumerate() {
+                    let row = float(weights);
                     let z: f64 = row.iter().enumerate().filter(|(bit, _)| input >> bit & 1 == 1).map(|(_, w)| w).sum();
                     let [b, g, s, m, v] = [&bias, &gamma, &beta, &mean, &variance].map(|n| float(n)[unit]);
                     let x = g * (z + b - m) / v.sqrt() + s;

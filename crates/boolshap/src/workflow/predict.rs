@@ -113,7 +113,7 @@ impl<'a> Predictor<'a> {
         }
         if let Way::Real(model) = &self.0 {
             let none = || Error::input("the network gives numbers, which decide nothing");
-            return Ok(model.network.classes_of(rows, watch)?.ok_or_else(none)?);
+            return model.network.classes_of(rows, watch)?.ok_or_else(none);
         }
         let mut found = Vec::with_capacity(rows.rows());
         let mut words = self.words();
