@@ -15,6 +15,9 @@ use numpy::{PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+/// The scores of rows, players and outputs, and the explained values of rows and outputs.
+type ScoresAndValues<'py> = (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>);
+
 /// A model of raw columns.
 #[pyclass(frozen, module = "boolshap._native")]
 pub(crate) struct RawModel(Arc<model::RawModel>);
@@ -177,7 +180,7 @@ impl RawExplainer {
         rows: PyReadonlyArray2<'_, f64>,
         index: &str,
         threads: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyArray3<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<ScoresAndValues<'py>> {
         let (index, rows) = (index_of(index)?, raw_rows(&rows));
         let (scores, sums) = work(py, None, |watch| {
             let explain = || Ok::<_, Error>((self.0.explain(&rows, index, watch)?, self.0.predictions(&rows)?));
