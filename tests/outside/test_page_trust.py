@@ -216,13 +216,13 @@ def test_questions_are_answered_as_the_command_line_does(browser, circuits, open
         assert sorted(players[player] for player in marked) == sorted(reason)
         page.locator("#ask-change summary").click()
         first = said(made, "counterfactual", 1, "--players", "columns", "--limit", 5)
-        visit.until("text => document.querySelector('#ask-change .answer li').textContent.replaceAll('\u2212', '-').startsWith(text)", plain(first))
+        visit.until("text => (document.querySelector('#ask-change .answer li') || document.body).textContent.replaceAll('\u2212', '-').startsWith(text)", plain(first))
         names = [column["name"] for column in server.get("/api/model").json()["columns"]]
         changed = made.boolshap.json("ask", "counterfactual", made.circuit, "d.csv", "--row", 1, "--players", "columns")["rows"][0]["counterfactuals"][0]
         locked = changed[0]["player"]
         page.locator(f"#lock-{names.index(locked)}").check()
         expected = said(made, "counterfactual", 1, "--players", "columns", "--limit", 5, "--freeze", locked)
-        visit.until("text => document.querySelector('#ask-change .answer li').textContent.replaceAll('\u2212', '-').startsWith(text)", plain(expected))
+        visit.until("text => (document.querySelector('#ask-change .answer li') || document.body).textContent.replaceAll('\u2212', '-').startsWith(text)", plain(expected))
         assert expected != first
         page.locator("#ask-fair summary").click()
         page.locator("#protect-0").check()
@@ -288,8 +288,12 @@ def test_axe_finds_nothing_serious(browser, circuits, opened, name):
     for url in pages:
         for scheme, width in (("light", 1280), ("dark", 390)):
             with Visit(browser, url, width=width, scheme=scheme) as visit:
+                if url.startswith("file:"):
+                    visit.until("document.documentElement.dataset.awake === '1'")
                 visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
                 visit.page.wait_for_timeout(200)
+                # What is about to be replaced is dimmed.
+                visit.until("!document.querySelector('.stale')")
                 visit.page.evaluate(axe)
                 found = visit.page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(all => all.violations.map(one => [one.id, one.impact, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)]))")
                 serious = [one for one in found if one[1] in ("serious", "critical")]

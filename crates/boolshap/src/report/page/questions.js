@@ -61,6 +61,7 @@ const area = (name) => $(`ask-${name}`).querySelector(".asked");
 const answering = { change: answerChange, reason: answerReason, radius: answerRadius, fair: answerFair };
 
 function refreshQuestion(name) {
+  if (!answersAny()) return;
   if ($(`ask-${name}`).open) answering[name]();
   else if (name === "reason") markNeeded(null);
 }
