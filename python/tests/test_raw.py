@@ -108,7 +108,10 @@ def check_shap(model: Any, background: Floats, rows: Floats) -> None:
     assert explainer.expected_value == pytest.approx(judge.expected_value, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=named)
+# shap's scores of HistGradientBoostingClassifier do not add up to what it predicts; the definition is the judge of it.
+@pytest.mark.parametrize(
+    "model", [one for one in CLASSIFIERS if not isinstance(one, HistGradientBoostingClassifier)], ids=named
+)
 def test_classifiers_are_as_shap_has_them(model: Any) -> None:
     X, y = CANCER
     check_shap(model.fit(X, y), X[:40], X[100:130])
