@@ -88,11 +88,12 @@ skipped:
 	@if [ -s $(BOOLSHAP_SKIPPED) ]; then echo "skipped for want of data:"; sort -u $(BOOLSHAP_SKIPPED) | sed 's/^/  /'; fi
 	@echo "$$(sed 's/: [^:]*$$//' $(BOOLSHAP_SKIPPED) | sort -u | wc -l) tests were skipped for want of data"
 
-# Longer: twenty thousand random cases and five thousand questions against the definitions, a hundred programs killed at
+# Longer: the page's module built again, twenty thousand random cases and five thousand questions against the definitions, a hundred programs killed at
 # random moments, ten thousand malformed requests, the server among ten thousand rude connections for a minute each, and every
 # reader fuzzed for this many seconds.
 FUZZ_SECONDS ?= 180
 soak: prepare build
+	python3 crates/boolshap-wasm/build.py --same
 	BOOLSHAP_CASES=20000 $(PYTEST) -n 2 --dist load tests/outside/test_differential.py
 	BOOLSHAP_QUESTIONS=5000 BOOLSHAP_MUTATED=500 $(PYTEST) -n 2 --dist load tests/outside/test_questions.py
 	BOOLSHAP_KILLS=100 BOOLSHAP_SLACK=0.5 $(PYTEST) tests/outside/test_trust.py tests/outside/test_interrupt.py
