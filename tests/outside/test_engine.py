@@ -88,6 +88,9 @@ def test_a_report_answers_as_the_server_does(browser, circuits, servers, name):
             sent = server.client.post(f"/{path}", json=body) if body else server.get(f"/{path}")
             expected, found = sent.json(), answer(visit, path, body)
             good += sent.status_code == 200
+            if sent.status_code != 200 and "has passed" in expected["error"]["message"]:
+                # The server's limit of time, on a busy machine.
+                continue
             if sent.status_code != 200:
                 assert found == {"error": expected["error"]["message"]}, path
                 continue
@@ -151,7 +154,8 @@ def test_a_report_carries_what_its_files_held(browser, circuits, options):
     made = circuits("blocks")
     names = made.boolshap.json("info", made.circuit)["features"]
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-    (made.folder / "only.cnf").write_text(f"p cnf {len(names)} 1\n1 -2 0\n")
+    # Every row has a value of each column, so not all bits are 0.
+    (made.folder / "only.cnf").write_text(f"p cnf {len(names)} 1\n{' '.join(str(i + 1) for i in range(len(names)))} 0\n")
     lines = [f"{name},{('x', 'y', 'z')[i % 3]}" for i, name in enumerate(quoted)]
     (made.folder / "players.csv").write_text("feature,player\n" + "\n".join(lines) + "\n")
     (made.folder / "p.csv").write_text(

@@ -52,11 +52,12 @@ def test_the_page_data_of_every_game_is_of_that_game(servers, circuits):
                     assert response.status_code == 200, (name, query, response.text)
                     page = response.json()
                     assert page["live"] is True and page["kinds"] is None and page["table"] is None
-                    assert page["game"] | {"words": 0} == {
+                    assert page["game"] | {"words": 0, "base": 0} == {
                         "distribution": distribution,
                         "players": players,
                         "class": number,
                         "words": 0,
+                        "base": 0,
                     }
                     header, rows = made.explain(*cli_options(distribution, players, class_=number))
                     scores = np.array([row[2:] for row in rows], dtype=float)
