@@ -2,13 +2,13 @@
 //!
 //! The idea: begin with what everybody compares with, logistic regression of strength 1, and move away from it only where
 //! cross-validation inside the training rows has clear evidence.
-//! 1. Strength. A stronger penalty must lower the cross entropy by more than two standard errors and cost no accuracy; a
-//!    weaker one, which lowers cross entropy by mere confidence, must raise the accuracy by a standard error as well.
+//! 1. Strength. Another must lower the cross entropy by more than two standard errors, which confidence alone can do, and
+//!    raise the accuracy by more than one.
 //! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must lower the cross entropy by more than a
 //!    standard error and raise the accuracy by more than two; of those that do, the fewest whose accuracy is within a standard
 //!    error of the best are taken.
 //! 3. Weights ([`super::whole_weights`]). The coarsest that answer as the regression does on all but one in a thousand of
-//!    the training rows; the finest where there are fewer than a thousand, which cannot show that.
+//!    the training rows; the finest where there are fewer than a thousand, which cannot show that, and few bits.
 //! 4. The circuit. The caller says whether the network is affordable; if not, weights get coarser, then pairs fewer.
 //!
 //! All differences are paired, row by row, so that their standard errors are small ([`super::validate`]). Folds are learned
@@ -29,8 +29,10 @@ use rayon::prelude::*;
 const STRENGTHS: [&[f64]; 2] = [&[0.3, 0.1, 0.03, 0.01], &[3.0, 10.0]];
 /// Numbers of pairs to try.
 const PAIRS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Largest weights to try; the last is for few rows only, of which each counts and none takes long.
-const LARGEST: [u32; 13] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255, 1023];
+/// Largest weights to try.
+const LARGEST: [u32; 12] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255];
+/// Those for few rows, of which each counts, by the most bits with which their circuits stay small.
+const FINEST: [(usize, u32); 2] = [(20, 10_000), (40, 1023)];
 /// The share of training rows on which whole weights may answer otherwise than real ones.
 const FIDELITY: f64 = 0.001;
 /// The most elementary steps of the validation, roughly a nanosecond each.
@@ -177,8 +179,7 @@ impl<'a> Search<'a> {
         let mut best = (1.0, 0.0, start);
         for (&c, judged) in STRENGTHS.concat().iter().zip(others) {
             let (loss, right) = (judged.less_loss(start), judged.more_right(start));
-            let better = loss.is_beyond_chance() && if c < 1.0 { right.mean >= 0.0 } else { right.is_clear() };
-            if better && loss.mean > best.1 {
+            if loss.is_beyond_chance() && right.is_clear() && loss.mean > best.1 {
                 best = (c, loss.mean, judged);
             }
         }
@@ -262,18 +263,18 @@ impl<'a> Search<'a> {
             return Ok(vec![(Whole::best(model, design, &self.shares, weights.largest(), self.watch)?, weights)]);
         }
         let mut tried = Vec::new();
-        let are_evidence = FIDELITY * self.shares.total() >= 1.0;
-        let largest = if are_evidence { &LARGEST[..LARGEST.len() - 1] } else { &LARGEST };
-        for &largest in largest {
+        let finest = FINEST.iter().find(|(bits, _)| design.columns <= *bits).map(|&(_, largest)| largest);
+        let finest = finest.filter(|_| FIDELITY * self.shares.total() < 1.0);
+        for largest in LARGEST.into_iter().chain(finest) {
             self.watch.check()?;
             let (whole, differs) = Whole::faithful(model, design, &self.shares, largest);
             tried.push((whole, Weights::Integer(largest)));
-            if are_evidence && differs <= FIDELITY {
+            if finest.is_none() && differs <= FIDELITY {
                 break;
             }
         }
         // What several classes cost hardly depends on the weights, and finding out takes long.
-        let most = if self.shares.classes == 2 { LARGEST.len() } else { 2 };
+        let most = if self.shares.classes == 2 { tried.len() } else { 2 };
         Ok(tried.into_iter().rev().take(most).collect())
     }
 }
