@@ -187,7 +187,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
 def test_the_oldest_connection_that_is_waited_for_makes_room(circuits):
     """With a small limit of memory there are few places: whoever is idle longest loses its own, whoever works keeps it."""
     made = circuits("one")
-    with Server(made.boolshap, made.circuit, "--max-memory", 0.06) as server:
+    with Server(made.boolshap, made.circuit, "--max-memory", 0.08) as server:
         idle = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(400)]
         for one in idle[:100]:
             one.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nX: ")
