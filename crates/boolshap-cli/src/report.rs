@@ -95,17 +95,9 @@ impl Report {
         let explainer =
             with_progress("preparing", |watch| Explainer::prepare(circuit, &Request { class, ..request }, watch))?;
         let predicted = with_progress("predicting", |watch| rows.predicted(explainer.circuit(), watch))?;
-        // A report is about one label: unless one was chosen, the class of the first row.
         let first = rows.table.kinds.first().zip(predicted.as_ref());
         let first = first.map_or(0, |(kind, predicted)| predicted[*kind as usize] as usize);
-        let class = match explainer.ask().scope {
-            Scope::Label => None,
-            Scope::Class(class) => Some(class),
-            Scope::Predicted | Scope::Each if self.class.is_none() => Some(first),
-            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
-                return usage("a report is about one class: choose one with --class");
-            }
-        };
+        let class = self.class_of(explainer.ask().scope, first)?;
         let subject = Subject::new(explainer.circuit(), class)?;
         if self.data.is_file() {
             let wait = with_progress("estimating", |watch| explainer.wait(&self.data, false, watch))?;
@@ -135,6 +127,18 @@ impl Report {
         let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
+    }
+
+    /// A report is about one label: unless one was chosen, the class of the first row.
+    fn class_of(&self, scope: Scope, first: usize) -> anyhow::Result<Option<usize>> {
+        match scope {
+            Scope::Label => Ok(None),
+            Scope::Class(class) => Ok(Some(class)),
+            Scope::Predicted | Scope::Each if self.class.is_none() => Ok(Some(first)),
+            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
+                usage("a report is about one class: choose one with --class")
+            }
+        }
     }
 
     /// The rows of the data, of which the page offers the first; `row` among them.

@@ -111,7 +111,7 @@ pub(crate) fn note(text: &str) {
     if is_quiet() {
         return;
     }
-    // Nobody may be there to read it, which is no reason to fail.
+    // A reader that has gone away is no reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 

@@ -18,18 +18,18 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     fs::write(folder.join("m.json"), CLASSES).unwrap();
-    let told = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all", "--verify", "--json"]);
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let classes = told["classes"].as_array().unwrap();
+    let said = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all", "--verify", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let classes = said["classes"].as_array().unwrap();
     assert_eq!(classes.len(), 3);
     for stage in ["diagram", "circuit", "verify"] {
         for fact in ["nodes", "orders", "seconds"] {
-            let Some(total) = told["stages"][stage][fact].as_f64() else { continue };
+            let Some(total) = said["stages"][stage][fact].as_f64() else { continue };
             let sum: f64 = classes.iter().map(|class| class[stage][fact].as_f64().unwrap()).sum();
-            assert!((total - sum).abs() < 1e-9, "{stage} {fact}: {told}");
+            assert!((total - sum).abs() < 1e-9, "{stage} {fact}: {said}");
         }
     }
-    assert_eq!(told["stages"]["verify"]["method"], "exhaustive");
+    assert_eq!(said["stages"]["verify"]["method"], "exhaustive");
     // The sizes are those of the nodes that each root reaches, and of all that some root reaches: leaves once.
     let named = NamedCircuit::load(&folder.join("all.bsc")).unwrap();
     let (mut all, mut edges) = (HashSet::new(), 0);
@@ -44,16 +44,16 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
             }
         }
         assert_eq!(classes[class]["name"], json!(name));
-        assert_eq!(classes[class]["nodes"], json!(own.len()), "{told}");
-        assert_eq!(classes[class]["edges"], json!(own_edges), "{told}");
+        assert_eq!(classes[class]["nodes"], json!(own.len()), "{said}");
+        assert_eq!(classes[class]["edges"], json!(own_edges), "{said}");
         all.extend(own);
         edges += own_edges;
     }
-    assert_eq!((&told["nodes"], &told["edges"]), (&json!(all.len()), &json!(edges)), "{told}");
+    assert_eq!((&said["nodes"], &said["edges"]), (&json!(all.len()), &json!(edges)), "{said}");
     let info = done(folder, &["info", "all.bsc", "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     for key in ["nodes", "edges"] {
-        assert_eq!(info[key], told[key]);
+        assert_eq!(info[key], said[key]);
         (0..3).for_each(|class| assert_eq!(info["classes"][class][key], classes[class][key]));
     }
     let text = done(folder, &["info", "all.bsc"]);
@@ -62,8 +62,8 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
     let text = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all"]);
     assert!(text.contains("class 0, diagram: ") && text.contains("class 2, circuit: "), "{text}");
     // One class alone needs no list of them.
-    let told = done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1", "--json"]);
-    assert!(serde_json::from_str::<serde_json::Value>(&told).unwrap().get("classes").is_none());
+    let said = done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1", "--json"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&said).unwrap().get("classes").is_none());
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn a_circuit_claims_nothing_that_was_not_done_to_it() {
     }
     fs::write(folder.join("f.cnf"), "p cnf 2 1\n1 2 0\n").unwrap();
     fails(folder, 2, &["compile", "f.cnf", "-o", "d.sdd", "--class", "1"]);
-    let told = done(folder, &["compile", "f.cnf", "-o", "d.sdd", "--json"]);
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((&told["nodes"], &told["edges"]), (&json!(1), &json!(2)));
+    let said = done(folder, &["compile", "f.cnf", "-o", "d.sdd", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&said["nodes"], &said["edges"]), (&json!(1), &json!(2)));
 }
 
 #[test]
