@@ -29,6 +29,11 @@ fn pool() -> Result<&'static ThreadPool, Error> {
     }
 }
 
+fn limit_of_time(seconds: f64) -> Result<Duration, Error> {
+    let wrong = |_| Error::setting("timeout", format!("is {seconds}, which is not a number of seconds"));
+    Duration::try_from_secs_f64(seconds).map_err(wrong)
+}
+
 /// Runs work on a thread of its own, while this one looks for signals, which only the main thread of Python gets.
 pub(crate) fn work<T: Send>(
     py: Python<'_>,
@@ -49,11 +54,7 @@ pub(crate) fn work_reporting<T: Send>(
     let seen: Mutex<Option<Progress>> = Mutex::new(None);
     let is_full = AtomicBool::new(false);
     let allowed = allowed_memory();
-    let seconds = |seconds: f64| {
-        let wrong = |_| Error::setting("timeout", format!("is {seconds}, which is not a number of seconds"));
-        Duration::try_from_secs_f64(seconds).map_err(wrong)
-    };
-    let timeout = timeout.map(seconds).transpose().map_err(Failure::from)?;
+    let timeout = timeout.map(limit_of_time).transpose().map_err(Failure::from)?;
     let stop = AtomicBool::new(false);
     py.detach(|| {
         std::thread::scope(|scope| {
