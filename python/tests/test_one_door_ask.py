@@ -1,6 +1,7 @@
 """The same questions through the command line, the server and this package: answers and refusals are the same."""
 
 import csv
+import hashlib
 import json
 import subprocess
 import urllib.error
@@ -306,6 +307,30 @@ def test_answers_are_the_same(folder, servers, name, question, settings):
         assert ["".join(map(str, bits)) for bits in mine.overall["witness"] or []] == (told["witness"] or [])
     if question == "codes":
         assert mine.overall["digests"]["circuit"] == told["digests"]["circuit"]
+
+
+def certificates_of(answer):
+    rows = [row for row in answer["rows"] if isinstance(row, dict)]
+    return [made for one in (*rows, answer) for made in one.get("certificates", [])]
+
+
+@pytest.mark.parametrize(("name", "question", "settings"), TABLE)
+def test_certificates_over_http_are_those_of_the_command_line(folder, servers, tmp_path, name, question, settings):
+    settings = {**settings, "certificate": True}
+    status, answer = by_http(servers, name, question, settings)
+    assert status == 200, answer
+    for made in certificates_of(answer):
+        content = made.pop("content")
+        assert hashlib.sha256(content.encode()).hexdigest() == made["sha256"]
+        (tmp_path / made["file"]).write_text(content)
+    written = certificates_of(answer)
+    assert written
+    done = by_command(folder, name, question, {**settings, "certificate": tmp_path / "theirs"})
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert written == certificates_of(told) and answer.get("not_certified") == told.get("not_certified")
+    checked = boolshap.check(tmp_path, boolshap.load(folder / f"{name}.json"))
+    assert len(checked) == len(written) and all(one.valid for one in checked)
 
 
 def test_every_question_is_in_the_table():

@@ -118,6 +118,13 @@ class Space:
         changed = {x for x, y in self.changes_of(player) if self.answers[x] != self.answers[y]}
         return Fraction(len(changed), len(self.inputs))
 
+    def mandatory(self, player):
+        """The decisions whose inputs all have one value of a player, with that value."""
+        seen = {}
+        for x in self.inputs:
+            seen.setdefault(self.answers[x], set()).add(tuple(x[i] for i in self.players[player]))
+        return {answer: next(iter(values)) for answer, values in seen.items() if len(values) == 1}
+
     def direction(self, player):
         """Whether some decision rises, and whether some falls, when a player of one feature goes from 0 to 1."""
         (at,) = self.players[player]
@@ -230,6 +237,9 @@ def _classifier_bias(space, claim):
 
 def _properties(space, claim):
     for one in claim["players"]:
+        said = {entry["label"]: bits(entry["value"]) for entry in one.get("mandatory") or []}
+        if "mandatory" in one and (said != space.mandatory(one["name"]) or len(said) != len(one["mandatory"])):
+            return False
         influence = space.influence(one["name"])
         if one["used"] != (influence > 0):
             return False
@@ -528,6 +538,9 @@ class Asked:
         for one in answer["features"]:
             influence = self.space.influence(one["name"])
             assert Fraction(one["influence"]) == influence and one["used"] == (influence > 0), (one, influence)
+            mandatory = {entry["class"] for entry in one["mandatory"]}
+            says = len(self.players[one["name"]]) > 1 or one["name"] not in columns_of(self.world.features)
+            assert not says or mandatory == set(self.space.mandatory(one["name"])), (one, self.space.mandatory(one["name"]))
             if len(self.players[one["name"]]) == 1 and one["name"] not in columns_of(self.world.features):
                 names = {(0, 0): "constant", (1, 0): "up", (0, 1): "down", (1, 1): "none"}
                 assert one["monotone"] == names[self.space.direction(one["name"])], one

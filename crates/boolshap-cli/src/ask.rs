@@ -9,6 +9,7 @@ use boolshap::workflow::{
 use boolshap::workflow::{ModelOutput, ready_circuit};
 use boolshap::{Error, Model, NamedCircuit};
 use clap::Args;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -188,11 +189,12 @@ impl Ask {
                 Some(data) => asker.ask_table(asker.open(&input_path(data))?, &mut row, watch)?,
                 None => Summary::default(),
             };
+            let mut overall = asker.overall(&summary, watch)?;
             if let Some(folder) = &mut folder {
-                folder.add_overall(&asker, watch)?;
+                folder.end(&asker, &mut overall, watch)?;
                 folder.notes().iter().for_each(|text| note(text));
             }
-            sink.finish(&summary, watch)
+            sink.finish(&summary, overall)
         })
     }
 
@@ -367,8 +369,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    fn finish(mut self, summary: &Summary, watch: &boolshap::lit::Watch<'_>) -> anyhow::Result<()> {
-        let overall = self.asker.overall(summary, watch)?;
+    fn finish(mut self, summary: &Summary, overall: Map<String, Value>) -> anyhow::Result<()> {
         if self.json.is_none() && self.file.is_none() {
             if self.rows > SHOWN_ROWS && self.asker.request().question != Question::Difference {
                 print(&format!("({} more rows: use -o or --json)", self.rows - SHOWN_ROWS))?;

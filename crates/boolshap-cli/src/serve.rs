@@ -1,17 +1,18 @@
 //! `boolshap serve`: the live page and the HTTP API of a circuit.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, print, ready, seconds, usage, with_progress};
+use crate::terminal::{input_path, note, print, ready_source, seconds, usage, with_progress};
 use anyhow::{Context, bail};
 use boolshap::data::Entities;
 use boolshap::explain::Index;
 use boolshap::lit::thousands;
 use boolshap::report::{Rows, Subject};
-use boolshap::{NamedCircuit, Request};
+use boolshap::{Model, NamedCircuit, Request};
 use boolshap_web::{Access, Server, ServerLimits, Site};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve a live page and an HTTP API
@@ -26,6 +27,9 @@ pub(crate) struct Serve {
     circuit: PathBuf,
     /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name
     data: Option<PathBuf>,
+    /// The model that SOURCE was compiled from: certificates can then hold proofs
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -62,7 +66,12 @@ impl Serve {
         }
         let server = Server::bind(self.address()?, self.access()?)?;
         let place = || self.circuit.display().to_string();
-        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
+        let source = ready_source(&self.circuit, request.model_output.unwrap_or_default())?;
+        let model = match &self.model {
+            Some(path) => Some(Model::load(path)?),
+            None => source.model.map(|model| *model),
+        };
+        let circuit = Arc::new(source.circuit);
         let rows = self.read_rows(&circuit, &request)?;
         let limits = ServerLimits {
             rows: self.max_entities,
@@ -76,7 +85,7 @@ impl Serve {
         let site = with_progress("preparing", |watch| {
             let chosen = self.game.chosen();
             let opening = request.clone().opening(&chosen, &circuit, [&rows.kinds, &rows.expanded()], watch)?;
-            Site::new(circuit, rows, &request, limits, watch)?.opening_with(&opening)
+            Site::new(circuit, rows, &request, limits, watch)?.about(model)?.opening_with(&opening)
         })?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         let token = if self.has_token() { "?token=TOKEN" } else { "" };

@@ -215,18 +215,23 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
 
 /// The circuit of a file, or of a model that is compiled in passing, with notes about it.
 pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+    Ok(Arc::new(ready_source(path, output)?.circuit))
+}
+
+/// The same with the network that was compiled, if it was one.
+pub(crate) fn ready_source(path: &Path, output: ModelOutput) -> anyhow::Result<ReadyCircuit> {
     ready_by(|watch| ready_circuit(path, output, watch))
 }
 
 /// The same to be explained: a network that would take long to compile stays as it is.
 pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
-    ready_by(|watch| ready_to_explain(path, output, watch))
+    Ok(Arc::new(ready_by(|watch| ready_to_explain(path, output, watch))?.circuit))
 }
 
-fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send) -> anyhow::Result<Arc<NamedCircuit>> {
+fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send) -> anyhow::Result<ReadyCircuit> {
     let ready = with_progress("reading", read)?;
     ready.notes.iter().for_each(|text| note(text));
-    Ok(Arc::new(ready.circuit))
+    Ok(ready)
 }
 
 /// How long rows will take, with what can be done about it.

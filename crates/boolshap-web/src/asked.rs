@@ -4,15 +4,15 @@
 use crate::error::ApiError;
 use crate::request::opened;
 use crate::site::Site;
+#[cfg(feature = "compile")]
+use boolshap::CompileRequest;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
 use boolshap::query::Classifier;
 #[cfg(feature = "compile")]
 use boolshap::workflow::compile_watched;
-use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary};
-#[cfg(feature = "compile")]
-use boolshap::{CompileRequest, Model};
-use boolshap::{Error, NamedCircuit};
+use boolshap::workflow::{AskRequest, Asker, Certificates, Found, Question, RowAnswer, Summary};
+use boolshap::{Error, Model, NamedCircuit};
 use http::StatusCode;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -24,12 +24,14 @@ pub(crate) struct AskedQuestion {
     entities: Option<Bits>,
     /// The second classifier of `difference`: a model as its file has it.
     other: Option<String>,
+    /// Each answer with its certificate.
+    certificate: bool,
     /// Lists of this length are cut off, though more was asked for.
     cut_at: Option<usize>,
 }
 
 /// The fields that are no settings.
-const OTHER_FIELDS: [&str; 3] = ["question", "entities", "other"];
+const OTHER_FIELDS: [&str; 4] = ["question", "entities", "other", "certificate"];
 /// The most features of which the library makes a table of all inputs.
 const TABLE_FEATURES: usize = Classifier::TABLE_BITS as usize;
 /// The most bytes of settings, which take more room as trees of values than as a text.
@@ -57,6 +59,10 @@ impl AskedQuestion {
             .map_err(|_| ApiError::bad("question", format!("{} is not a text", short_text(question))))?;
         let mut request = AskRequest::new(name.parse()?);
         let (entities, other) = (fields.remove("entities"), fields.remove("other"));
+        let certificate = fields.remove("certificate").map_or(Ok(false), |text| {
+            let expected = || format!("{} is neither true nor false", short_text(text));
+            serde_json::from_str(text).map_err(|_| ApiError::bad("certificate", expected()))
+        })?;
         let (circuit, limit) = (site.circuit(), site.limits.rows);
         let too_large = |field: &str, problem: String| {
             Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..ApiError::bad(field, problem) })
@@ -94,7 +100,7 @@ impl AskedQuestion {
         let reading = request.input;
         let read = |text| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), reading, limit);
         let entities = entities.map(read).transpose()?;
-        let mut asked = AskedQuestion { request, entities, other: other.map(String::from), cut_at: None };
+        let mut asked = AskedQuestion { request, entities, other: other.map(String::from), certificate, cut_at: None };
         asked.limit_lists(site)?;
         Ok(asked)
     }
@@ -176,11 +182,14 @@ impl AskedQuestion {
     ) -> Result<String, ApiError> {
         let circuit = site.report.menu().circuit();
         let other = self.other.as_ref().map(|text| second(text, circuit, watch)).transpose()?;
+        let (other, other_model) = other.unzip();
         let asker = Asker::prepare(circuit.clone(), other.as_ref(), &self.request, watch)
             .map_err(|error| self.refusal(error))?;
+        let mut certificates = self.certificates(site, &asker, other_model)?;
         let (mut text, mut rows, mut refused) = (asker.json_begin(), 0u64, None);
         let mut add = |answer: &RowAnswer| {
-            text.push_str(&asker.json_next(answer, &[], rows == 0));
+            let made = certificates.as_mut().map(|all| all.add_row(&asker, answer, watch)).transpose()?;
+            text.push_str(&asker.json_next(answer, &made.unwrap_or_default(), rows == 0));
             rows += 1;
             refused = match self.is_cut(answer) {
                 true => {
@@ -201,12 +210,23 @@ impl AskedQuestion {
         };
         let summary = summary.map_err(|error| refused.unwrap_or_else(|| self.refusal(error)))?;
         let mut overall = asker.overall(&summary, watch)?;
+        if let Some(certificates) = &mut certificates {
+            certificates.end(&asker, &mut overall, watch)?;
+        }
         let cautions = circuit.facts.cautions();
         if !cautions.is_empty() {
             overall.insert("cautions".into(), json!(cautions));
         }
         text.push_str(&asker.json_end(overall));
         Ok(text)
+    }
+
+    /// Where certificates are made, if they are asked for: of the network that is served, else of the one whose digest the
+    /// circuit knows.
+    fn certificates(&self, site: &Site, asker: &Asker, other: Option<Model>) -> Result<Option<Certificates>, ApiError> {
+        let made = self.certificate.then(|| Certificates::new(None, asker, site.model.clone()));
+        let made = made.transpose().map_err(|error| ApiError::contradiction("certificate", error))?;
+        Ok(made.map(|made| made.with_other(other)))
     }
 
     /// What the library refuses, with the field that names a class.
@@ -245,7 +265,7 @@ fn fields(body: &[u8]) -> Result<BTreeMap<String, &str>, ApiError> {
 
 /// The second classifier: a model of the same features, compiled.
 #[cfg(feature = "compile")]
-fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
+fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<(NamedCircuit, Model), ApiError> {
     let wrong = |problem: String| ApiError {
         field: Some("other".into()),
         ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("other: {problem}"))
@@ -256,7 +276,7 @@ fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Named
     }
     let request = CompileRequest { each_of_several: true, ..CompileRequest::default() };
     let compiled = compile_watched(&model, &request, watch);
-    compiled.map(|compiled| compiled.circuit).map_err(|error| match error.stopped() {
+    compiled.map(|compiled| (compiled.circuit, model)).map_err(|error| match error.stopped() {
         Some(stopped) => stopped.into(),
         None => wrong(error.to_string()),
     })
@@ -264,6 +284,6 @@ fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Named
 
 /// In a page of its own there is no compiler.
 #[cfg(not(feature = "compile"))]
-fn second(_: &str, _: &NamedCircuit, _: &Watch<'_>) -> Result<NamedCircuit, ApiError> {
+fn second(_: &str, _: &NamedCircuit, _: &Watch<'_>) -> Result<(NamedCircuit, Model), ApiError> {
     Err(ApiError::contradiction("other", "is not compiled inside a page: boolshap serve can answer this"))
 }

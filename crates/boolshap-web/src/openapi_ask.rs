@@ -26,6 +26,10 @@ fn schema(site: &Site, question: Question, is_label: bool) -> Value {
         "sentences",
         json!({"type": "boolean", "description": "Each answer as a sentence as well, where there is one"}),
     );
+    put(
+        "certificate",
+        json!({"type": "boolean", "description": "Each answer with what `boolshap check` proves it by, where that can be"}),
+    );
     let mut required = vec!["question"];
     let classes = &site.circuit().classes;
     if is_label {

@@ -2,7 +2,7 @@
 
 use boolshap::lit::Watch;
 use boolshap::report::{Carried, LiveReport, Rows};
-use boolshap::{Error, NamedCircuit, Request};
+use boolshap::{Error, Model, NamedCircuit, Request};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ impl Default for ServerLimits {
 pub struct Site {
     pub(crate) report: LiveReport,
     pub(crate) limits: ServerLimits,
+    /// The network that certificates are about, where it is at hand.
+    pub(crate) model: Option<Model>,
 }
 
 impl Site {
@@ -63,17 +65,26 @@ impl Site {
             // Connections may have a quarter of it.
             limits.connections = limits.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
         }
-        Ok(Site { report: LiveReport::new(circuit, rows, request, watch)?, limits })
+        Ok(Site { report: LiveReport::new(circuit, rows, request, watch)?, limits, model: None })
     }
 
     /// The site of a page that carries its circuit: nothing is prepared.
     pub fn of_carried(circuit: Arc<NamedCircuit>, carried: Carried) -> Result<Self, Error> {
-        Ok(Site { report: LiveReport::of_carried(circuit, carried)?, limits: ServerLimits::default() })
+        Ok(Site { report: LiveReport::of_carried(circuit, carried)?, limits: ServerLimits::default(), model: None })
     }
 
     /// What is shown.
     pub fn report(&self) -> &LiveReport {
         &self.report
+    }
+
+    /// The same with the network that was compiled, of which certificates then hold proofs.
+    pub fn about(mut self, model: Option<Model>) -> Result<Self, Error> {
+        if model.as_ref().is_some_and(|model| model.features != self.circuit().features) {
+            return Err(Error::input("the features of the model are not those of the circuit"));
+        }
+        self.model = model;
+        Ok(self)
     }
 
     /// The same with a page that opens with this request's game; what requests to the API leave open stays as it was.

@@ -3,12 +3,12 @@
 //! All of it by trying inputs one after another: all values of at most 20 features.
 
 use super::QueryError;
-use super::certificate_check::{Checker, refuse};
+use super::certificate_check::{Checker, refuse, text_of};
 use super::certificate_clauses::{Apart, PairQuestion};
 use super::certificate_sets::PlayerSet;
-use super::claims::{ClassifierBiasClaim, Extent, PlayerClaim, ProbableClaim, PropertiesClaim};
+use super::claims::{ClassifierBiasClaim, Extent, MandatoryClaim, PlayerClaim, ProbableClaim, PropertiesClaim};
 use dashu::rational::RBig;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two inputs.
 type Pair = (Vec<bool>, Vec<bool>);
@@ -136,7 +136,8 @@ impl Checker<'_> {
     /// Two inputs as the question describes them, found by trying all.
     pub(super) fn some_pair(&self, question: &PairQuestion<'_>) -> Result<Option<Pair>, QueryError> {
         type ByLabel = BTreeMap<usize, Vec<bool>>;
-        let mut groups: HashMap<Vec<bool>, (ByLabel, ByLabel)> = HashMap::new();
+        // In order, so that the same pair is found every time.
+        let mut groups: BTreeMap<Vec<bool>, (ByLabel, ByLabel)> = BTreeMap::new();
         self.try_all(&vec![None; question.given.len()], |input| {
             let label = self.subject.decide(input);
             let fits = |second: bool| {
@@ -180,6 +181,17 @@ impl Checker<'_> {
                     return refuse(format!("a change of '{}' changes {changed} of {all}, not {influence}", one.name));
                 }
             }
+            if let Some(claimed) = &one.mandatory {
+                let found = self.mandatory(&self.members_of(&one.name)?)?;
+                if *claimed != found {
+                    let said = |all: &[MandatoryClaim]| {
+                        let each = all.iter().map(|one| format!("{} for {}", one.value, one.label));
+                        if all.is_empty() { "nothing".into() } else { each.collect::<Vec<_>>().join(", ") }
+                    };
+                    let (found, claimed) = (said(&found), said(claimed));
+                    return refuse(format!("of '{}' {found} is mandatory, not {claimed}", one.name));
+                }
+            }
         }
         match evidence.next() {
             None => Ok(()),
@@ -209,6 +221,21 @@ impl Checker<'_> {
             }
         }
         Ok(questions)
+    }
+
+    /// The decisions whose valid inputs all have one value of these features.
+    fn mandatory(&self, members: &[usize]) -> Result<Vec<MandatoryClaim>, QueryError> {
+        let mut seen: BTreeMap<usize, BTreeSet<Vec<bool>>> = BTreeMap::new();
+        self.try_all(&vec![None; self.subject.inputs()], |input| {
+            let value = members.iter().map(|&feature| input[feature]).collect();
+            seen.entry(self.subject.decide(input)).or_default().insert(value);
+            Ok(())
+        })?;
+        let only = |(&label, values): (&usize, &BTreeSet<Vec<bool>>)| {
+            let value = values.first().filter(|_| values.len() == 1)?;
+            Some(MandatoryClaim { label, value: text_of(value) })
+        };
+        Ok(seen.iter().filter_map(only).collect())
     }
 
     /// At how many valid inputs a change of these features changes the decision, and how many there are.

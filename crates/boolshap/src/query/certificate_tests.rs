@@ -220,6 +220,17 @@ proptest! {
                 pairs.iter().filter(up).any(|(one, other)| world.decide(one) < world.decide(other)),
                 pairs.iter().filter(up).any(|(one, other)| world.decide(one) > world.decide(other)),
             );
+            let labels: std::collections::BTreeSet<usize> = inputs.iter().map(|input| world.decide(input)).collect();
+            let value = |input: &Vec<bool>| members.iter().map(|&at| if input[at] { '1' } else { '0' }).collect::<String>();
+            let mut mandatory = Vec::new();
+            for label in labels {
+                let mut values: Vec<String> = inputs.iter().filter(|input| world.decide(input) == label).map(value).collect();
+                values.dedup();
+                if values.iter().all(|value| *value == values[0]) {
+                    mandatory.push(MandatoryClaim { label, value: values[0].clone() });
+                }
+            }
+            let false_one = MandatoryClaim { label: 99, value: "0".repeat(members.len()) };
             for wrong in 0..8 {
                 let flip = |bit: usize, value: bool| value != (wrong == 1 << bit);
                 let single = |value: bool| (members.len() == 1).then_some(value);
@@ -229,8 +240,9 @@ proptest! {
                     rises: single(flip(1, rises)),
                     falls: single(flip(2, falls)),
                     influence: (!inputs.is_empty()).then(|| format!("{}/{}", changed.len(), inputs.len())),
+                    mandatory: Some(if wrong == 7 { [mandatory.clone(), vec![false_one.clone()]].concat() } else { mandatory.clone() }),
                 };
-                let is_right = !(wrong == 1 || members.len() == 1 && [2, 4].contains(&wrong));
+                let is_right = !([1, 7].contains(&wrong) || members.len() == 1 && [2, 4].contains(&wrong));
                 let claim = Claim::Properties(PropertiesClaim { players: vec![claim] });
                 prop_assert_eq!(world.is_certified(claim), is_right);
             }

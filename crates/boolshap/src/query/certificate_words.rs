@@ -2,8 +2,8 @@
 
 use super::certificate::Certificate;
 use super::claims::{
-    AttributionClaim, Claim, DifferenceClaim, Extent, InputVerdictClaim, LetterClaim, NearestClaim, PlayerClaim,
-    SetVerdictClaim, SetsClaim,
+    AttributionClaim, Claim, DifferenceClaim, Extent, InputVerdictClaim, LetterClaim, MandatoryClaim, NearestClaim,
+    PlayerClaim, SetVerdictClaim, SetsClaim,
 };
 use crate::model::Model;
 
@@ -183,7 +183,9 @@ fn player_in_words(claim: &PlayerClaim) -> String {
         (true, ..) => "is used",
     };
     let influence = claim.influence.as_ref().map_or(String::new(), |share| format!(" (influence {share})"));
-    format!("'{}' {how}{influence}", claim.name)
+    let only = |one: &MandatoryClaim| format!(", and is {} wherever the decision is {}", one.value, one.label);
+    let mandatory: String = claim.mandatory.iter().flatten().map(only).collect();
+    format!("'{}' {how}{influence}{mandatory}", claim.name)
 }
 
 fn domain_in_words(certificate: &Certificate) -> String {

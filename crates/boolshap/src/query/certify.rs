@@ -160,8 +160,9 @@ fn drop_counts(
             notes.push("how many inputs are biased is not certified: there are too many to be tried".into());
         }
         Claim::Properties(claim) if large => {
-            claim.players.iter_mut().for_each(|player| player.influence = None);
-            notes.push("influences are not certified: there are too many inputs to be tried".into());
+            claim.players.iter_mut().for_each(|player| (player.influence, player.mandatory) = (None, None));
+            let all = "influences and mandatory values are not certified";
+            notes.push(format!("{all}: there are too many inputs to be tried"));
         }
         _ => {}
     }

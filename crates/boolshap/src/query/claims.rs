@@ -181,6 +181,19 @@ pub struct PlayerClaim {
     pub falls: Option<bool>,
     /// The share of inputs whose decision some change of it changes, a fraction, if that is claimed.
     pub influence: Option<String>,
+    /// The decisions all of whose inputs have one value of it, if that is claimed; other decisions have several, or no input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mandatory: Option<Vec<MandatoryClaim>>,
+}
+
+/// A value of a player that all inputs of a decision have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MandatoryClaim {
+    /// The decision.
+    pub label: usize,
+    /// The values of the player's features, as zeros and ones in their order.
+    pub value: String,
 }
 
 /// Each player's part in the sufficient reasons.

@@ -67,8 +67,8 @@ pub use certificate_check::{Checked, check_certificate};
 pub use certify::{Witness, certify};
 pub use claims::{
     AttributionClaim, BiasClaim, Claim, ClassifierBiasClaim, DifferenceClaim, Extent, GroupRow, InputVerdictClaim,
-    LetterClaim, MeanRadiusClaim, Moves, NearestClaim, PartClaim, PlayerClaim, ProbableClaim, PropertiesClaim,
-    ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
+    LetterClaim, MandatoryClaim, MeanRadiusClaim, Moves, NearestClaim, PartClaim, PlayerClaim, ProbableClaim,
+    PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
 };
 pub use classifier::{Classifier, Entity};
 pub use counterfactual::{Counterfactual, Counterfactuals, Wish, counterfactuals};

@@ -6,8 +6,9 @@ use super::{Asker, Error, Found, Letter, Question, RowAnswer};
 use crate::lit::Watch;
 use crate::query::{self, QueryError, Reasons, ReasonsWanted, Space, Which, Wish};
 use crate::query::{
-    AttributionClaim, BiasClaim, Claim, Extent, InputVerdictClaim, LetterClaim, Moves, NearestClaim, PartClaim,
-    PlayerClaim, ProbableClaim, PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim, Within,
+    AttributionClaim, BiasClaim, Claim, Extent, InputVerdictClaim, LetterClaim, MandatoryClaim, Moves, NearestClaim,
+    PartClaim, PlayerClaim, ProbableClaim, PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim,
+    Within,
 };
 use dashu::rational::RBig;
 
@@ -184,8 +185,16 @@ fn nearest_claim(asker: &Asker, answer: &RowAnswer, wish: &Wish) -> NearestClaim
 
 pub(super) fn properties_claim(asker: &Asker, watch: &Watch<'_>) -> Result<PropertiesClaim, Error> {
     let found = query::properties(asker.classifier(), &asker.parts.all_ordered(asker.space()), watch)?;
+    let mandatory = |player: usize, label: usize, value: u64| {
+        let is_one_hot = asker.space().players().is_one_hot(player);
+        let is_on = |place: u64| if is_one_hot { place == value } else { value >> place & 1 == 1 };
+        let bits: Vec<bool> = (0..asker.space().members(player).len() as u64).map(is_on).collect();
+        MandatoryClaim { label, value: bit_text(&bits) }
+    };
     let claim = |(player, property): (usize, &query::Property)| {
         let single = asker.space().members(player).len() == 1;
+        let all = property.mandatory.iter();
+        let mandatory = all.map(|&(label, value)| mandatory(player, label, value)).collect();
         let way = property.monotone.filter(|_| single);
         let is = |one: query::Monotone| way.map(|way| way == one || way == query::Monotone::Neither);
         PlayerClaim {
@@ -194,6 +203,8 @@ pub(super) fn properties_claim(asker: &Asker, watch: &Watch<'_>) -> Result<Prope
             rises: is(query::Monotone::Up),
             falls: is(query::Monotone::Down),
             influence: Some(property.influence.to_string()),
+            // The only value of a column of one value says nothing.
+            mandatory: (!single || !asker.space().players().is_one_hot(player)).then_some(mandatory),
         }
     };
     Ok(PropertiesClaim { players: found.iter().enumerate().map(claim).collect() })

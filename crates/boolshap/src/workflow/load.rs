@@ -3,7 +3,7 @@
 use super::{CompileRequest, Error, ModelOutput, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
 use crate::lit::{Watch, thousands};
-use crate::model::AnyModel;
+use crate::model::{AnyModel, Model};
 use crate::query::{QueryError, SolverLimits, decide_gates};
 use std::io::Read;
 use std::path::Path;
@@ -22,6 +22,15 @@ pub struct ReadyCircuit {
     pub circuit: NamedCircuit,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// The network it was compiled from just now.
+    pub model: Option<Box<Model>>,
+}
+
+impl From<NamedCircuit> for ReadyCircuit {
+    fn from(circuit: NamedCircuit) -> Self {
+        let notes = circuit.facts.notes();
+        ReadyCircuit { circuit, notes, model: None }
+    }
 }
 
 /// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
@@ -37,11 +46,9 @@ pub fn ready_to_explain(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> 
 
 fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     if !is_network_file(path)? {
-        let circuit = load_circuit(path)?;
-        let notes = circuit.facts.notes();
-        return Ok(ReadyCircuit { circuit, notes });
+        return Ok(load_circuit(path)?.into());
     }
-    ready_model(&AnyModel::load(path)?, path, output, or_network, watch)
+    ready_model(AnyModel::load(path)?, path, output, or_network, watch)
 }
 
 /// The same of the content of a file of this name.
@@ -52,17 +59,15 @@ pub fn ready_content(
     watch: &Watch<'_>,
 ) -> Result<ReadyCircuit, Error> {
     if NamedCircuit::begins(content) {
-        let circuit = read_circuit(content).map_err(|error| error.in_file(name))?;
-        let notes = circuit.facts.notes();
-        return Ok(ReadyCircuit { circuit, notes });
+        return Ok(read_circuit(content).map_err(|error| error.in_file(name))?.into());
     }
     let text = std::str::from_utf8(content).map_err(|_| Error::input("this is neither a circuit nor a model"));
     let model = text.and_then(|text| AnyModel::from_json(text).map_err(Error::input));
-    ready_model(&model.map_err(|error| error.in_file(name))?, name, output, false, watch)
+    ready_model(model.map_err(|error| error.in_file(name))?, name, output, false, watch)
 }
 
 fn ready_model(
-    model: &AnyModel,
+    model: AnyModel,
     path: &Path,
     output: ModelOutput,
     or_network: bool,
@@ -70,23 +75,27 @@ fn ready_model(
 ) -> Result<ReadyCircuit, Error> {
     let passing = CompileRequest { each_of_several: true, in_passing: true, or_network, ..CompileRequest::default() };
     let request = CompileRequest { model_output: output, ..passing };
-    let compiled = compile_watched(model, &request, watch).map_err(|error| error.in_file(path))?;
-    if compiled.circuit.network.is_some() {
-        let note = format!("{} is a network and is explained without a circuit", path.display());
-        return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
-    }
-    if let Some(values) = &compiled.circuit.values {
-        let (place, parts) = (path.display(), thousands(values.parts().len() as u64));
-        let note = match model {
-            AnyModel::Gates(_) => format!("{place} is a network: its scores are sums of {parts} parts"),
-            AnyModel::Real(_) => format!("{place} is a network of real weights: its numbers were taken on all inputs"),
-        };
-        return Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] });
-    }
-    let (nodes, _, _) = compiled.circuit.graph_size();
-    let (place, nodes, route) = (path.display(), thousands(nodes as u64), compiled.route);
-    let note = format!("{place} is a network: compiled in passing into a circuit of {nodes} nodes by {route}");
-    Ok(ReadyCircuit { circuit: compiled.circuit, notes: vec![note] })
+    let compiled = compile_watched(&model, &request, watch).map_err(|error| error.in_file(path))?;
+    let (place, circuit) = (path.display(), compiled.circuit);
+    let note = match (&circuit.network, &circuit.values, &model) {
+        (Some(_), _, _) => format!("{place} is a network and is explained without a circuit"),
+        (None, Some(values), AnyModel::Gates(_)) => {
+            let parts = thousands(values.parts().len() as u64);
+            format!("{place} is a network: its scores are sums of {parts} parts")
+        }
+        (None, Some(_), AnyModel::Real(_)) => {
+            format!("{place} is a network of real weights: its numbers were taken on all inputs")
+        }
+        (None, None, _) => {
+            let (nodes, route) = (thousands(circuit.graph_size().0 as u64), compiled.route);
+            format!("{place} is a network: compiled in passing into a circuit of {nodes} nodes by {route}")
+        }
+    };
+    let model = match model {
+        AnyModel::Gates(model) => Some(model),
+        AnyModel::Real(_) => None,
+    };
+    Ok(ReadyCircuit { circuit, notes: vec![note], model })
 }
 
 /// The same of the content of a file.
