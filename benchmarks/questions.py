@@ -113,8 +113,9 @@ def is_minimal(tree, row, players):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args(ARGUMENTS[1:])
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(options.seed)
     tree = tree_of(rng)
     rows = rng.integers(0, 2, (ROWS, FEATURES))
     names = [f"x{i + 1}" for i in range(FEATURES)]
