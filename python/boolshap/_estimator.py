@@ -7,6 +7,7 @@ answers is a class: there is no probability and no margin, hence no predict_prob
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
+from ._functions import reporter
 from ._native import Circuit, Model, centres
 from ._sources import compile, unique_names
 from ._types import Bits, Floats
@@ -29,6 +31,8 @@ __all__ = ["Binarizer", "BnnClassifier"]
 Column: TypeAlias = npt.NDArray[Any]
 #: What the library calls the bit of missing values.
 _MISSING = "(missing)"
+#: As many rows can be counted one by one.
+_MOST_ROWS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -156,12 +160,16 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     hidden : "auto", the widths of the hidden layers, or one number for one layer; () is a single neuron a class.
     weights : "binary" (+1 and -1), "ternary" (0 too), "integer:K" (from -K to K) or None
         None is binary for given layers; with "auto" weights are chosen as well.
-    class_weights : "equal", or "balanced" for classes of very different sizes.
-    seed : where folds, initial weights, batches and the search draw from.
-    epochs : the most passes over the rows.
+    class_weight : None, "balanced" for classes of very different sizes, or a dictionary of what a row of each label counts.
+    random_state : a whole number, a numpy generator, or None for another network every time
+        Where folds, initial weights, batches and the search draw from. One number gives one network.
+    epochs : the most passes over the rows, for layers that are given. What "auto" chooses is found without passes, unless its
+        weights are to be binary.
     patience : how many passes without improvement on a held back tenth of the rows end the training.
     batch_size : rows in a batch.
     learning_rate : the step size at the start; it falls to zero along a cosine.
+    n_jobs : threads; None and -1 are all of the machine's. The network does not depend on it.
+    verbose : from 1 on a bar is shown after a second, and what was chosen is printed.
     binarize : "auto", a number or None
         How inputs become bits. "auto" takes inputs as they are if they were all 0 or 1 in fit, else a bit says
         whether the value is strictly above the mean of its column in fit. A number is the threshold of all columns.
@@ -197,28 +205,34 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         hidden: Sequence[int] | int | str = "auto",
         weights: str | None = None,
-        class_weights: str = "equal",
-        seed: int = 7,
+        class_weight: str | dict[Any, float] | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = 7,
         epochs: int = 60,
         patience: int = 15,
         batch_size: int = 128,
         learning_rate: float = 0.02,
         binarize: float | str | None = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.hidden = hidden
         self.weights = weights
-        self.class_weights = class_weights
-        self.seed = seed
+        self.class_weight = class_weight
+        self.random_state = random_state
         self.epochs = epochs
         self.patience = patience
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.binarize = binarize
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def fit(self, X: object, y: object) -> BnnClassifier:
-        """Trains a network on rows X with the labels y of two or more classes."""
+    def fit(self, X: object, y: object, sample_weight: object = None) -> BnnClassifier:
+        """Trains a network on rows X with the labels y of two or more classes. `sample_weight` says how many rows each counts
+        as, in whole numbers; a row of weight 0 is left out."""
         hidden = _layers(self.hidden)
-        seed, epochs = _whole("seed", self.seed, 0), _whole("epochs", self.epochs, 1)
+        seed, epochs = _seed(self.random_state), _whole("epochs", self.epochs, 1)
+        threads, verbose = _threads(self.n_jobs), _whole("verbose", self.verbose, 0)
         patience, batch = _whole("patience", self.patience, 1), _whole("batch_size", self.batch_size, 1)
         rate = self.learning_rate
         if not isinstance(rate, numbers.Real) or not 0 < rate < math.inf:
@@ -232,16 +246,24 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             raise InputError(f"a classifier needs two classes to tell apart, but y has one class: {classes[0]!r}")
         names = unique_names("features", _input_names(self))
-        thresholds = self._thresholds_of(cast(Column, X))
+        counts = _counts(sample_weight, cast(Column, X))
+        if len(np.unique(labels[counts > 0])) < len(classes):
+            raise InputError("sample_weight leaves a class without rows: fit without its rows")
+        thresholds = self._thresholds_of(cast(Column, X)[counts > 0], counts[counts > 0])
         self.model_ = Model._train(
             _bits(cast(Column, X), thresholds, names),
             np.ascontiguousarray(labels, dtype=np.uint32),
+            counts,
             names,
             [str(label) for label in classes.tolist()],
             None if thresholds is None else thresholds.tolist(),
-            (hidden, self.weights, self.class_weights, seed, epochs, patience, batch, float(rate)),
+            (hidden, self.weights, _class_weight(self.class_weight, classes), seed, epochs, patience, batch, float(rate)),
+            threads,
+            reporter(verbose > 0, "fit"),
         )
         self.classes_, self.thresholds_ = classes, thresholds
+        if verbose:
+            print(json.loads(self.model_.to_json())["provenance"].get("choice", f"trained: shape {self.model_.shape}"))
         return self
 
     def predict(self, X: object) -> npt.NDArray[Any]:
@@ -268,11 +290,12 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _thresholds_of(self, X: Column) -> Floats | None:
+    def _thresholds_of(self, X: Column, counts: npt.NDArray[np.uint64]) -> Floats | None:
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
             return None
         if self.binarize == "auto":
-            found = centres(X.astype(np.float64), median=False)
+            repeated = lambda place: np.repeat(X[:, [place]].astype(np.float64), counts.astype(np.int64), axis=0)
+            found = np.concatenate([centres(repeated(place), median=False) for place in range(X.shape[1])])
             if np.isnan(found).any():
                 name = _input_names(self)[int(np.argmax(np.isnan(found)))]
                 raise InputError(f"column {name!r} has no values to fit: all are missing (NaN)")
@@ -299,6 +322,51 @@ def _layers(hidden: Sequence[int] | int | str) -> str:
         return hidden
     widths = [hidden] if isinstance(hidden, numbers.Integral) else list(cast(Sequence[int], hidden))
     return ",".join(str(_whole("hidden", width, 1)) for width in widths) or "0"
+
+
+def _seed(random_state: object) -> int:
+    if random_state is None or isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        generator = random_state or np.random.default_rng()
+        draw = generator.integers if isinstance(generator, np.random.Generator) else generator.randint
+        return int(draw(2**31))
+    return _whole("random_state", random_state, 0)
+
+
+def _threads(n_jobs: int | None) -> int | None:
+    return None if n_jobs is None or n_jobs == -1 else _whole("n_jobs", n_jobs, 1)
+
+
+def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
+    """How many rows each row counts as."""
+    if sample_weight is None:
+        return np.ones(len(X), dtype=np.uint64)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if (weights != np.floor(weights)).any():
+        wrong = float(weights[weights != np.floor(weights)][0])
+        raise InputError(
+            f"sample_weight {wrong!r} is not a whole number, and a row counts as so many rows: multiply all of them by a number and round"
+        )
+    if not 0 < weights.sum() <= _MOST_ROWS:
+        raise InputError(f"sample_weight adds up to {weights.sum():.0f}, which is not between 1 and {_MOST_ROWS} rows")
+    return weights.astype(np.uint64)
+
+
+def _class_weight(class_weight: object, classes: npt.NDArray[Any]) -> str | list[float]:
+    """A rule by name, or what a row of each class counts."""
+    if class_weight is None:
+        return "equal"
+    if not isinstance(class_weight, dict):
+        if class_weight != "balanced":
+            raise InputError(f"class_weight is {class_weight!r}: None, 'balanced' or a dictionary is expected")
+        return "balanced"
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if unknown:
+        raise InputError(f"class_weight names {unknown[0]!r}, which is not among the labels {classes.tolist()}")
+    weights = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    for label, weight in zip(classes.tolist(), weights):
+        if not isinstance(weight, numbers.Real) or not 0 < weight < math.inf:
+            raise InputError(f"class_weight of {label!r} is {weight!r}, not a number above 0")
+    return [float(weight) for weight in weights]
 
 
 def _whole(name: str, value: object, least: int) -> int:

@@ -61,10 +61,13 @@ class Model:
     def _train(
         bits: Bits,
         labels: npt.NDArray[np.uint32],
+        counts: npt.NDArray[np.uint64],
         features: list[str],
         classes: list[str],
         thresholds: list[float] | None,
-        options: tuple[str, str | None, str, int, int, int, int, float],
+        options: tuple[str, str | None, str | list[float], int, int, int, int, float],
+        threads: int | None,
+        report: Callable[[float, float | None], object] | None,
     ) -> Model: ...
     def _with_classes(self, names: list[str]) -> Model: ...
     def save(self, path: PathLike) -> None: ...

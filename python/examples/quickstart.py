@@ -24,7 +24,7 @@ X = X.iloc[:, :10]
 y = y.map({0: "malignant", 1: "benign"})
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
-model = boolshap.BnnClassifier(hidden=(8,), seed=7).fit(X_train, y_train)
+model = boolshap.BnnClassifier(hidden=(8,), random_state=7).fit(X_train, y_train)
 print(f"classes {model.classes_.tolist()}, test accuracy {model.score(X_test, y_test):.3f}")
 
 # %% [markdown]

@@ -3,11 +3,12 @@
 use crate::arrays::{read, rows_of};
 use crate::errors::Failure;
 use crate::real_model::RealModel;
-use crate::work::work;
+use crate::work::{on_threads, work, work_reporting};
 use boolshap::Error;
 use boolshap::data::{Binariser, Code, CodedColumn, Tally};
 use boolshap::model::{
-    self, AnyNetwork, BatchNorm, DenseLayer, ImportOptions, Marginals, Network, TrainOptions, fold_steps, take_steps,
+    self, AnyNetwork, BatchNorm, ClassWeights, DenseLayer, ImportOptions, Marginals, Network, TrainOptions, fold_steps,
+    take_steps,
 };
 use boolshap::workflow::{self, Predictor, learn};
 use dashu::rational::RBig;
@@ -18,6 +19,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 use std::ffi::CString;
 use std::path::PathBuf;
+
+/// The hidden layers, the weights, what rows count, the seed, passes, patience, rows in a batch, and the step size.
+type TrainSettings = (String, Option<String>, RowWeights, u64, usize, usize, usize, f64);
+
+/// What a row counts: by a rule, or by its class.
+#[derive(FromPyObject)]
+enum RowWeights {
+    Rule(String),
+    Classes(Vec<f64>),
+}
 
 /// A binary network, its feature names, and how it came to be.
 ///
@@ -100,21 +111,27 @@ impl Model {
         Model::of_network(fold_steps(steps, inputs == "bits")?, features, classes)
     }
 
-    /// The network of one seed for rows of bits; with thresholds, it knows where raw columns are cut.
+    /// The network of one seed for rows of bits, each of which counts as often as it is said; with thresholds, it knows where
+    /// raw columns are cut.
     #[staticmethod]
-    #[pyo3(signature = (bits, labels, features, classes, thresholds, options))]
+    #[pyo3(signature = (bits, labels, counts, features, classes, thresholds, options, threads, report))]
+    #[expect(clippy::too_many_arguments, reason = "called by the estimator alone")]
     fn _train(
         py: Python<'_>,
         bits: PyReadonlyArray2<'_, u8>,
         labels: PyReadonlyArray1<'_, u32>,
+        counts: PyReadonlyArray1<'_, u64>,
         features: Vec<String>,
         classes: Vec<String>,
         thresholds: Option<Vec<f64>>,
-        options: (String, Option<String>, String, u64, usize, usize, usize, f64),
+        options: TrainSettings,
+        threads: Option<usize>,
+        report: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let rows = rows_of(&bits, &features)?;
-        let labels = labels.as_array().to_vec();
-        if labels.len() != rows.rows() || labels.iter().any(|&label| label as usize >= classes.len()) {
+        let (labels, counts) = (labels.as_array().to_vec(), counts.as_array().to_vec());
+        let fits = labels.len() == rows.rows() && counts.len() == rows.rows();
+        if !fits || labels.iter().any(|&label| label as usize >= classes.len()) {
             return Err(Failure::from(Error::input("not every row has a label that is one of the classes")).into());
         }
         let (hidden, weights, class_weights, seed, epochs, patience, batch, learning_rate) = options;
@@ -122,7 +139,10 @@ impl Model {
         let options = TrainOptions {
             hidden: hidden.parse().map_err(wrong("hidden"))?,
             weights: weights.map(|text| text.parse()).transpose().map_err(wrong("weights"))?,
-            class_weights: class_weights.parse().map_err(wrong("class_weights"))?,
+            class_weights: match class_weights {
+                RowWeights::Rule(name) => name.parse().map_err(wrong("class_weight"))?,
+                RowWeights::Classes(weights) => ClassWeights::Given(weights),
+            },
             seed,
             epochs,
             patience,
@@ -134,9 +154,14 @@ impl Model {
         let schema = columns.map(Binariser::new).transpose().map_err(|error| Failure::from(Error::input(error)))?;
         // What was cut carries its test in its name.
         let features = schema.as_ref().map_or(features, Binariser::features);
-        work(py, None, |watch| {
-            let tally = Tally::new(&rows, &labels, classes.len(), |_| true);
-            let learned = learn(&tally, tally.rows().rows(), &options, watch)?;
+        work_reporting(py, None, report, |watch| {
+            let counted = |row: usize| {
+                let mut of_classes = vec![0; classes.len()];
+                of_classes[labels[row] as usize] = counts[row];
+                (rows.row(row), of_classes)
+            };
+            let tally = Tally::from_counts(rows.features(), (0..rows.rows()).map(counted));
+            let learned = on_threads(threads, || learn(&tally, tally.rows().rows(), &options, watch))??;
             let mut model = model::Model::new(learned.network, features)?;
             model.provenance.insert("weights".into(), learned.weights.to_string().into());
             model.provenance.extend(learned.choice.map(|choice| ("choice".into(), choice.words.into())));

@@ -29,6 +29,13 @@ fn pool() -> Result<&'static ThreadPool, Error> {
     }
 }
 
+/// Runs on this many threads, or on those of the process.
+pub(crate) fn on_threads<T: Send>(threads: Option<usize>, job: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let Some(threads) = threads else { return Ok(job()) };
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(pool.map_err(|e| Error::input(format!("no threads: {e}")))?.install(job))
+}
+
 fn limit_of_time(seconds: f64) -> Result<Duration, Error> {
     let wrong = |_| Error::setting("timeout", format!("is {seconds}, which is not a number of seconds"));
     Duration::try_from_secs_f64(seconds).map_err(wrong)

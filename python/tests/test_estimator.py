@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boolshap
 from boolshap import Binarizer, BnnClassifier
+from boolshap.errors import InputError
 
 HOUSES = pandas.DataFrame(
     {
@@ -143,7 +144,47 @@ def test_one_seed_is_one_network():
     bits = classifier.bits(X)
     as_bits = clone(classifier).fit(bits, y).model_
     assert clone(classifier).fit(bits[order], y.to_numpy()[order]).model_ == as_bits
-    assert clone(classifier).set_params(seed=8).fit(X, y).model_.to_json() != first
+    assert clone(classifier).set_params(random_state=8).fit(X, y).model_.to_json() != first
+
+
+@pytest.mark.parametrize("hidden", ["auto", (4,)])
+def test_a_row_of_some_weight_is_so_many_rows(hidden):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, counts = X[:200, :6], np.random.default_rng(3).integers(0, 4, 200)
+    classifier = BnnClassifier(hidden=hidden, epochs=5)
+    weighted = classifier.fit(X, y[:200], sample_weight=counts)
+    repeated = clone(classifier).fit(np.repeat(X, counts, axis=0), np.repeat(y[:200], counts))
+    assert weighted.model_ == repeated.model_ and (weighted.thresholds_ == repeated.thresholds_).all()
+    unweighted = clone(classifier).fit(X, y[:200])
+    assert (unweighted.thresholds_ != weighted.thresholds_).any()
+    with pytest.raises(InputError, match="sample_weight 0.5 is not a whole number"):
+        classifier.fit(X, y[:200], sample_weight=np.full(200, 0.5))
+    with pytest.raises(InputError, match="leaves a class without rows"):
+        classifier.fit(X, y[:200], sample_weight=y[:200])
+
+
+def test_where_a_network_is_drawn_from_and_what_is_said(capsys):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :8]
+    classifier = BnnClassifier(hidden=(4,), epochs=4)
+    drawn = lambda state: clone(classifier).set_params(random_state=state).fit(X, y).model_
+    assert drawn(np.random.RandomState(5)) == drawn(np.random.RandomState(5)) != drawn(np.random.RandomState(6))
+    assert drawn(np.random.default_rng(5)) == drawn(np.random.default_rng(5))
+    assert drawn(None) != drawn(None)
+    assert capsys.readouterr().out == ""
+    quiet, loud = BnnClassifier(n_jobs=1).fit(X, y), BnnClassifier(n_jobs=2, verbose=1).fit(X, y)
+    assert quiet.model_ == loud.model_ and capsys.readouterr().out.startswith("chosen: ")
+
+
+def test_a_class_that_counts_more_is_answered_more():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :4]
+    for hidden in ("auto", (3,)):
+        shares = [
+            BnnClassifier(hidden=hidden, class_weight=weight).fit(X, y).predict(X).mean()
+            for weight in ({0: 50, 1: 1}, None, {0: 1, 1: 50})
+        ]
+        assert shares[0] < shares[1] < shares[2], (hidden, shares)
 
 
 def test_several_classes():
@@ -229,8 +270,12 @@ def test_in_pipelines_and_searches():
         ({"hidden": (2.5,)}, "hidden has the value 2.5"),
         ({"hidden": "some"}, "hidden 'some' is neither auto"),
         ({"weights": "real"}, "weights 'real' is not one of binary"),
-        ({"class_weights": "fair"}, "class_weights 'fair' is not one of equal"),
-        ({"seed": -1}, "seed has the value -1"),
+        ({"class_weight": "fair"}, "class_weight is 'fair': None, 'balanced' or a dictionary"),
+        ({"class_weight": {5: 1}}, "class_weight names 5, which is not among the labels"),
+        ({"class_weight": {1: 0}}, "class_weight of 1 is 0, not a number above 0"),
+        ({"random_state": -1}, "random_state has the value -1"),
+        ({"n_jobs": 0}, "n_jobs has the value 0"),
+        ({"verbose": -1}, "verbose has the value -1"),
         ({"epochs": 0}, "epochs has the value 0"),
         ({"patience": True}, "patience has the value True"),
         ({"batch_size": 0}, "batch_size has the value 0"),
@@ -293,7 +338,7 @@ def test_balanced_classes_find_the_rare_one():
     y = (rng.random(600) < np.where(X[:, 0] & X[:, 1], 0.3, 0.02)).astype(int)
     for hidden in ("auto", (3,)):
         equal = BnnClassifier(hidden=hidden).fit(X, y).predict(X)
-        balanced = BnnClassifier(hidden=hidden, class_weights="balanced").fit(X, y).predict(X)
+        balanced = BnnClassifier(hidden=hidden, class_weight="balanced").fit(X, y).predict(X)
         assert balanced[y == 1].mean() > max(0.5, equal[y == 1].mean())
 
 

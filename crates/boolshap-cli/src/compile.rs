@@ -92,21 +92,7 @@ impl ShapeOptions {
 
 impl Compile {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let request = CompileRequest {
-            via: self.via.parse()?,
-            model_output: self.model_output.parse()?,
-            class: self.class.as_deref().map(str::parse).transpose()?,
-            each_of_several: false,
-            in_passing: false,
-            or_network: false,
-            free: self.free_inputs(),
-            features: self.features.as_deref().map(names_in_header).transpose()?,
-            variables: self.variables,
-            shape: self.shape.shape(),
-            max_clauses: self.max_clauses,
-            max_nodes: self.max_nodes,
-            verify: self.verify,
-        };
+        let request = self.request()?;
         let Some(output) = &self.output else { return self.estimate(&request) };
         let row = self.at.as_deref().map(|at| RowOfFile::parse(at).path);
         let inputs: Vec<PathBuf> =
@@ -151,6 +137,24 @@ impl Compile {
             print(&format!("{what} {nodes} nodes and {edges} edges by way of {route} in {seconds:.2} s"))?;
         }
         Ok(())
+    }
+
+    fn request(&self) -> anyhow::Result<CompileRequest> {
+        Ok(CompileRequest {
+            via: self.via.parse()?,
+            model_output: self.model_output.parse()?,
+            class: self.class.as_deref().map(str::parse).transpose()?,
+            each_of_several: false,
+            in_passing: false,
+            or_network: false,
+            free: self.free_inputs(),
+            features: self.features.as_deref().map(names_in_header).transpose()?,
+            variables: self.variables,
+            shape: self.shape.shape(),
+            max_clauses: self.max_clauses,
+            max_nodes: self.max_nodes,
+            verify: self.verify,
+        })
     }
 
     fn free_inputs(&self) -> Option<FreeInputs> {

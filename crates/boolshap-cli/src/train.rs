@@ -87,7 +87,7 @@ impl Train {
             options: TrainOptions {
                 hidden: self.hidden.clone(),
                 weights: self.weights,
-                class_weights: self.class_weights,
+                class_weights: self.class_weights.clone(),
                 seed: self.seed,
                 ..TrainOptions::default()
             },

@@ -31,6 +31,11 @@ impl Wide {
         Wide { mantissa: self.mantissa * other.mantissa, exponent: self.exponent + other.exponent }
     }
 
+    /// Its mantissa and its exponent, for numbers that are not out of all proportion.
+    pub(super) fn split(self) -> (f64, i32) {
+        (self.mantissa, self.exponent.clamp(i64::from(i32::MIN) / 8, i64::from(i32::MAX) / 8) as i32)
+    }
+
     /// As a float; what is too small for one is 0.
     pub(super) fn float(self) -> f64 {
         match self.exponent {
@@ -63,6 +68,15 @@ impl Factorials {
             .collect();
         let inverses = factorials.iter().map(|number| 1.0 / number.mantissa).collect();
         Factorials { factorials, inverses }
+    }
+
+    pub(super) fn factorial(&self, n: usize) -> Wide {
+        self.factorials[n]
+    }
+
+    /// One over a factorial.
+    pub(super) fn over(&self, n: usize) -> Wide {
+        Wide { mantissa: self.inverses[n], exponent: -self.factorials[n].exponent }
     }
 
     /// How many ways there are to choose k of n.

@@ -12,14 +12,15 @@
 //!   decides if c + i - j = need - 1: the sum over i - j = need - 1 - c of C(p-1, i) C(q, j) / ((p+q) C(p+q-1, i+j)).
 //!   The same for one of the q, with a minus.
 //!
-//! All terms are positive, so floats lose nothing: a term is a product of three binomial coefficients (6 roundings each) and two
-//! numbers more, 24 roundings with its products, and a sum of at most n terms adds n. Cost: O(n), once for each (n, A, need) or
-//! (p, q, need - c).
+//! All terms are positive, so floats lose nothing: a term is a product of nine factorials or inverses of such (2 roundings each)
+//! and a tail, 28 roundings with its products and the division by n, and a sum of at most n terms adds n. Cost: O(n), once for
+//! each (n, A, need) or (p, q, need - c).
 
 use super::error_bound;
 use super::factorials::{Factorials, Wide};
 use dashu::integer::UBig;
 use dashu::rational::RBig;
+use pulp::Arch;
 use std::sync::Arc;
 
 /// The score of a feature that agrees with its weight (that turned to agreement), and of one that does not, without its sign.
@@ -27,7 +28,7 @@ pub(super) type Pair<T> = [T; 2];
 
 /// How far a float can be off, for gates over up to n inputs.
 pub(super) fn error_bound(inputs: usize) -> f64 {
-    error_bound::in_all(inputs as f64 + 24.0)
+    error_bound::in_all(inputs as f64 + 28.0)
 }
 
 /// Scores under the uniform distribution, for gates over n inputs.
@@ -36,25 +37,74 @@ pub(super) struct UniformForm {
     inputs: usize,
     /// P[Bin(n, 1/2) <= a] for each a.
     tails: Vec<Wide>,
+    /// One over k! for each k, and the same from n downwards: the terms of a sum read them in order.
+    over: Split,
+    over_down: Split,
+    /// The tail of a over C(n-1, a), first for even a and then for odd ones: a sum needs every second.
+    shares: [Split; 2],
+    arch: Arch,
+}
+
+/// Mantissas and exponents of positive numbers, apart from each other.
+#[derive(Default)]
+struct Split {
+    mantissas: Vec<f64>,
+    exponents: Vec<i32>,
+}
+
+impl FromIterator<Wide> for Split {
+    fn from_iter<I: IntoIterator<Item = Wide>>(numbers: I) -> Self {
+        let (mantissas, exponents) = numbers.into_iter().map(Wide::split).unzip();
+        Split { mantissas, exponents }
+    }
+}
+
+impl Split {
+    fn part(&self, first: usize, length: usize) -> (&[f64], &[i32]) {
+        (&self.mantissas[first..][..length], &self.exponents[first..][..length])
+    }
 }
 
 impl UniformForm {
     pub(super) fn new(factorials: Arc<Factorials>, inputs: usize) -> Self {
-        let tails = tails(inputs).iter().map(|tail| Wide::of(tail, inputs)).collect();
-        UniformForm { factorials, inputs, tails }
+        let tails: Vec<Wide> = tails(inputs).iter().map(|tail| Wide::of(tail, inputs)).collect();
+        let over = (0..=inputs).map(|k| factorials.over(k)).collect();
+        let over_down = (0..=inputs).rev().map(|k| factorials.over(k)).collect();
+        let share = |a: usize| factorials.over_choose(inputs - 1, a).times(tails[a]);
+        let shares = [0, 1].map(|odd| (odd..inputs).step_by(2).map(share).collect());
+        UniformForm { factorials, inputs, tails, over, over_down, shares, arch: Arch::new() }
     }
 
     /// For an entity in which so many inputs agree.
     pub(super) fn scores(&self, agreeing: usize, need: usize) -> Pair<f64> {
-        let term = |ones: usize, others: usize, i: usize, j: usize| {
-            let a = i + others - j;
-            let ways = self.factorials.choose(ones, i).times(self.factorials.choose(others, j));
-            ways.times(self.factorials.over_choose(self.inputs - 1, a)).times(self.tails[a]).float()
-        };
         uniform_terms(self.inputs, agreeing, need).map(|terms| {
             let Some((ones, others, range)) = terms else { return 0.0 };
-            range.map(|i| term(ones, others, i, need - 1 - i)).sum::<f64>() / self.inputs as f64
+            self.sum(ones, others, need - 1, range) / self.inputs as f64
         })
+    }
+
+    /// The sum over i of C(ones, i) C(others, j) times the share of a, where i + j is given and a = i + others - j.
+    fn sum(&self, ones: usize, others: usize, agreeing: usize, range: std::ops::RangeInclusive<usize>) -> f64 {
+        let (first, length) = (*range.start(), range.end() - range.start() + 1);
+        let (j, a) = (agreeing - first, first + others - (agreeing - first));
+        // What all terms have in common is taken once.
+        let (ways, ways_exponent) = self.factorials.factorial(ones).times(self.factorials.factorial(others)).split();
+        let (chosen, chosen_exponents) = self.over.part(first, length);
+        let (left, left_exponents) = self.over_down.part(self.inputs - (ones - first), length);
+        let (second, second_exponents) = self.over_down.part(self.inputs - j, length);
+        let (rest, rest_exponents) = self.over.part(others - j, length);
+        let (shares, share_exponents) = self.shares[a % 2].part(a / 2, length);
+        let mut terms = vec![0f64; length];
+        self.arch.dispatch(|| {
+            for (at, term) in terms.iter_mut().enumerate() {
+                let mantissa = (chosen[at] * left[at]) * (second[at] * rest[at]) * (shares[at] * ways);
+                let exponent = chosen_exponents[at] + left_exponents[at] + second_exponents[at] + rest_exponents[at];
+                let exponent = exponent + share_exponents[at] + ways_exponent;
+                // What is too small for a float is 0.
+                *term = mantissa * f64::from_bits(((1023 + exponent.clamp(-1023, 1023)) as u64) << 52);
+            }
+        });
+        terms.iter().sum()
     }
 
     /// How often the gate is true.

@@ -16,6 +16,9 @@ use std::sync::OnceLock;
 /// The most that the weights of a gate may add up to, times its players: so many numbers are kept for a point.
 const MAX_CELLS: u128 = 1 << 26;
 
+/// Numbers that are added at once.
+const LANES: usize = 8;
+
 /// The gates and features of a value.
 pub(super) struct Gates {
     pub(super) features: Vec<(usize, usize)>,
@@ -208,22 +211,28 @@ impl Gates {
         if gates == 0 || count == 0 {
             return;
         }
-        let (mut agree, mut differ) = (Vec::with_capacity(gates * count), Vec::with_capacity(gates * count));
-        for gate in &self.closed {
+        // Whole vectors of a processor.
+        let width = count.next_multiple_of(LANES);
+        let (mut agree, mut differ) = (vec![T::zero(); gates * width], vec![T::zero(); gates * width]);
+        for (place, gate) in self.closed.iter().enumerate() {
             let [to, away] = T::uniform(gate, &self.forms, gate.agreeing(words));
             let away = T::zero().minus(&away);
-            agree.extend(weights.iter().map(|weights| weights[gate.part].times(&to)));
-            differ.extend(weights.iter().map(|weights| weights[gate.part].times(&away)));
+            for (at, weights) in weights.iter().enumerate() {
+                agree[place * width + at] = weights[gate.part].times(&to);
+                differ[place * width + at] = weights[gate.part].times(&away);
+            }
         }
         self.arch.dispatch(|| {
-            let mut all = vec![T::zero(); count];
+            let mut all = vec![T::zero(); width];
             for (feature, signs) in self.signs.chunks_exact(gates).enumerate() {
                 let value = u8::from(words[feature / 64] >> (feature % 64) & 1 == 1);
                 all.fill(T::zero());
                 for (place, &sign) in signs.iter().enumerate().filter(|(_, sign)| **sign < 2) {
                     let side = if sign == value { &agree } else { &differ };
-                    let side = &side[place * count..][..count];
-                    all.iter_mut().zip(side).for_each(|(sum, score)| *sum = sum.plus(score));
+                    let side = &side[place * width..][..width];
+                    for (sums, scores) in all.chunks_exact_mut(LANES).zip(side.chunks_exact(LANES)) {
+                        (0..LANES).for_each(|lane| sums[lane] = sums[lane].plus(&scores[lane]));
+                    }
                 }
                 let player = self.players.of(feature);
                 scores.iter_mut().zip(&all).for_each(|(scores, sum)| scores[player] = scores[player].plus(sum));

@@ -75,33 +75,43 @@ impl FromStr for Weights {
 }
 
 /// How much the rows of each class count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum ClassWeights {
     /// Every row counts the same.
     #[default]
     Equal,
     /// Every class counts the same, so that the rows of a rare one count more.
     Balanced,
+    /// What a row of each class counts, in proportion.
+    Given(Vec<f64>),
 }
 
 impl ClassWeights {
-    /// Its name: `equal` or `balanced`.
-    pub fn name(self) -> &'static str {
+    /// Its name: `equal`, `balanced` or `given`.
+    pub fn name(&self) -> &'static str {
         match self {
             ClassWeights::Equal => "equal",
             ClassWeights::Balanced => "balanced",
+            ClassWeights::Given(_) => "given",
         }
     }
 
     /// The weight of a row of each class, given how many rows there are of each. Weights have the mean 1 over all rows.
-    pub fn of(self, rows: &[u64]) -> Vec<f64> {
+    pub fn of(&self, rows: &[u64]) -> Vec<f64> {
         let total: u64 = rows.iter().sum();
         let present = rows.iter().filter(|&&count| count > 0).count();
-        let weight = |&count: &u64| match self {
-            ClassWeights::Balanced if count > 0 => total as f64 / (present as f64 * count as f64),
-            _ => 1.0,
-        };
-        rows.iter().map(weight).collect()
+        match self {
+            ClassWeights::Equal => vec![1.0; rows.len()],
+            ClassWeights::Balanced => {
+                let weight =
+                    |&count: &u64| if count > 0 { total as f64 / (present as f64 * count as f64) } else { 1.0 };
+                rows.iter().map(weight).collect()
+            }
+            ClassWeights::Given(weights) => {
+                let sum: f64 = rows.iter().zip(weights).map(|(&count, weight)| count as f64 * weight).sum();
+                weights.iter().map(|weight| if sum > 0.0 { weight * total as f64 / sum } else { 1.0 }).collect()
+            }
+        }
     }
 }
 
@@ -109,8 +119,11 @@ impl FromStr for ClassWeights {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = [ClassWeights::Equal, ClassWeights::Balanced].into_iter().find(|weights| weights.name() == text);
-        found.ok_or_else(|| format!("'{text}' is not one of equal, balanced"))
+        match text {
+            "equal" => Ok(ClassWeights::Equal),
+            "balanced" => Ok(ClassWeights::Balanced),
+            _ => Err(format!("'{text}' is not one of equal, balanced")),
+        }
     }
 }
 
@@ -186,5 +199,7 @@ mod tests {
         assert_eq!(weights[0] * 90.0, weights[1] * 10.0);
         assert_eq!(weights[0] * 90.0 + weights[1] * 10.0, 100.0);
         assert_eq!(ClassWeights::Equal.of(&rows), [1.0; 3]);
+        let given = ClassWeights::Given(vec![1.0, 3.0, 2.0]).of(&rows);
+        assert_eq!((given[1] / given[0], given[0] * 90.0 + given[1] * 10.0), (3.0, 100.0));
     }
 }

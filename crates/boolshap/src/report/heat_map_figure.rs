@@ -71,21 +71,22 @@ pub fn heat_map_figure(names: &[String], values: &[f64], means: &[f64], part: Op
             }
         }
     }
-    let foot = top + side;
     svg.path(Class::Grid, &format!("M{left:.1} {top:.1}h{side:.1}v{side:.1}h-{side:.1}Z"), "", None);
-    scale(&mut svg, largest, foot + 22.0);
-    let mut height = foot + 82.0;
-    if left_out > 0 {
-        let one = "feature with smaller interactions is";
-        let left_out = counted(left_out as u64, one, "features with smaller interactions are");
-        svg.text(Class::Muted, [WIDTH / 2.0, foot + 86.0, 12.0], Anchor::Middle, &format!("{left_out} left out"));
-        height += 20.0;
-    }
-    if let Some(part) = part {
-        svg.text(Class::Muted, [WIDTH / 2.0, height + 4.0, 12.0], Anchor::Middle, &format!("Of {part}"));
-        height += 20.0;
-    }
+    scale(&mut svg, largest, top + side + 22.0);
+    let height = notes(&mut svg, top + side + 82.0, left_out, part);
     svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
+}
+
+/// What the map does not show, below it; the height with it.
+fn notes(svg: &mut Svg, mut height: f64, left_out: usize, part: Option<&str>) -> f64 {
+    let one = "feature with smaller interactions is";
+    let left_out = (left_out > 0).then(|| counted(left_out as u64, one, "features with smaller interactions are"));
+    let lines = [left_out.map(|left_out| format!("{left_out} left out")), part.map(|part| format!("Of {part}"))];
+    for line in lines.iter().flatten() {
+        svg.text(Class::Muted, [WIDTH / 2.0, height + 4.0, 12.0], Anchor::Middle, line);
+        height += 20.0;
+    }
+    height
 }
 
 /// The players with the largest sums of interactions, the largest first.
