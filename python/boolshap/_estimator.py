@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
@@ -18,10 +19,17 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from ._functions import reporter
-from ._native import Circuit, Model, centres
+from ._native import Circuit, Model, bin_names, centres, cuts
 from ._sources import compile, unique_names
 from ._types import Bits, Floats
 from .errors import InputError
@@ -40,14 +48,18 @@ class ColumnRule:
     """How one column becomes bits."""
 
     name: str
-    #: "bit": 0 and 1 in fit, told apart at a half; "number": 1 strictly above the threshold; "category": a bit for each value.
-    kind: Literal["bit", "number", "category"]
+    #: "bit": 0 and 1 in fit, told apart at a half; "number": 1 strictly above the threshold; "bins": a bit for each interval
+    #: between edges, upper ends included; "category": a bit for each value.
+    kind: Literal["bit", "number", "bins", "category"]
     threshold: float = 0.0
     values: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
 
     @property
     def features(self) -> list[str]:
         """The names of the bits."""
+        if self.kind == "bins":
+            return bin_names(self.name, list(self.edges))
         return [f"{self.name}={value}" for value in self.values] if self.kind == "category" else [self.name]
 
     def bits(self, column: Column) -> Bits:
@@ -56,6 +68,10 @@ class ColumnRule:
             texts = _texts(column)
             return np.stack([texts == value for value in self.values], axis=1).astype(np.uint8)
         numbers_ = _numbers(self.name, column)
+        if self.kind == "bins":
+            places = np.searchsorted(np.array(self.edges), numbers_, side="left")
+            bins = places[:, None] == np.arange(len(self.edges) + 1)
+            return (bins & ~np.isnan(numbers_)[:, None]).astype(np.uint8)
         # NaN is above nothing: what is missing is 0.
         return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
 
@@ -63,7 +79,7 @@ class ColumnRule:
 class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns a table into bits: numbers by a threshold, truth values as they are, categories one-hot.
 
-    A column of numbers becomes one bit, strictly above the threshold. A column that holds only 0 and 1 (or False and
+    A column of numbers becomes one bit, strictly above the threshold, or a bit for each of several bins. A column that holds only 0 and 1 (or False and
     True) when fitted is taken as it is; if another number comes later, as can be where a fold of a table is fitted, it is 1 above a
     half. A column of texts, or of a categorical type, becomes one bit for each value
     seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. What is missing among numbers is 0,
@@ -71,8 +87,9 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    threshold : "mean", "median" or a number
-        Where columns of numbers are cut.
+    threshold : "mean", "median", a number, "bins=K" or "supervised=K"
+        Where columns of numbers are cut. "bins=K" makes K bins of about equally many values; "supervised=K" at most K bins by a
+        decision tree on the column alone, which looks at y. A column that no such cut tells anything is cut at its mean.
 
     Attributes
     ----------
@@ -99,13 +116,20 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.threshold = threshold
 
     def fit(self, X: object, y: object = None) -> Binarizer:
-        """Learns thresholds and categories; y is ignored."""
-        _check_threshold("threshold", self.threshold, ("mean", "median"))
+        """Learns thresholds and categories; y matters for "supervised=K" alone."""
+        _check_threshold("threshold", self.threshold, ("mean", "median", "bins=K", "supervised=K"))
         table = _table(X)
         validate_data(self, table, skip_check_array=True)
-        names = _input_names(self)
+        names, labels = _input_names(self), None
+        if str(self.threshold).startswith("supervised="):
+            if y is None:
+                raise InputError(f"threshold={self.threshold!r} requires y to be passed, but the target y is None")
+            y = column_or_1d(y)
+            check_consistent_length(table, y)
+            check_classification_targets(y)
+            labels = np.unique(y, return_inverse=True)[1].astype(np.uint32)
         rules = [
-            _rule(name, column, categorical, self.threshold)
+            _rule(name, column, categorical, self.threshold, labels)
             for name, (column, categorical) in zip(names, _columns(table, names))
         ]
         unique_names("features", [feature for rule in rules for feature in rule.features])
@@ -132,7 +156,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(input_features) != len(names):
                 raise InputError(f"input_features should have length {len(names)}, but got {len(input_features)}")
             rules = [
-                ColumnRule(str(name), rule.kind, rule.threshold, rule.values)
+                ColumnRule(str(name), rule.kind, rule.threshold, rule.values, rule.edges)
                 for name, rule in zip(input_features, self.rules_)
             ]
         else:
@@ -141,6 +165,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.required = str(self.threshold).startswith("supervised=")
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
@@ -376,7 +401,7 @@ def _whole(name: str, value: object, least: int) -> int:
 
 
 def _check_threshold(name: str, value: object, words: tuple[str, ...]) -> None:
-    if isinstance(value, str) and value in words:
+    if isinstance(value, str) and re.sub(r"=(?:[2-9]|[1-9][0-9]+)$", "=K", value) in words:
         return
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}, none of {', '.join(map(repr, words))} and no finite number")
@@ -413,7 +438,9 @@ def _columns(table: Any, names: list[str]) -> list[tuple[Column, bool]]:
     return [(table[:, place], False) for place in range(table.shape[1])]
 
 
-def _rule(name: str, column: Column, categorical: bool, threshold: float | str) -> ColumnRule:
+def _rule(
+    name: str, column: Column, categorical: bool, threshold: float | str, labels: npt.NDArray[np.uint32] | None
+) -> ColumnRule:
     if categorical or _holds_texts(name, column):
         return ColumnRule(name, "category", values=tuple(sorted(set(_texts(column).tolist()))))
     values = _numbers(name, column)
@@ -421,6 +448,11 @@ def _rule(name: str, column: Column, categorical: bool, threshold: float | str) 
         raise InputError(f"column {name!r} has no values to fit: all are missing (NaN)")
     if ((values == 0) | (values == 1) | np.isnan(values)).all():
         return ColumnRule(name, "bit", 0.5)
+    if isinstance(threshold, str) and "=" in threshold:
+        edges = cuts(values, threshold, labels)
+        if len(edges) > 1:
+            return ColumnRule(name, "bins", edges=tuple(edges))
+        threshold = edges[0] if edges else "mean"
     if threshold in ("mean", "median"):
         cut = centres(values.reshape(-1, 1), median=threshold == "median")
         return ColumnRule(name, "number", float(cut[0]))

@@ -13,11 +13,12 @@ mod raw;
 mod real_model;
 mod work;
 
+use crate::errors::Failure;
 use boolshap::Error;
-use boolshap::data::{WholeFile, mean, quantile};
+use boolshap::data::{Binariser, Code, CodedColumn, Cut, Kind, WholeFile, mean, quantile, quantile_cuts, tree_cuts};
 use boolshap::workflow::ModelOrCircuit;
 use numpy::ndarray::ArrayView1;
-use numpy::{PyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,6 +63,36 @@ fn centres<'py>(py: Python<'py>, numbers: PyReadonlyArray2<'py, f64>, median: bo
     PyArray1::from_iter(py, found)
 }
 
+/// Where a column of numbers is cut: `bins=K` or `supervised=K`, which looks at the labels. NaN are missing.
+#[pyfunction]
+fn cuts(
+    numbers: PyReadonlyArray1<'_, f64>,
+    how: &str,
+    labels: Option<PyReadonlyArray1<'_, u32>>,
+) -> Result<Vec<f64>, Failure> {
+    let wrong = |problem: String| Failure::from(Error::setting("threshold", problem));
+    let there = |number: &f64| !number.is_nan();
+    match (format!("numeric:{how}").parse().map_err(wrong)?, labels) {
+        (Kind::Numeric(Cut::Bins(count)), _) => {
+            let mut sorted: Vec<f64> = numbers.as_array().iter().copied().filter(there).collect();
+            sorted.sort_by(f64::total_cmp);
+            Ok(quantile_cuts(&sorted, count))
+        }
+        (Kind::Numeric(Cut::Supervised(leaves)), Some(labels)) => {
+            let rows = numbers.as_array().iter().copied().zip(labels.as_array().iter().copied()).collect::<Vec<_>>();
+            Ok(tree_cuts(rows.into_iter().filter(|(number, _)| there(number)).collect(), leaves))
+        }
+        _ => Err(wrong(format!("'{how}' is neither bins=K nor supervised=K with labels"))),
+    }
+}
+
+/// The names of the bits of a column of numbers with these edges between its bins.
+#[pyfunction]
+fn bin_names(column: String, edges: Vec<f64>) -> Result<Vec<String>, Failure> {
+    let bins = Binariser::new(vec![CodedColumn::new(column, Code::Bins(edges))]);
+    Ok(bins.map_err(|error| Failure::from(Error::input(error)))?.features())
+}
+
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -79,7 +110,7 @@ mod _native {
     #[pymodule_export]
     use super::real_model::RealModel;
     #[pymodule_export]
-    use super::{centres, load, write_whole};
+    use super::{bin_names, centres, cuts, load, write_whole};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boolshap
@@ -37,7 +38,9 @@ def all_inputs(features):
     return np.array(list(itertools.product([0, 1], repeat=features)), dtype=np.uint8)
 
 
-@parametrize_with_checks([Binarizer(), Binarizer(threshold="median"), BnnClassifier(), BnnClassifier(hidden=(13,))])
+@parametrize_with_checks([
+    Binarizer(), Binarizer("median"), Binarizer("bins=3"), Binarizer("supervised=3"), BnnClassifier(), BnnClassifier(hidden=(13,))
+])  # fmt: skip
 def test_rules_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -132,6 +135,46 @@ def test_learns_a_function_and_its_circuit_is_the_network():
         assert base + sum(values) == (answer == "many"), row
     copy = pickle.loads(pickle.dumps(classifier))
     assert copy.model_ == classifier.model_ and (copy.predict(X) == answers).all()
+
+
+@pytest.mark.parametrize("bins", [2, 3, 5])
+def test_bins_of_numbers_are_those_of_other_tools(bins):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :6].copy()
+    X[::17, 2] = np.nan
+    there = [column[~np.isnan(column)] for column in X.T]
+    shares = [part / bins for part in range(1, bins)]
+    quantiles = [np.quantile(column, shares, method="linear") for column in there]
+    trees = [DecisionTreeClassifier(max_leaf_nodes=bins).fit(column[:, None], y[~np.isnan(raw)]) for column, raw in zip(there, X.T)]
+    leaves = [np.sort(tree.tree_.threshold[tree.tree_.feature >= 0]) for tree in trees]
+    for how, expected in ((f"bins={bins}", quantiles), (f"supervised={bins}", leaves)):
+        binarizer = Binarizer(how).fit(X, y)
+        for rule, raw, edges in zip(binarizer.rules_, X.T, expected):
+            found = np.array(rule.edges if rule.kind == "bins" else [rule.threshold])
+            # scikit-learn keeps thresholds of float32.
+            np.testing.assert_allclose(found, edges, rtol=1e-6)
+            bits = rule.bits(raw)
+            assert bits.shape[1] == len(rule.features) == (1 if rule.kind == "number" else bins)
+            low, high = [-np.inf, *found], [*found, np.inf]
+            if rule.kind == "bins":
+                by_definition = np.stack([(raw > a) & (raw <= b) for a, b in zip(low, high)], axis=1)
+                assert (bits == by_definition).all() and not bits[np.isnan(raw)].any()
+
+
+def test_bins_carry_their_test_in_their_name_and_train_a_network():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    binarizer = Binarizer("supervised=3").set_output(transform="pandas").fit(X, y)
+    names = binarizer.get_feature_names_out().tolist()
+    assert sum(name.startswith("petal width (cm)=") for name in names) == 3 and names[-1].endswith("..")
+    classifier = make_pipeline(binarizer, BnnClassifier()).fit(X, y)
+    assert (classifier.predict(X) == y).mean() > 0.94
+    with pytest.raises(InputError, match="requires y to be passed"):
+        Binarizer("supervised=3").fit(X)
+    for wrong in ("bins=1", "bins=", "bins=x", "supervised", "bins=2.5"):
+        with pytest.raises(InputError, match=f"threshold is {wrong!r}, none of 'mean', 'median', 'bins=K', 'supervised=K'"):
+            Binarizer(wrong).fit(X, y)
+    constant = Binarizer("bins=3").fit([[3.0]] * 9 + [[4.0]])
+    assert constant.rules_[0].kind == "number" and constant.transform([[3.0], [4.0]]).ravel().tolist() == [0, 1]
 
 
 def test_one_seed_is_one_network():

@@ -16,6 +16,8 @@ use std::time::Instant;
 
 const SHAPE: [usize; 3] = [784, 100, 10];
 const IMAGES: usize = 20;
+/// How many times as many images in one call are explained.
+const BATCHES: usize = 5;
 const BACKGROUND: usize = 100;
 /// Ones in a hundred pixels, as in images of digits.
 const INK: usize = 19;
@@ -81,7 +83,7 @@ fn measured(named: Arc<NamedCircuit>, network: Option<&Network>, watch: &Watch<'
         (0..count).for_each(|_| rows.push(&(0..features).map(|_| random.below(100) < INK).collect::<Vec<_>>()));
         rows
     };
-    let (images, background) = (rows(IMAGES), rows(BACKGROUND));
+    let (images, background) = (rows(IMAGES * (1 + BATCHES)), rows(BACKGROUND));
     let players = Players::features(&named.features);
     let quiet = &watch.silent();
     let values = named.values.clone().ok_or_else(|| anyhow::anyhow!("the file holds no scores"))?;
@@ -93,16 +95,19 @@ fn measured(named: Arc<NamedCircuit>, network: Option<&Network>, watch: &Watch<'
         let game = ValueGame::new(named.clone(), players.clone(), &distribution, quiet)?;
         let bounds = sums.iter().map(|sum| game.error_bound(sum, Index::Shapley, false));
         error_bound = bounds.fold(error_bound, f64::max);
-        let explain = |image: usize| -> anyhow::Result<f64> {
+        let explain = |chosen: std::ops::Range<usize>| -> anyhow::Result<f64> {
             let start = Instant::now();
-            let one = images.select(&[image]);
-            game.explain(&one, &sums, &|_| 0..sums.len(), vec![0], (Index::Shapley, false), quiet)?;
-            Ok(start.elapsed().as_secs_f64())
+            let (count, chosen) = (chosen.len(), images.select(&chosen.collect::<Vec<_>>()));
+            game.explain(&chosen, &sums, &|_| 0..sums.len(), vec![0; count], (Index::Shapley, false), quiet)?;
+            Ok(start.elapsed().as_secs_f64() / count as f64)
         };
-        let first = explain(0)?;
-        let times = (1..IMAGES).map(explain).collect::<anyhow::Result<Vec<f64>>>()?;
+        let first = explain(0..1)?;
+        let alone = (1..IMAGES).map(|image| explain(image..image + 1)).collect::<anyhow::Result<Vec<f64>>>()?;
+        let together = (1..=BATCHES).map(|batch| explain(batch * IMAGES..(batch + 1) * IMAGES));
+        let together = together.collect::<anyhow::Result<Vec<f64>>>()?;
         modes.push((format!("{name}, the first row"), first));
-        modes.push((format!("{name}, median"), median(times)));
+        modes.push((format!("{name}, a row alone"), median(alone)));
+        modes.push((format!("{name}, a row of {IMAGES} at once"), median(together)));
     }
     let evaluation = network.map(|network| {
         let mut evaluator = NetworkEvaluator::new(network);

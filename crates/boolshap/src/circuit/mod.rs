@@ -69,5 +69,5 @@ pub use size::Counts;
 pub(crate) use smooth::smooth_over;
 pub use smooth::{paper_form, paper_form_within, smooth, smooth_within};
 pub(crate) use together::{Together, diagram_together, together};
-pub(crate) use values::{PackedGate, WholeSum};
+pub(crate) use values::{PackedGate, PackedGates, WholeSum};
 pub use values::{Part, Rule, ValueEvaluator, Values, WeightedSum};

@@ -234,9 +234,12 @@ impl PackedGate {
 pub struct ValueEvaluator<'c> {
     named: &'c NamedCircuit,
     values: &'c Values,
-    gates: Vec<Option<PackedGate>>,
+    gates: Arc<PackedGates>,
     whole: Vec<WholeSum>,
 }
+
+/// The gates among the parts, ready to be evaluated.
+pub(crate) type PackedGates = Vec<Option<PackedGate>>;
 
 /// A weighted sum times its denominator, which makes all its numbers whole, so that adding them up takes no fractions.
 #[derive(Debug, Clone)]
@@ -274,12 +277,18 @@ impl<'c> ValueEvaluator<'c> {
     pub fn new(named: &'c NamedCircuit) -> Option<Self> {
         let values = named.values.as_deref()?;
         let gate = |part: &Part| if let Part::Gate(gate) = part { Some(PackedGate::new(gate)) } else { None };
-        Some(ValueEvaluator {
-            named,
-            values,
-            gates: values.parts.iter().map(gate).collect(),
-            whole: values.values.iter().map(WholeSum::of).collect(),
-        })
+        Self::with_gates(named, Arc::new(values.parts.iter().map(gate).collect()))
+    }
+
+    /// With the gates of an evaluator of the same file, which take longer to make than a row to evaluate.
+    pub(crate) fn with_gates(named: &'c NamedCircuit, gates: Arc<PackedGates>) -> Option<Self> {
+        let values = named.values.as_deref()?;
+        Some(ValueEvaluator { named, values, gates, whole: values.values.iter().map(WholeSum::of).collect() })
+    }
+
+    /// Its gates.
+    pub(crate) fn gates(&self) -> Arc<PackedGates> {
+        self.gates.clone()
     }
 
     /// What the parts are on each row.

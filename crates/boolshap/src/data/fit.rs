@@ -29,10 +29,7 @@ pub(super) fn numeric(seen: &Seen, cut: &Cut) -> Result<Code, Unfit> {
         Cut::Median => Code::Above(quantile(&seen.sorted(), 1, 2).unwrap_or(0.0)),
         Cut::Bins(count) => {
             let values = seen.sorted();
-            let mut edges: Vec<f64> = (1..*count).filter_map(|part| quantile(&values, part, *count)).collect();
-            edges.dedup();
-            // An edge at the maximum would leave the last bin empty.
-            edges.retain(|edge| Some(edge) < values.last());
+            let edges = quantile_cuts(&values, *count);
             if edges.is_empty() {
                 return Err(column(format!("has the value {} too often to be cut into bins", values[0])));
             }
@@ -48,6 +45,15 @@ pub(super) fn numeric(seen: &Seen, cut: &Cut) -> Result<Code, Unfit> {
             }
         }
     })
+}
+
+/// The edges between this many bins of about equally many values, which are ascending; fewer where values are frequent.
+pub fn quantile_cuts(sorted: &[f64], bins: usize) -> Vec<f64> {
+    let mut edges: Vec<f64> = (1..bins).filter_map(|part| quantile(sorted, part, bins)).collect();
+    edges.dedup();
+    // An edge at the maximum would leave the last bin empty.
+    edges.retain(|edge| Some(edge) < sorted.last());
+    edges
 }
 
 /// Fails if a cell of a column of numbers, or of dates, is none.

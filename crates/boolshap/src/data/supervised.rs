@@ -21,7 +21,7 @@ struct Split {
 }
 
 /// The ascending cuts of these values, at most `leaves - 1` of them.
-pub(super) fn tree_cuts(mut rows: Vec<(f64, u32)>, leaves: usize) -> Vec<f64> {
+pub fn tree_cuts(mut rows: Vec<(f64, u32)>, leaves: usize) -> Vec<f64> {
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let classes = rows.iter().map(|(_, class)| *class as usize + 1).max().unwrap_or(0);
     let whole = 0..rows.len();

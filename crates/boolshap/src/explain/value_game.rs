@@ -25,7 +25,7 @@ use super::value_gates::Gates;
 use super::{
     Distribution, Engine, EntityProblem, ExactGame, ExplainError, Explanation, FloatGame, Game, Index, Players,
 };
-use crate::circuit::{NamedCircuit, Part, ValueEvaluator, Values, WeightedSum, WholeSum};
+use crate::circuit::{NamedCircuit, PackedGates, Part, ValueEvaluator, Values, WeightedSum, WholeSum};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
 use dashu::rational::RBig;
@@ -48,6 +48,8 @@ pub struct ValueGame {
     /// What each part is expected to be when nothing is known.
     base_values: Vec<f64>,
     exact_base_values: OnceLock<Vec<RBig>>,
+    /// The gates as an evaluator has them, from the first rows on.
+    packed: OnceLock<Arc<PackedGates>>,
 }
 
 /// A part that is a circuit.
@@ -107,8 +109,18 @@ impl ValueGame {
         if let Some(starts) = &starts {
             base_values_of(values.parts(), &gates, &diagrams, starts, &mut base_values);
         }
-        let exact_base_values = OnceLock::new();
-        Ok(ValueGame { named, values, players, starts, gates, circuits, diagrams, base_values, exact_base_values })
+        Ok(ValueGame {
+            named,
+            values,
+            players,
+            starts,
+            gates,
+            circuits,
+            diagrams,
+            base_values,
+            exact_base_values: OnceLock::new(),
+            packed: OnceLock::new(),
+        })
     }
 
     /// The values.
@@ -176,7 +188,12 @@ impl ValueGame {
                 return Err(ExplainError::Imprecise { bound });
             }
         }
-        let evaluator = ValueEvaluator::new(&self.named).ok_or(ExplainError::NoValues)?;
+        let evaluator = match self.packed.get() {
+            Some(gates) => ValueEvaluator::with_gates(&self.named, gates.clone()),
+            None => ValueEvaluator::new(&self.named),
+        };
+        let evaluator = evaluator.ok_or(ExplainError::NoValues)?;
+        self.packed.get_or_init(|| evaluator.gates());
         let whole: Vec<WholeSum> = sums.iter().map(WholeSum::of).collect();
         let meter = Meter::new(watch, rows.rows() as u64);
         let (mut numbers, mut values) = match exact {
