@@ -71,7 +71,7 @@ class ColumnRule:
         if self.kind == "bins":
             places = np.searchsorted(np.array(self.edges), numbers_, side="left")
             bins = places[:, None] == np.arange(len(self.edges) + 1)
-            return (bins & ~np.isnan(numbers_)[:, None]).astype(np.uint8)
+            return np.asarray(bins & ~np.isnan(numbers_)[:, None], dtype=np.uint8)
         # NaN is above nothing: what is missing is 0.
         return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
 
@@ -124,10 +124,10 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if str(self.threshold).startswith("supervised="):
             if y is None:
                 raise InputError(f"threshold={self.threshold!r} requires y to be passed, but the target y is None")
-            y = column_or_1d(y)
-            check_consistent_length(table, y)
-            check_classification_targets(y)
-            labels = np.unique(y, return_inverse=True)[1].astype(np.uint32)
+            target = cast(Column, column_or_1d(y))
+            check_consistent_length(table, target)
+            check_classification_targets(target)
+            labels = np.unique(target, return_inverse=True)[1].astype(np.uint32)
         rules = [
             _rule(name, column, categorical, self.threshold, labels)
             for name, (column, categorical) in zip(names, _columns(table, names))
@@ -319,8 +319,10 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
             return None
         if self.binarize == "auto":
-            repeated = lambda place: np.repeat(X[:, [place]].astype(np.float64), counts.astype(np.int64), axis=0)
-            found = np.concatenate([centres(repeated(place), median=False) for place in range(X.shape[1])])
+            # A column after the other: repeated rows take room.
+            times = counts.astype(np.int64)
+            columns = (np.repeat(X[:, [place]].astype(np.float64), times, axis=0) for place in range(X.shape[1]))
+            found = np.concatenate([centres(column, median=False) for column in columns])
             if np.isnan(found).any():
                 name = _input_names(self)[int(np.argmax(np.isnan(found)))]
                 raise InputError(f"column {name!r} has no values to fit: all are missing (NaN)")
@@ -365,7 +367,7 @@ def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
     """How many rows each row counts as."""
     if sample_weight is None:
         return np.ones(len(X), dtype=np.uint64)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if (weights != np.floor(weights)).any():
         wrong = float(weights[weights != np.floor(weights)][0])
         raise InputError(
@@ -389,7 +391,7 @@ def _class_weight(class_weight: object, classes: npt.NDArray[Any]) -> str | list
         raise InputError(f"class_weight names {unknown[0]!r}, which is not among the labels {classes.tolist()}")
     weights = [class_weight.get(label, 1.0) for label in classes.tolist()]
     for label, weight in zip(classes.tolist(), weights):
-        if not isinstance(weight, numbers.Real) or not 0 < weight < math.inf:
+        if not isinstance(weight, numbers.Real) or not 0 < float(weight) < math.inf:
             raise InputError(f"class_weight of {label!r} is {weight!r}, not a number above 0")
     return [float(weight) for weight in weights]
 

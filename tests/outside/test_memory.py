@@ -152,3 +152,13 @@ def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
     code, said, peak, _ = boolshap.measured(*arguments, "--threads", 2, mebibytes=room)
     assert code == 0, said
     assert peak < most, "MiB"
+
+
+@pytest.mark.parametrize("room", [200, 350, 500, 650])
+@pytest.mark.parametrize("line", ["compile {s60.json} -o out.bsc --via partial-sums", "info {c26.bsc}", "compile {t26.json} -o out.bsc --smooth"])
+def test_too_little_address_space_is_an_error_and_never_an_abort(boolshap, inputs, line, room):
+    code, said, _, _ = boolshap.measured(*words(inputs, line), "--threads", 2, mebibytes=room)
+    assert code in (0, 1), f"{code}: {said}"
+    assert code == 0 or re.search(r"no more memory \(\d+ MiB more were asked for\)|memory limit is reached", said), said
+    assert "panicked" not in said and "backtrace" not in said
+    assert code == 0 or not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]

@@ -3,6 +3,7 @@
 //! Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 after
 //! Ctrl-C, 128 + N after another signal N.
 
+mod allocator;
 mod ask;
 mod bench;
 mod check;
@@ -31,6 +32,9 @@ mod waterfall;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 #[derive(Parser)]

@@ -70,7 +70,7 @@ fn all() -> Option<u64> {
     Some(group.map_or(machine, |group: u64| group.min(machine)))
 }
 
-/// What the program may hold, and how many addresses it may have: an allocation beyond `ulimit -v` would abort it.
+/// What the program may hold, and how many addresses it may have, of which an allocation beyond `ulimit -v` gets none.
 struct Limits {
     resident: u64,
     addresses: Option<u64>,
@@ -84,7 +84,9 @@ impl Limits {
         let length = status.read_at(&mut text, 0).ok()?;
         let text = String::from_utf8_lossy(&text[..length]);
         let has = |name, limit| kibibytes(&text, name).map(|bytes| bytes > limit);
-        let addresses = self.addresses.map_or(Some(false), |limit| has("VmSize:", limit));
+        // Addresses that threads have only put by are no reason to stop; if they are needed, the allocator ends the program.
+        let used_up = |limit| Some(has("VmSize:", limit)? && has("VmRSS:", limit / 2)?);
+        let addresses = self.addresses.map_or(Some(false), used_up);
         Some(has("VmRSS:", self.resident)? || addresses?)
     }
 }
