@@ -14,8 +14,8 @@ from ._sources import Options
 from ._types import Bits, Floats, PathLike, RawTree, Reading, Tree
 
 __all__ = [
-    "Asker", "Circuit", "Explainer", "Model", "RawExplainer", "RawModel", "RealModel", "__version__", "centres", "check",
-    "compile", "import_network", "load", "names_of_network", "network_of_steps", "verify_table", "write_whole",
+    "Asker", "Circuit", "Explainer", "Model", "RawExplainer", "RawModel", "RealModel", "__version__", "bin_names", "centres", "check",
+    "compile", "cuts", "import_network", "load", "names_of_network", "network_of_steps", "verify_table", "write_whole",
 ]
 __version__: str
 
