@@ -11,4 +11,4 @@ fi
 rm -f "$folder"/boolshap-*.whl
 "$venv/bin/maturin" build --quiet --manifest-path "$here/Cargo.toml" --profile release --out "$folder"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/boolshap-*.whl
-"$venv/bin/python" "$here/check_wheel.py" "$folder"/boolshap-*.whl
+"$venv/bin/python" -I "$here/check_wheel.py" "$folder"/boolshap-*.whl
