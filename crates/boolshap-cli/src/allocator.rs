@@ -57,7 +57,7 @@ fn end(size: usize) -> ! {
     // SAFETY: each text is as long as it says, and the last call does not return.
     unsafe {
         for text in [over_a_bar, before, &digits[first..], after] {
-            // If nobody can be told, the exit code is left.
+            // A message that cannot be written is lost; the exit code is not.
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
         }
         libc::_exit(1)

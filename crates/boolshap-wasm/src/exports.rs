@@ -18,7 +18,7 @@ struct Door {
     reply: String,
 }
 
-/// Where a path and a body of so many bytes together can be written.
+/// Makes room for a path and a body of `bytes` bytes together, and says where it is.
 #[expect(unsafe_code, reason = "no other function has this name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn boolshap_room(bytes: usize) -> usize {
@@ -29,7 +29,7 @@ pub extern "C" fn boolshap_room(bytes: usize) -> usize {
     })
 }
 
-/// Answers what was written: a path of so many bytes, and behind it the body. Gives the status.
+/// Answers what was written: a path of the given length, followed by the body. Returns the status.
 #[expect(unsafe_code, reason = "no other function has this name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn boolshap_ask(path: usize) -> u32 {

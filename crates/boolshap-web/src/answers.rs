@@ -25,7 +25,7 @@ pub(crate) struct Answer {
     pub(crate) scores: Scores,
     pub(crate) scope: Scope,
     pub(crate) explained: Vec<ExplainedClass>,
-    /// Whether the class of a row is told beside its scores.
+    /// Whether each row's class is given with its scores.
     pub(crate) decides: bool,
     flips: Option<Vec<Vec<usize>>>,
 }

@@ -9,12 +9,18 @@ use boolshap::CompileRequest;
 use boolshap::data::{Bits, bits_of_json, each_in_json, short_text};
 use boolshap::lit::Watch;
 use boolshap::query::Classifier;
+#[cfg(not(feature = "compile"))]
+use boolshap::workflow::CertificateFile;
+#[cfg(feature = "compile")]
+use boolshap::workflow::Certificates;
 #[cfg(feature = "compile")]
 use boolshap::workflow::compile_watched;
-use boolshap::workflow::{AskRequest, Asker, Certificates, Found, Question, RowAnswer, Summary};
+use boolshap::workflow::{AskRequest, Asker, Found, Question, RowAnswer, Summary};
 use boolshap::{Error, Model, NamedCircuit};
 use http::StatusCode;
 use serde_json::json;
+#[cfg(not(feature = "compile"))]
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// A request for answers.
@@ -221,8 +227,18 @@ impl AskedQuestion {
         Ok(text)
     }
 
+    /// A page carries no maker of certificates: it would be a tenth of the module.
+    #[cfg(not(feature = "compile"))]
+    fn certificates(&self, _: &Site, _: &Asker, _: Option<Model>) -> Result<Option<NoCertificates>, ApiError> {
+        match self.certificate {
+            true => Err(ApiError::contradiction("certificate", "is not made inside a page: boolshap serve makes them")),
+            false => Ok(None),
+        }
+    }
+
     /// Where certificates are made, if they are asked for: of the network that is served, else of the one whose digest the
     /// circuit knows.
+    #[cfg(feature = "compile")]
     fn certificates(&self, site: &Site, asker: &Asker, other: Option<Model>) -> Result<Option<Certificates>, ApiError> {
         let made = self.certificate.then(|| Certificates::new(None, asker, site.model.clone()));
         let made = made.transpose().map_err(|error| ApiError::contradiction("certificate", error))?;
@@ -238,6 +254,21 @@ impl AskedQuestion {
             }
             _ => error.into(),
         }
+    }
+}
+
+/// What makes certificates where nothing does.
+#[cfg(not(feature = "compile"))]
+enum NoCertificates {}
+
+#[cfg(not(feature = "compile"))]
+impl NoCertificates {
+    fn add_row(&mut self, _: &Asker, _: &RowAnswer, _: &Watch<'_>) -> Result<Vec<CertificateFile>, Error> {
+        match *self {}
+    }
+
+    fn end(&mut self, _: &Asker, _: &mut Map<String, Value>, _: &Watch<'_>) -> Result<(), Error> {
+        match *self {}
     }
 }
 
