@@ -356,11 +356,11 @@ def _seed(random_state: object) -> int:
         generator = random_state or np.random.default_rng()
         draw = generator.integers if isinstance(generator, np.random.Generator) else generator.randint
         return int(draw(2**31))
-    return _whole("random_state", random_state, 0)
+    return _whole("random_state", random_state, 0, 2**64 - 1)
 
 
 def _threads(n_jobs: int | None) -> int | None:
-    return None if n_jobs is None or n_jobs == -1 else _whole("n_jobs", n_jobs, 1)
+    return None if n_jobs is None or n_jobs == -1 else _whole("n_jobs", n_jobs, 1, 512)
 
 
 def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
@@ -374,7 +374,7 @@ def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
             f"sample_weight {wrong!r} is not a whole number, and a row counts as so many rows: multiply all of them by a number and round"
         )
     if not 0 < weights.sum() <= _MOST_ROWS:
-        raise InputError(f"sample_weight adds up to {weights.sum():.0f}, which is not between 1 and {_MOST_ROWS} rows")
+        raise InputError(f"sample_weight adds up to {weights.sum():.10g}, which is not between 1 and {_MOST_ROWS} rows")
     return weights.astype(np.uint64)
 
 
@@ -396,14 +396,17 @@ def _class_weight(class_weight: object, classes: npt.NDArray[Any]) -> str | list
     return [float(weight) for weight in weights]
 
 
-def _whole(name: str, value: object, least: int) -> int:
+def _whole(name: str, value: object, least: int, most: int = 2**63 - 1) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} has the value {value!r}; it takes whole numbers from {least} on")
+    if int(value) > most:
+        raise InputError(f"{name} has the value {value!r}; it takes whole numbers up to {most}")
     return int(value)
 
 
 def _check_threshold(name: str, value: object, words: tuple[str, ...]) -> None:
-    if isinstance(value, str) and re.sub(r"=(?:[2-9]|[1-9][0-9]+)$", "=K", value) in words:
+    # Up to 999,999 bins; more are no bins.
+    if isinstance(value, str) and re.sub(r"=(?:[2-9]|[1-9][0-9]{1,5})$", "=K", value) in words:
         return
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}, none of {', '.join(map(repr, words))} and no finite number")
