@@ -253,6 +253,52 @@ def test_convolutions(boolshap, seed):
     assert agrees(boolshap, chain, some_rows(rng, 150, 36)) > 1
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_pooling_before_the_quantiser(boolshap, seed):
+    """Convolution, pooling, batch normalisation, quantiser, as Larq orders them. Falling steps turn the largest into the least."""
+    rng = np.random.default_rng(40 + seed)
+    chain = Chain(1, 1, 6, 6)
+    if seed == 4:
+        chain.then("MaxPool", kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1])
+    chain.then("BipolarQuant", chain.constant(1), domain=QONNX)
+    chain.then("Conv", chain.quantised(rng.normal(size=(3, 1, 3, 3))), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    pads = [1, 1, 1, 1] if seed == 3 else [0, 0, 0, 0]
+    chain.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2], pads=pads)
+    if seed == 1:
+        chain.then("Relu").then("Mul", chain.constant([[[-0.5]], [[0.5]], [[-1.0]]]))
+    elif seed == 2:
+        chain.then("Sub", chain.constant([[[2.0]], [[0.5]], [[1.0]]])).then("Neg")
+    else:
+        normals = [rng.choice([-1.0, 1.0], 3), rng.normal(size=3), rng.normal(size=3), rng.random(3) + 0.5]
+        chain.then("BatchNormalization", *map(chain.constant, normals))
+    if seed == 5:
+        cuts = np.sort(rng.normal(size=(3, 2)), axis=1)
+        chain.then("MultiThreshold", chain.constant(cuts), domain=QONNX, out_scale=-1.0, data_layout="NCHW")
+    elif seed % 2:
+        quant(chain, 2, 0.7, narrow=1)
+    else:
+        chain.then("BipolarQuant", chain.constant(1), domain=QONNX)
+    side = 4 if seed == 3 else 3
+    chain.then("Flatten").matrix(chain.quantised(rng.normal(size=(3 * side * side, 3))))
+    chain.then("Add", chain.constant([0.1, 0, -0.1]))
+    assert agrees(boolshap, chain, some_rows(rng, 200, 36)) > 1
+
+
+def test_pooling_without_a_quantiser_is_refused(boolshap):
+    rng = np.random.default_rng(5)
+    for after, said in [
+        (lambda chain: chain.then("Flatten"), "comes between MaxPool"),
+        (lambda chain: chain, "no quantiser follows MaxPool"),
+        (lambda chain: chain.then("Add", chain.constant(rng.normal(size=(1, 2, 4, 4)))), "differs within a channel"),
+    ]:
+        chain = Chain(1, 1, 4, 4)
+        chain.then("BipolarQuant", chain.constant(1), domain=QONNX)
+        chain.then("Conv", chain.quantised(rng.normal(size=(2, 1, 3, 3))), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        after(chain.then("MaxPool", kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
+        (boolshap.folder / "m.onnx").write_bytes(chain.model().SerializeToString())
+        assert said in boolshap.fails("import", "m.onnx", "-o", "m.json")
+
+
 def test_scores_with_a_root_for_each_class(boolshap):
     rng = np.random.default_rng(2)
     chain = Chain(1, 8)

@@ -7,7 +7,7 @@
 //! | `Add`, `Sub`, `Mul`, `Div`, `Neg`, `BatchNormalization` | constants of the sums, exactly |
 //! | `Relu`, `Clip`, `Max`, `Min`, `HardTanh` as `Clip` | limits of the sums |
 //! | `Quant`, `BipolarQuant`, `Trunc`, `MultiThreshold`, `Sign` | gates, one for each level but the first |
-//! | `MaxPool` of quantised values | a gate for each level |
+//! | `MaxPool`, before or after a quantiser | a gate for each level |
 //! | `Transpose`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze` | the values in another order or shape |
 //! | `Identity`, `Dropout`, `Cast` | nothing |
 //! | `Softmax`, `LogSoftmax`, `Sigmoid`, `ArgMax`, `TopK` | the end: the largest score wins, a single one is compared with 0 |
@@ -31,6 +31,7 @@ use super::onnx_constants::{Constants, Refusal, transposed};
 pub(crate) use super::onnx_file::begins_like_onnx;
 use super::onnx_file::{Graph, Node, Tensor, ValueInfo, is_standard, type_name};
 use super::onnx_quantisers::is_quantiser;
+use super::onnx_windows::Pool;
 use super::steps::Step;
 use super::{ModelError, onnx_real};
 use std::collections::HashMap;
@@ -107,6 +108,8 @@ pub(crate) struct Reader<'a> {
     pub(super) row: Row,
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<Value>,
+    /// A `MaxPool` whose quantiser is still to come; until then shape and values are those before it.
+    pub(crate) pool: Option<Pool>,
     pub(crate) layers: Layers,
     /// How many numbers a row of the table has.
     pub(super) columns: usize,
@@ -145,6 +148,7 @@ impl<'a> Reader<'a> {
             row: Row::Numbers,
             shape: Vec::new(),
             values: Vec::new(),
+            pool: None,
             layers: Layers::default(),
             columns: 0,
             batch: None,
@@ -187,6 +191,9 @@ impl<'a> Reader<'a> {
     fn finish(mut self, outputs: &[&str]) -> Result<OnnxNetwork, Refusal> {
         if !self.waiting.is_empty() || self.layer.is_empty() {
             return Err("holds no matrix".into());
+        }
+        if let Some(pool) = &self.pool {
+            return Err(format!("no quantiser follows {}", pool.label).into());
         }
         if !outputs.contains(&self.at) {
             let output = outputs.first().copied().unwrap_or_default();
@@ -236,7 +243,8 @@ impl<'a> Reader<'a> {
             0 => self.constants.make(node, output)?,
             1 => {
                 self.advance(node)?;
-                let shape = (!self.values.is_empty()).then(|| self.shape.clone());
+                let shape = self.pool.as_ref().map_or_else(|| self.shape.clone(), Pool::shape);
+                let shape = (!self.values.is_empty()).then_some(shape);
                 node.outputs.iter().for_each(|name| drop(self.chain.insert(name, shape.clone())));
                 self.at = output;
             }
@@ -285,6 +293,9 @@ impl<'a> Reader<'a> {
             && !matches!(operator, "ArgMax" | "TopK" | "Cast" | "Identity" | "Reshape" | "Flatten" | "Squeeze")
         {
             return Err("follows the end of a network".into());
+        }
+        if let Some(pool) = self.pool.as_ref().filter(|_| !Pool::lets_pass(operator)) {
+            return Err(format!("comes between {} and a quantiser", pool.label).into());
         }
         match operator {
             "MatMul" => self.dense(node, false, 1.0, None),

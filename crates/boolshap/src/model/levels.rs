@@ -107,7 +107,7 @@ pub(crate) enum Condition {
 }
 
 /// Something that is done to a value, with numbers from the file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Add(f64),
     /// The value subtracted from a constant.
@@ -118,6 +118,17 @@ pub(crate) enum Change {
     AtLeast(f64),
     /// The smaller one.
     AtMost(f64),
+}
+
+impl Change {
+    /// Whether a larger value becomes a smaller one.
+    pub(crate) fn falls(self) -> bool {
+        match self {
+            Change::SubtractFrom(_) => true,
+            Change::Multiply(number) | Change::Divide(number) => number < 0.0,
+            Change::Add(_) | Change::AtLeast(_) | Change::AtMost(_) => false,
+        }
+    }
 }
 
 impl Value {

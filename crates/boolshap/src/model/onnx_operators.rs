@@ -9,6 +9,7 @@ use super::onnx_constants::{Refusal, broadcast, cast_type, resolve};
 use super::onnx_file::{Node, Tensor};
 use super::onnx_quantisers::Quantisers;
 use super::{ModelError, Problem};
+use dashu::base::Signed;
 use dashu::rational::RBig;
 use std::rc::Rc;
 
@@ -109,7 +110,16 @@ impl<'a> Reader<'a> {
 
     pub(super) fn each(&mut self, change: impl Fn(usize) -> Change) -> Result<(), Refusal> {
         for (place, value) in self.values.iter_mut().enumerate() {
-            value.change(change(place))?;
+            let one = change(place);
+            if let Some(pool) = &mut self.pool {
+                if one != change(pool.first(place)) {
+                    return Err(format!("differs within a channel, between {} and a quantiser", pool.label).into());
+                }
+                if one.falls() {
+                    pool.turn(place);
+                }
+            }
+            value.change(one)?;
         }
         Ok(())
     }
@@ -220,6 +230,9 @@ impl<'a> Reader<'a> {
                 let problem = Problem::Variance { neuron: at + 1 };
                 return Err(ModelError::Parameter { layer: name, problem }.into());
             }
+            if let Some(pool) = self.pool.as_mut().filter(|_| gamma.0[at].is_negative()) {
+                pool.turn(place);
+            }
             if let Value::Sum(sum) = value
                 && Rc::make_mut(sum).normalise(&gamma.0[at], &beta.0[at], &mean.0[at], spread)
             {
@@ -246,6 +259,17 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        if let Some(pool) = &mut self.pool {
+            for place in 0..self.values.len() {
+                let quantiser = quantisers.at(place);
+                if quantiser != quantisers.at(pool.first(place)) {
+                    return Err(format!("differs within a channel, after {}", pool.label).into());
+                }
+                if quantiser.falls() {
+                    pool.turn(place);
+                }
+            }
+        }
         let layers = &self.layers;
         // Columns that are read alike are cut alike.
         let mut last: Option<(Value, Vec<RBig>, Cut)> = None;
@@ -266,7 +290,10 @@ impl<'a> Reader<'a> {
                 last = Some((before, levels.clone(), cut.clone()));
             }
         }
-        Ok(())
+        match self.pool.take() {
+            Some(pool) => self.pool_units(node, pool),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn end(&mut self, node: &Node<'a>) -> Result<(), Refusal> {

@@ -2,12 +2,13 @@
 //!
 //! A convolution is a weighted sum for every place, with one kernel a channel; zeros around the image add nothing. An
 //! average is a sum too. The largest of quantised values is at least a level if one of them is: a gate for each level, over
-//! values that say whether the level is reached.
+//! values that say whether the level is reached. The largest of other values waits until they are quantised (`Pool`).
 
 use super::import_onnx::Reader;
 use super::levels::{Condition, Source, Sum, Unit, Value};
 use super::onnx_constants::Refusal;
 use super::onnx_file::Node;
+use super::onnx_quantisers::is_quantiser;
 use dashu::rational::RBig;
 use std::rc::Rc;
 
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
         window.ok_or("its window does not fit the image".into())
     }
 
-    /// The largest of the quantised values of each window. A value says of every level whether it is reached.
+    /// The largest value of each window: at once if the values are quantised, else as soon as they are.
     pub(crate) fn maximum(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let (channels, sides) = self.image()?;
         let kernel = self.window(node, &sides)?;
@@ -199,9 +200,20 @@ impl<'a> Reader<'a> {
         let results = windows.results();
         let count = results.iter().try_fold(channels, |count, &side| count.checked_mul(side));
         self.most(count)?;
-        if !self.values.iter().all(|value| matches!(value, Value::Unit(_))) {
-            return Err("is only read after a quantiser".into());
+        let pool = Pool { windows, label: node.label(), takes_least: vec![false; channels] };
+        match self.values.iter().all(|value| matches!(value, Value::Unit(_))) {
+            true => self.pool_units(node, pool),
+            false => {
+                self.pool = Some(pool);
+                Ok(())
+            }
         }
+    }
+
+    /// The largest of the quantised values of each window, or the least. A value says of every level whether it is reached;
+    /// the largest reaches a level if one of them does, the least if all do.
+    pub(crate) fn pool_units(&mut self, node: &Node<'a>, pool: Pool) -> Result<(), Refusal> {
+        let Pool { windows, label, takes_least } = pool;
         let mut levels: Vec<RBig> = Vec::new();
         for value in &self.values {
             if let Value::Unit(unit) = value {
@@ -223,24 +235,62 @@ impl<'a> Reader<'a> {
         let pairs = levels[1..].iter().flat_map(|level| self.values.iter().map(move |value| (level, value)));
         self.values = pairs.map(|(level, value)| reached(level, value)).collect();
         self.close(node)?;
+        let results = windows.results();
         let mut values = Vec::new();
-        for channel in 0..channels {
+        for (channel, takes_least) in takes_least.iter().enumerate() {
             for result in 0..results.iter().product() {
                 let places = windows.places(result);
                 if places.is_empty() {
                     return Err("a window lies on the pads alone".into());
                 }
+                let need = RBig::from(if *takes_least { places.len() } else { 1 });
                 let conditions = (0..levels.len() - 1).map(|level| {
                     let start = level * size + channel * windows.image();
                     let terms = places.iter().map(|(at, _)| ((start + at) as u32, 1.0)).collect();
-                    let above = Condition::Compare { bound: RBig::ONE, closed: true, above: true };
+                    let above = Condition::Compare { bound: need.clone(), closed: true, above: true };
                     (Rc::new(Sum::of(terms)), above)
                 });
                 let source = Source::Conditions(conditions.collect());
                 values.push(Value::Unit(Unit { source, levels: levels.clone() }));
             }
         }
-        (self.values, self.shape, self.layer) = (values, [vec![1, channels], results].concat(), node.label());
+        (self.values, self.shape, self.layer) = (values, [vec![1, takes_least.len()], results].concat(), label);
         Ok(())
+    }
+}
+
+/// A `MaxPool` that waits for a quantiser. Whatever never falls commutes with the largest value, and so do steps that fall
+/// if they make it the least: what comes between the two is done to every value of the image, and the windows are read
+/// when the values are one of few.
+pub(crate) struct Pool {
+    windows: Windows,
+    pub(crate) label: String,
+    /// For each channel whether an odd number of steps fell.
+    takes_least: Vec<bool>,
+}
+
+impl Pool {
+    /// Whether an operator can be done before the windows are read.
+    pub(crate) fn lets_pass(operator: &str) -> bool {
+        let simple = matches!(operator, "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Neg" | "Relu" | "Clip");
+        simple || is_quantiser(operator) || matches!(operator, "BatchNormalization" | "Identity" | "Dropout" | "Cast")
+    }
+
+    /// The first of the values of the same channel.
+    pub(crate) fn first(&self, place: usize) -> usize {
+        place - place % self.windows.image()
+    }
+
+    /// Takes note of a step at this place that falls.
+    pub(crate) fn turn(&mut self, place: usize) {
+        if self.first(place) == place {
+            let channel = place / self.windows.image();
+            self.takes_least[channel] = !self.takes_least[channel];
+        }
+    }
+
+    /// The shape of what it gives.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        [vec![1, self.takes_least.len()], self.windows.results()].concat()
     }
 }

@@ -209,6 +209,11 @@ impl Quantiser {
         Ok(reached.map_or(base, |rise| rise.to))
     }
 
+    /// Whether a larger value gives a smaller level.
+    pub(crate) fn falls(&self) -> bool {
+        matches!(self, Quantiser::Thresholds { scale, .. } if *scale < 0.0)
+    }
+
     /// What cannot be a quantiser.
     pub(crate) fn flaw(&self) -> Option<String> {
         let finite = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite() && number.abs() < 1e30);
