@@ -17,6 +17,8 @@ use std::fmt;
 const CHEAP_INPUTS: usize = 20;
 /// Up to this many inputs, the table is the best route for every network.
 const FEW_INPUTS: usize = 24;
+/// The nodes that apply has room for in its first round.
+const FIRST_NODES: usize = 1 << 20;
 /// The limit on states in the first round of partial sums, and the factor by which each further round raises it.
 const FIRST_STATES: usize = 1 << 12;
 const MORE_STATES: usize = 16;
@@ -173,22 +175,38 @@ fn along(
             smallest(&orders, |order| pieces.next(|watch| compile_table(label, order, options.max_nodes, watch)))
         }
         Route::PartialSums => sums(label, options, watch),
-        Route::Apply => {
-            let mut apply = ApplyOptions::default();
-            apply.max_nodes = apply.max_nodes.min(options.max_nodes);
-            let orders = candidate_orders(label);
-            let pieces = Pieces::new(watch, orders.len());
-            let mut last = None;
-            for order in &orders {
-                match pieces.next(|watch| compile_apply(label, order, &apply, watch)) {
-                    Ok(diagram) => return Ok((diagram, 1)),
-                    Err(error) if error.stopped().is_some() => return Err(error),
-                    Err(error) => last = Some(error),
+        Route::Apply => apply(label, options, watch),
+    }
+}
+
+/// Apply in two rounds: all orders with room for few nodes, then with all room the order that got furthest.
+fn apply(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
+    let room = ApplyOptions::default().max_nodes.min(options.max_nodes);
+    let orders = candidate_orders(label);
+    let pieces = Pieces::new(watch, orders.len() + 1);
+    let first = ApplyOptions { max_nodes: room.min(FIRST_NODES) };
+    let mut furthest: Option<((usize, usize), &Vec<Var>, DiagramError)> = None;
+    for order in &orders {
+        match pieces.next(|watch| compile_apply(label, order, &first, watch)) {
+            Ok(diagram) => return Ok((diagram, 1)),
+            Err(error) if error.stopped().is_some() => return Err(error),
+            Err(error) => {
+                let reached = match &error {
+                    DiagramError::CompileGates { layer, done, .. } => (*layer, *done),
+                    _ => (0, 0),
+                };
+                if furthest.as_ref().is_none_or(|(other, ..)| reached > *other) {
+                    furthest = Some((reached, order, error));
                 }
             }
-            Err(last.expect("there is an order"))
         }
     }
+    let (_, order, error) = furthest.expect("there is an order");
+    if first.max_nodes == room {
+        return Err(error);
+    }
+    let all = ApplyOptions { max_nodes: room };
+    pieces.next(|watch| compile_apply(label, order, &all, watch)).map(|diagram| (diagram, 1))
 }
 
 /// The smallest diagram over these orders; fails only if all orders fail.

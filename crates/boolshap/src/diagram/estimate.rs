@@ -29,6 +29,8 @@ const EXACT_INPUTS: usize = 22;
 /// The states and nodes that a trial may have.
 const TRIAL_STATES: usize = 1 << 17;
 const TRIAL_NODES: usize = 1 << 16;
+/// Fewer pairs of states than this that lead to the same one are no measure.
+const FEW_PAIRS: f64 = 32.0;
 /// How many states of a level are followed.
 const SAMPLED_STATES: usize = 1 << 12;
 /// The inputs of a part, which [`AllInputs`] fills in one go.
@@ -204,8 +206,10 @@ fn count_states(network: &SumNetwork, levels: usize) -> f64 {
         if next.is_empty() {
             break;
         }
-        // Two states that lead to the same one are both among these with the square of the probability of one.
-        count = (open / share - again / (share * share)).clamp(next.len() as f64, open / share);
+        // Two states that lead to the same one are both among these with the square of the probability of one. A few such
+        // pairs are chance and say little; as a rule no more than two states lead to one.
+        let least = if again < FEW_PAIRS { open / share / 2.0 } else { next.len() as f64 };
+        count = (open / share - again / (share * share)).clamp(least, open / share);
         let mut found: Vec<(Vec<u64>, Open)> = next.into_iter().collect();
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         if found.len() > SAMPLED_STATES {
