@@ -50,6 +50,7 @@ fn words(error: &Error) -> String {
             format!("{argument} {message}")
         }
         // Rows are counted from 0, as everywhere in Python; the library counts those of files from 1.
+        Error::Row { row, problem } => format!("row {} {problem}", row.saturating_sub(1)),
         Error::Explain(ExplainError::Entity { entity, problem }) => format!("row {entity}: {problem}"),
         Error::Data(DataError::Cell { path, row, column, value, problem })
         | Error::Explain(ExplainError::Data(DataError::Cell { path, row, column, value, problem })) => {

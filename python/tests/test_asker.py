@@ -146,6 +146,15 @@ def test_wrong_arguments_are_refused(asker, method, arguments, words):
     assert words in str(caught.value)
 
 
+def test_rows_in_messages_are_counted_from_0():
+    circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
+    valid, invalid = [1, 0, 1], [0, 0, 1]
+    with pytest.raises(InputError, match="^row 2 "):
+        boolshap.Asker(circuit, constraint=[["rain", "wind"]]).reasons([valid, valid, invalid])
+    with pytest.raises(InputError, match="^row 3 is not there, and a claim is about it: there are 2 rows"):
+        boolshap.Asker(circuit).judge([valid, valid], claims=[{"row": 3, "reason": []}])
+
+
 def test_limits_of_time_hold():
     circuit = boolshap.compile([([[1] * 24], [0])])
     with pytest.raises(LimitError):

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -352,7 +353,7 @@ REFUSED = [
     ("classes", "reason", {"share": 1.5}, "'1.5' is not above 0 and at most 1", 400, "share"),
     ("classes", "reason", {"minimum": True, "all": True}, "and all exclude each other", 400, "minimum"),
     ("classes", "counterfactual", {"beyond": True}, "needs a limit", 400, "beyond"),
-    ("classes", "judge", {"claims": [{"row": 9, "reason": []}]}, "claim 1 is about row 9, and there are 8 rows", 422, None),
+    ("classes", "judge", {"claims": [{"row": 9, "reason": []}]}, "is not there, and a claim is about it: there are 8 rows", 422, None),
     ("classes", "judge", {"claims": [{"row": 1, "because": []}]}, "claim 1 has none of reason, contrast and counterfactual", 422, None),
     ("classes", "counterfactual", {"only_up": ["sea"], "players": "columns"}, "'sea', whose values have no order", 422, None),
     ("classes", "codes", {"codes": []}, "must be given: which of the classes is favourable", 400, "to"),

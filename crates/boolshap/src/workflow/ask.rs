@@ -124,6 +124,14 @@ impl Asker {
         wish
     }
 
+    /// A row as the classifier reads it.
+    pub(super) fn entity(&self, row: u64, bits: &[bool]) -> Result<Entity, Error> {
+        self.classifier.entity(bits, "").map_err(|error| match error {
+            QueryError::Misplaced { flaw, .. } => Error::row(row, flaw),
+            other => other.into(),
+        })
+    }
+
     /// The answer for one row, which errors call by its number.
     pub fn answer(&self, row: u64, bits: &[bool]) -> Result<RowAnswer, Error> {
         self.answer_watched(row, bits, &Watch::unlimited())
@@ -131,7 +139,7 @@ impl Asker {
 
     /// The same with limits.
     pub fn answer_watched(&self, row: u64, bits: &[bool], watch: &Watch<'_>) -> Result<RowAnswer, Error> {
-        let entity = self.classifier.entity(bits, &format!("row {row}"))?;
+        let entity = self.entity(row, bits)?;
         let (classifier, parts) = (&self.classifier, &self.parts);
         let found = match self.request.question {
             Question::Reason | Question::Contrast => {
@@ -215,7 +223,7 @@ impl Asker {
             next = batch.first_row + batch.bits.rows() as u64;
         }
         match last.filter(|&last| last >= next) {
-            Some(last) => Err(Error::input(format!("row {last} is not there: {place} has {} rows", next - 1))),
+            Some(last) => Err(Error::row(last, format!("is not there: {place} has {} rows", next - 1))),
             None => self.check_claims(next - 1).map(|()| table.summary),
         }
     }
@@ -230,7 +238,7 @@ impl Asker {
         let mut table = AskedTable::new(self);
         table.batch(1, rows, sink, watch)?;
         match self.request.rows.iter().find(|&&row| row > rows.rows() as u64) {
-            Some(row) => Err(Error::input(format!("row {row} is not there: there are {} rows", rows.rows()))),
+            Some(row) => Err(Error::row(*row, format!("is not there: there are {} rows", rows.rows()))),
             None => self.check_claims(rows.rows() as u64).map(|()| table.summary),
         }
     }
@@ -239,7 +247,7 @@ impl Asker {
 /// An error about a row, with the file it is in; other errors are not about the file.
 fn in_place(error: Error, place: &str) -> Error {
     match &error {
-        Error::Query(QueryError::Misplaced { .. }) => error.at(place),
+        Error::Row { .. } => error.at(place),
         _ => error,
     }
 }

@@ -88,10 +88,9 @@ fn said(claim: &Value, circuit: &NamedCircuit, space: &Space) -> Result<Said, St
 impl Asker {
     /// A claim about a row behind the last one, which would otherwise be passed over.
     pub(super) fn check_claims(&self, rows: u64) -> Result<(), Error> {
-        let beyond = self.parts.claims.iter().position(|claim| claim.row > rows && self.request.rows.is_empty());
-        beyond.map_or(Ok(()), |place| {
-            let row = self.parts.claims[place].row;
-            Err(Error::input(format!("claim {} is about row {row}, and there are {rows} rows", place + 1)))
+        let beyond = self.parts.claims.iter().find(|claim| claim.row > rows && self.request.rows.is_empty());
+        beyond.map_or(Ok(()), |claim| {
+            Err(Error::row(claim.row, format!("is not there, and a claim is about it: there are {rows} rows")))
         })
     }
 

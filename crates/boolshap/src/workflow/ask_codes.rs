@@ -92,8 +92,8 @@ impl Asker {
         let mut approved = Bits::new(rows.features());
         for row in 0..rows.rows() {
             let bits = rows.row(row);
-            let entity = self.classifier.entity(&bits, &format!("row {}", row + 1));
-            if entity.map_err(|error| Error::from(error).at(&place))?.class == favourable {
+            let entity = self.entity(row as u64 + 1, &bits);
+            if entity.map_err(|error| error.at(&place))?.class == favourable {
                 approved.push(&bits);
             }
         }

@@ -136,7 +136,7 @@ impl NetworkAsker {
             }
         }
         match last.filter(|&last| last > seen) {
-            Some(last) => Err(Error::input(format!("row {last} is not there: there are {seen} rows")).in_file(path)),
+            Some(last) => Err(Error::row(last, format!("is not there: there are {seen} rows")).in_file(path)),
             None => self.json(answers, certificates, watch),
         }
     }
@@ -150,7 +150,7 @@ impl NetworkAsker {
         watch: &Watch<'_>,
     ) -> Result<Value, Error> {
         if let Some(flaw) = self.space.flaw(bits) {
-            return Err(Error::input(format!("row {row} {flaw}")));
+            return Err(Error::row(row, flaw));
         }
         let (mut answer, claim) = self.answer(solver, row, bits)?;
         if let (Some(certificates), Some(claim)) = (certificates, claim) {

@@ -34,6 +34,14 @@ pub enum Error {
         /// What can be done.
         remedy: Option<Remedy>,
     },
+    /// A row that cannot be answered for, or is not there.
+    #[error("row {row} {problem}")]
+    Row {
+        /// Which one, from 1.
+        row: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A class that there is not.
     #[error("there is no class {class}: the classes are {}", .classes.join(", "))]
     UnknownClass {
@@ -118,6 +126,11 @@ impl Error {
         Error::Input { message: message.to_string(), remedy: None }
     }
 
+    /// A row, counted from 1, that cannot be answered for.
+    pub fn row(row: u64, problem: impl Display) -> Self {
+        Error::Row { row, problem: problem.to_string() }
+    }
+
     /// The same with a remedy.
     pub fn with_remedy(self, remedy: Remedy) -> Self {
         match self {
@@ -151,7 +164,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Setting { .. } => ErrorKind::Request,
-            Error::Input { .. } | Error::UnknownClass { .. } => ErrorKind::Input,
+            Error::Input { .. } | Error::Row { .. } | Error::UnknownClass { .. } => ErrorKind::Input,
             Error::Limit { .. } => ErrorKind::Limit,
             Error::File { .. } => ErrorKind::File,
             Error::At { source, .. } => source.kind(),
