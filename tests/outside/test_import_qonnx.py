@@ -2,6 +2,7 @@
 down here once more, as its documentation defines it, in float32."""
 
 import csv
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -371,25 +372,34 @@ def test_finn(boolshap, which):
     np.testing.assert_array_equal(predictions(boolshap, rows), expected)
 
 
+@functools.cache
+def corners_of_finn(which):
+    """The outputs for every mixture of 16 regions of a digit and of the black image, by the reference evaluator of onnx."""
+    model = finn(DATA / f"qonnx/TFC_{which}.onnx")
+    digit = np.loadtxt(DATA / "bnn/inputs/instance_3_784.txt", dtype=np.float32)
+    of_pixel = ((np.arange(28) * 4 // 28)[:, None] * 4 + np.arange(28) * 4 // 28).reshape(-1)
+    evaluator = ReferenceEvaluator(model, new_ops=OPERATORS)
+    numbers = []
+    for first in range(0, 2**16, 2**12):
+        masks = np.arange(first, first + 2**12)[:, None] >> of_pixel & 1
+        images = np.where(masks == 1, digit, np.float32(0)).astype(np.float32).reshape(-1, 1, 28, 28)
+        numbers.append(evaluator.run(None, {model.graph.input[0].name: images})[-1])
+    return digit, np.concatenate(numbers)
+
+
 @pytest.mark.parametrize("output", ["label", "score"])
 @pytest.mark.parametrize("which", ["1W1A", "1W2A"])
 def test_regions_of_finn_against_the_black_image(boolshap, which, output):
-    """Every corner between the black image and a digit, by the reference evaluator of onnx."""
     path = DATA / f"qonnx/TFC_{which}.onnx"
     if not path.exists():
         pytest.skip("the shared data is not there")
-    model = finn(path)
-    digit = np.loadtxt(DATA / "bnn/inputs/instance_3_784.txt", dtype=np.float32)
-    of_pixel = ((np.arange(28) * 3 // 28)[:, None] * 3 + np.arange(28) * 3 // 28).reshape(-1)
-    players = 9
-    masks = np.arange(2**players)[:, None] >> of_pixel & 1
-    numbers = outputs(model, np.where(masks == 1, digit, np.float32(0)).astype(np.float32))
+    digit, numbers = corners_of_finn(which)
     boolshap("import", path, "-o", "m.json", "--grid", "28x28")
     header = ",".join(f"x{number + 1}" for number in range(784))
     (boolshap.folder / "row.csv").write_text(header + "\n" + ",".join(str(float(value)) for value in digit) + "\n")
     boolshap(
         "explain", "m.json", "row.csv", "-o", "s.csv", "--model-output", output, "--class", "each",
-        "--distribution", "reference:zeros", "--regions", "3x3",
+        "--distribution", "reference:zeros", "--regions", "4x4",
     )  # fmt: skip
     with open(boolshap.folder / "s.csv") as file:
         [row] = csv.DictReader(file)
@@ -397,11 +407,11 @@ def test_regions_of_finn_against_the_black_image(boolshap, which, output):
     assert int(row["prediction" if output == "label" else "class"]) == labels[-1] == 3
     for class_ in range(10):
         values = (labels == class_).astype(float) if output == "label" else numbers[:, class_].astype(float)
-        scores = np.array([float(row[f"r{player // 3}c{player % 3}:{class_}"]) for player in range(players)])
+        scores = np.array([float(row[f"r{player // 4}c{player % 4}:{class_}"]) for player in range(16)])
         # The evaluator rounds its numbers to float32.
         error = 1e-9 if output == "label" else 1e-5
         assert float(row[f"base_value:{class_}"]) == pytest.approx(values[0], abs=error)
-        np.testing.assert_allclose(scores, shapley(values, players), atol=error)
+        np.testing.assert_allclose(scores, shapley(values, 16), atol=error)
 
 
 def test_float16(boolshap):

@@ -1,6 +1,6 @@
 //! `boolshap bench reach`: how far each way of explaining goes, network by network and question by question.
 //!
-//! A question that meets a limit says which one. Networks come from files, and from random families of the shapes that people
+//! A question that meets a limit says which one. Networks come from files, or from random families of the shapes that people
 //! publish; the image is a ring, drawn at the size of the network, against the empty image.
 
 use crate::stream_times::peak_memory;
@@ -38,20 +38,21 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Measures these networks and the random families, each question for so long at most.
+    /// Measures these networks, or without any the random families, each question for so long at most.
     pub(crate) fn measure(networks: &[PathBuf], limit: Duration, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let mut models = Vec::new();
         for path in networks {
             let name = path.file_name().map_or("network".into(), |name| name.to_string_lossy().into_owned());
             models.push((name, read(path)?));
         }
-        for (inputs, hidden, classes) in FAMILIES {
+        let families: &[_] = if networks.is_empty() { &FAMILIES } else { &[] };
+        for &(inputs, hidden, classes) in families {
             let model = Model::new(random(inputs, hidden, classes), Model::default_features(inputs))?;
             models.push((format!("random {}", model.network.shape()), model));
         }
         let mut reach = Reach { limit, reached: Vec::new() };
         for (place, (name, model)) in models.into_iter().enumerate() {
-            watch.step(place as u64, (networks.len() + FAMILIES.len()) as u64)?;
+            watch.step(place as u64, (networks.len() + families.len()) as u64)?;
             reach.all(&name, model, watch)?;
         }
         Ok(reach)
@@ -156,7 +157,7 @@ fn random(inputs: usize, hidden: &[usize], classes: usize) -> Network {
         layers.push((0..gates).map(gate).collect());
         width = gates;
     }
-    let scores = (0..classes).map(|class| Score::new(signs(width), class as i128).expect("small weights"));
+    let scores = (0..classes).map(|_| Score::new(signs(width), 0).expect("small weights"));
     Network::new(inputs, layers, Output::Argmax(scores.collect())).expect("widths fit")
 }
 

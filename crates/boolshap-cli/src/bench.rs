@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     /// Measure on this circuit instead of the embedded network's (shap), or on this file of scores (values)
     #[arg(long, value_name = "CIRCUIT")]
     circuit: Option<PathBuf>,
-    /// Networks to measure besides random families: models, or other tools' files and folders (reach)
+    /// Networks to measure instead of random families: models, or other tools' files and folders (reach)
     #[arg(long, value_name = "PATH", num_args = 1..)]
     networks: Vec<PathBuf>,
     /// How long each question may take (reach; 60 seconds by default)

@@ -7,7 +7,7 @@ use crate::terminal::{
 };
 use boolshap::Explainer;
 use boolshap::data::{Means, ScoreColumns, ScoreFile, ScoreSink};
-use boolshap::workflow::{Explained, Wait, numbered};
+use boolshap::workflow::{Explained, Wait, load_raw_model, numbered};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -21,16 +21,17 @@ use std::time::Instant;
 #[derive(Args)]
 pub(crate) struct Explain {
     /// The circuit, or a model, which is compiled in passing if that takes a moment; else it is explained without a circuit
-    /// against background rows or a reference
+    /// against background rows or a reference. A booster of XGBoost (JSON) or LightGBM (text) is explained against background
+    /// rows of raw columns, its score unless --model-output says label
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
     /// several files with the same columns
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     /// Where to write prediction, base_value and the scores, as Parquet if the name ends in .parquet, else as CSV;
     /// without it the first rows are shown
     #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     game: GameOptions,
     /// Which algorithm: fast by default, or one in fractions; paper is for features as players of uniform or product
@@ -38,20 +39,20 @@ pub(crate) struct Explain {
     engine: Option<String>,
     /// Write exact fractions
     #[arg(long)]
-    exact: bool,
+    pub(crate) exact: bool,
     /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name; where
     /// digits could be both, index:K or name:K; of scores also A-B, the score of class A less that of class B
     #[arg(long, value_name = "each|predicted|K|NAME|A-B")]
     class: Option<String>,
     /// Copy these columns of the input to the output, in front
     #[arg(long, value_name = "COLUMN,...")]
-    keep: Vec<String>,
+    pub(crate) keep: Vec<String>,
     /// Only say about how long the rows will take
     #[arg(long, conflicts_with = "output")]
-    estimate: bool,
+    pub(crate) estimate: bool,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 impl Explain {
@@ -62,6 +63,9 @@ impl Explain {
         let request = self.game.request(&more)?;
         let inputs = [&[self.circuit.as_path(), &self.data], &request.files()[..]].concat();
         let output = self.output.as_deref().map(|path| output_path(path, &inputs)).transpose()?;
+        if let Some(model) = load_raw_model(&self.circuit)? {
+            return self.run_raw(model, &request, output.as_deref());
+        }
         let circuit = ready_explained(&self.circuit, request.model_output.unwrap_or_default())?;
         let explainer = with_progress("preparing", |watch| Explainer::prepare(circuit, &request, watch))?;
         let mut entities = explainer.open(&input_path(&self.data))?;
@@ -162,20 +166,20 @@ impl Explain {
 }
 
 /// Where scores go: a file, or the first of them to the terminal.
-enum Sink {
+pub(crate) enum Sink {
     File(ScoreFile),
     Terminal(FirstRows),
 }
 
 impl Sink {
-    fn open(path: Option<&Path>, columns: &ScoreColumns) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: Option<&Path>, columns: &ScoreColumns) -> anyhow::Result<Self> {
         Ok(match path {
             Some(path) => Sink::File(ScoreFile::create(path, columns)?),
             None => Sink::Terminal(FirstRows::new(columns)?),
         })
     }
 
-    fn as_dyn(&mut self) -> &mut dyn ScoreSink {
+    pub(crate) fn as_dyn(&mut self) -> &mut dyn ScoreSink {
         match self {
             Sink::File(file) => file,
             Sink::Terminal(first) => first,
@@ -184,7 +188,7 @@ impl Sink {
 }
 
 /// Splits what `--keep` was given at commas, unless it is a column as it is: that is how to name one with commas.
-fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
+pub(crate) fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
     let split = |text: &String| match columns.contains(text) {
         true => vec![text.clone()],
         false => text.split(',').map(String::from).collect(),
@@ -193,7 +197,7 @@ fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
 }
 
 /// Means as JSON numbers, or as texts of fractions.
-fn mean_values(means: Option<Means>) -> Vec<Value> {
+pub(crate) fn mean_values(means: Option<Means>) -> Vec<Value> {
     match means {
         None => Vec::new(),
         Some(Means::Floats(means)) => means.into_iter().map(Value::from).collect(),

@@ -21,6 +21,7 @@ mod inspect;
 mod memory;
 mod predict;
 mod progress;
+mod raw;
 mod report;
 mod serve;
 mod shell;

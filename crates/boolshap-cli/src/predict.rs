@@ -4,7 +4,7 @@ use crate::game_options::INPUTS;
 use crate::terminal::{output_path, print, usage, with_progress};
 use anyhow::{Context, bail};
 use boolshap::data::{Entities, Reading, WholeFile, quote_csv};
-use boolshap::workflow::{ModelOrCircuit, numbered};
+use boolshap::workflow::{ModelOrCircuit, load_raw_model, numbered};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use std::path::PathBuf;
 /// Give the class of every row
 #[derive(Args)]
 pub(crate) struct Predict {
-    /// The model or circuit
-    model: PathBuf,
+    /// The model or circuit, or a booster of XGBoost (JSON) or LightGBM (text)
+    pub(crate) model: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
     /// several files with the same columns
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     /// Where to write one column `prediction` as CSV, 0 or 1 or the number of the class, a row for each row
     #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    pub(crate) output: PathBuf,
     /// How to read the rows: from the header, raw values, or 0 and 1 for each feature
     #[arg(long, value_parser = INPUTS, default_value = "auto")]
     input: String,
     /// Also write what each prediction is called, in a column `name`
     #[arg(long)]
-    names: bool,
+    pub(crate) names: bool,
 }
 
 impl Predict {
@@ -35,6 +35,9 @@ impl Predict {
         }
         let reading: Reading = self.input.parse().map_err(anyhow::Error::msg)?;
         let output = output_path(&self.output, &[&self.model, &self.data])?;
+        if let Some(model) = load_raw_model(&self.model)? {
+            return self.run_raw(&model, &output);
+        }
         let model = ModelOrCircuit::load(&self.model)?;
         let place = || output.display().to_string();
         let entities = Entities::open(&self.data, model.features(), model.binariser(), reading)?;

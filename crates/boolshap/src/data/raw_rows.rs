@@ -23,6 +23,12 @@ impl RawRows {
         RawRows { rows: numbers.len().checked_div(columns).unwrap_or(0), columns: (0..columns).map(column).collect() }
     }
 
+    /// Rows whose columns, all of the same length, are these.
+    pub fn of_columns(rows: usize, columns: Vec<Vec<f64>>) -> Self {
+        debug_assert!(columns.iter().all(|column| column.len() == rows));
+        RawRows { rows, columns }
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.rows

@@ -1,7 +1,7 @@
 //! Errors of this stage.
 
 use super::Route;
-use crate::lit::{Lit, Stopped};
+use crate::lit::{Lit, Stopped, roughly, thousands};
 
 /// Why a diagram could not be built, read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +132,7 @@ pub enum DiagramError {
         limit: usize,
     },
     /// A sample of the states shows that there will be more than allowed, whatever the order of the inputs.
-    #[error("about {about} states are expected, more than the limit of {limit}")]
+    #[error("{} states are expected, more than the limit of {}", expected_words(*.about), thousands(*.limit as u64))]
     TooManyExpected {
         /// About how many, in the best order.
         about: u64,
@@ -239,4 +239,9 @@ impl From<Halt> for DiagramError {
             Halt::Stopped(stopped) => DiagramError::Stopped(stopped),
         }
     }
+}
+
+/// So many, by a sample that does not tell the largest numbers apart.
+fn expected_words(about: u64) -> String {
+    if about >= 1_000_000_000_000_000 { "more than 10^15".into() } else { format!("about {}", roughly(about)) }
 }

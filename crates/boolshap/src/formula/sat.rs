@@ -1,13 +1,16 @@
 //! The SAT solver CaDiCaL, with this library's literals and limits.
 //!
 //! The solver runs in slices of a few thousand conflicts, fewer of many clauses, where each takes longer; between slices the
-//! watch may stop it. Learned clauses are kept, so slicing loses little.
+//! watch may stop it. Learned clauses are kept, so slicing loses little. Between two conflicts of a large formula there can be
+//! many seconds of decisions, so a limit of time is also kept within a slice.
 //!
 //! A. Biere, T. Faller, K. Fazekas, M. Fleury, N. Froleyks, F. Pollitt, CaDiCaL 2.0, CAV 2024.
 
-use cadical_sys::{CaDiCal, Status};
+use cadical_sys::{CaDiCal, Status, Terminator};
 
-use crate::lit::{Lit, Stopped, Var, Watch};
+use std::time::Duration;
+
+use crate::lit::{Instant, Lit, Stopped, Var, Watch};
 
 /// The number of conflicts between two checks of the watch, at most and at least.
 const SLICE: i32 = 5_000;
@@ -36,6 +39,15 @@ pub(crate) fn slice_of(clauses: usize, most: i32) -> i32 {
 pub struct Solver {
     inner: CaDiCal,
     clauses: usize,
+}
+
+/// Ends a search when its time is over; the watch says so afterwards.
+struct Deadline(Instant, Duration);
+
+impl Terminator for Deadline {
+    fn terminated(&mut self) -> bool {
+        self.0.elapsed() > self.1
+    }
 }
 
 impl Default for Solver {
@@ -76,6 +88,10 @@ impl Solver {
         watch: &Watch<'_>,
     ) -> Result<Option<bool>, Stopped> {
         let most = slice_of(self.clauses, SLICE);
+        match watch.limit() {
+            Some((begin, limit)) => self.inner.connect_terminator(Deadline(begin, limit)),
+            None => self.inner.disconnect_terminator(),
+        }
         while *conflicts_left > 0 {
             watch.check()?;
             let slice = most.min(i32::try_from(*conflicts_left).unwrap_or(most));

@@ -79,6 +79,11 @@ impl<'a> Watch<'a> {
         Self { limit: Some((Instant::now(), limit)), ..self }
     }
 
+    /// From when on how much time there is, if that is limited.
+    pub fn limit(&self) -> Option<(Instant, Duration)> {
+        self.limit
+    }
+
     /// Stop soon after the flag becomes true.
     pub fn stop_flag(self, flag: &'a AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }

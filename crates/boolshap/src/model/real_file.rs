@@ -28,6 +28,19 @@ pub struct RealModel {
     pub provenance: BTreeMap<String, serde_json::Value>,
 }
 
+/// Why a model of trees on raw columns is not among these.
+const BOOSTER: &str = "this is a booster of XGBoost or LightGBM: it is explained as it is, against background rows, and not compiled";
+
+/// Whether a text is a model of trees that another library wrote.
+fn is_booster(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Learner {
+        #[serde(rename = "learner")]
+        _learner: serde::de::IgnoredAny,
+    }
+    text.starts_with("tree\n") || serde_json::from_str::<Learner>(text).is_ok()
+}
+
 /// A model of either kind.
 #[derive(Debug, Clone)]
 pub enum AnyModel {
@@ -50,7 +63,11 @@ impl AnyModel {
             Ok(head) if head.format == FORMAT && head.version == REAL_VERSION => {
                 Ok(AnyModel::Real(Box::new(RealModel::from_json(text)?)))
             }
-            _ => Ok(AnyModel::Gates(Box::new(Model::from_json(text)?))),
+            _ => match Model::from_json(text) {
+                Ok(model) => Ok(AnyModel::Gates(Box::new(model))),
+                Err(_) if is_booster(text) => Err(BOOSTER.into()),
+                Err(message) => Err(message),
+            },
         }
     }
 

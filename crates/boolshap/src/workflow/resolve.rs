@@ -248,7 +248,7 @@ fn segments(path: &Path, circuit: &NamedCircuit) -> Result<Players, Error> {
 }
 
 /// A table of features and players; every feature must be there once.
-fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
+pub(super) fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
     let table = Table::open(path)?;
     let found = read_pairs(&table, ["feature", "player"], features, named("player"))?;
     Players::named(features, &found).map_err(|error| Error::from(error).in_file(path))
