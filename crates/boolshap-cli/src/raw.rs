@@ -27,9 +27,8 @@ impl Explain {
         let explainer = with_progress("preparing", |watch| RawExplainer::of_request(model, request, watch))?;
         let columns = explainer.columns(request, table.kept());
         let mut sink = Sink::open(output, &columns)?;
-        let explained = with_progress("explaining", |watch| {
-            explainer.explain_table(&table, request, sink.as_dyn(), watch)
-        })?;
+        let explained =
+            with_progress("explaining", |watch| explainer.explain_table(&table, request, sink.as_dyn(), watch))?;
         let Explained { rows, means, .. } = explained;
         let about = &columns.about;
         match sink {

@@ -29,7 +29,8 @@ pub struct RealModel {
 }
 
 /// Why a model of trees on raw columns is not among these.
-const BOOSTER: &str = "this is a booster of XGBoost or LightGBM: it is explained as it is, against background rows, and not compiled";
+const BOOSTER: &str =
+    "this is a booster of XGBoost or LightGBM: it is explained as it is, against background rows, and not compiled";
 
 /// Whether a text is a model of trees that another library wrote.
 fn is_booster(text: &str) -> bool {

@@ -2,7 +2,9 @@
 //! and the scores of all rows, a part of the table at a time.
 
 use super::resolve::read_players;
-use super::{Description, DistributionFrom, Error, Explained, ModelOutput, PlayersFrom, RawExplainer, Request, RowsFrom};
+use super::{
+    Description, DistributionFrom, Error, Explained, ModelOutput, PlayersFrom, RawExplainer, Request, RowsFrom,
+};
 use crate::data::{
     Cells, Chunk, DataError, MARKERS, Numbers, RawRows, ScoreColumns, ScoreMeans, ScoreSink, Scores, Table,
 };
@@ -155,7 +157,9 @@ impl RawTable {
     fn in_table(&self, error: Error, first: u64) -> Error {
         match error {
             Error::Data(DataError::Cell { row, column, value, problem, .. })
-            | Error::Explain(crate::explain::ExplainError::Data(DataError::Cell { row, column, value, problem, .. })) => {
+            | Error::Explain(crate::explain::ExplainError::Data(DataError::Cell {
+                row, column, value, problem, ..
+            })) => {
                 let path = self.table.path().into();
                 DataError::Cell { path, row: row + first - 1, column, value, problem }.into()
             }
@@ -245,7 +249,8 @@ impl RawExplainer {
         let numbers = grouped(&self.exact_base_values(), &found, rows.len(), outputs);
         let width = numbers.len() / rows.len().max(1);
         // What base value and scores add up to is exact too.
-        let sum = |group: &[dashu::rational::RBig]| group.iter().fold(dashu::rational::RBig::ZERO, |all, one| all + one);
+        let sum =
+            |group: &[dashu::rational::RBig]| group.iter().fold(dashu::rational::RBig::ZERO, |all, one| all + one);
         let values = numbers.chunks((width / outputs).max(1)).map(sum).collect();
         Ok(Scores::of_values(width, vec![0; rows.len()], Numbers::Exact(numbers), Numbers::Exact(values)))
     }
