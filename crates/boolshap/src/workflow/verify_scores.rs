@@ -90,6 +90,10 @@ fn compare_scores(
         })?;
         methods.push(method.ok_or_else(|| other("it is not what the network has there"))?);
     }
+    if methods.is_empty() {
+        // A constant has no parts, and there was nothing to compare but the sums.
+        methods.push(Method::Gates);
+    }
     methods.sort_by_key(|method| method.name());
     methods.dedup();
     Ok((methods, None))
