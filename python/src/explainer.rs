@@ -12,7 +12,7 @@ use boolshap::workflow::{
     self, Ask, ClassChoice, ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, RowsFrom, Scope,
 };
 use boolshap::{Error, Request, Scores};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use numpy::ndarray::{ArrayD, IxDyn};
 use numpy::{PyArray1, PyArrayDyn, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -11,7 +11,7 @@ use boolshap::model::{
     take_steps,
 };
 use boolshap::workflow::{self, Predictor, learn};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyUserWarning};

@@ -9,7 +9,7 @@ use boolshap::Error;
 use boolshap::data::RawRows;
 use boolshap::model::{self, Decision, RawNode, RawTest, RawTree, import_lightgbm, import_xgboost};
 use boolshap::workflow::{self, ModelOutput};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{PyArray2, PyArray3, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;

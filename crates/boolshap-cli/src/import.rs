@@ -5,7 +5,7 @@ use boolshap::data::Grid;
 use boolshap::model::{Activation, ImportOptions, InputValues, Kernels};
 use boolshap::workflow::{Error, ImportedModel, describe_any, import, names_in_header, source_files};
 use clap::Args;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::path::PathBuf;
 
 /// Import a network from Keras/Larq HDF5 weights, safetensors, ONNX and QONNX, a .neuron file or a folder of layers in CSV

@@ -8,7 +8,7 @@ use boolshap::explain::{BruteForce, Labels, OpenBox, Probabilities};
 use boolshap::formula::{Clause, Cnf, encode_network, simplify};
 use boolshap::lit::{Lit, Var, Watch};
 use boolshap::model::{Gate, Network, Output};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 fn bits(number: usize, n: usize) -> Vec<bool> {
     (0..n).map(|v| number >> v & 1 == 1).collect()

@@ -8,8 +8,8 @@
 //! numbers of n bits.
 
 use super::{Circuit, CircuitError, Node, NodeId};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 impl Circuit {
     /// The number of assignments to all variables that make the circuit true.

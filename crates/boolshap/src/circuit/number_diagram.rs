@@ -5,8 +5,8 @@
 
 use super::CircuitError;
 use crate::lit::Var;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 
 /// The most words that the sets of variables below all nodes may take while a diagram is checked.

@@ -6,7 +6,7 @@
 //! or-gate that [`expand_decisions`](super::expand_decisions) makes of it.
 
 use super::{Circuit, Node, NodeId};
-use dashu::integer::UBig;
+use dashu_int::UBig;
 use std::collections::HashSet;
 
 /// The sizes of a circuit; see [`Circuit::counts`].

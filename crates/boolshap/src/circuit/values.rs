@@ -11,9 +11,9 @@ use super::{CircuitBuilder, CircuitError, CircuitEvaluator, NamedCircuit, NodeId
 use crate::data::{Bits, PackedRows};
 use crate::lit::{Var, Watch};
 use crate::model::{Gate, Model, Output};
-use dashu::base::Gcd;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::Gcd;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// Numbers made of parts.

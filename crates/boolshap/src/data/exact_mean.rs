@@ -9,8 +9,8 @@
 //! Cost: a few operations on integers a number. Neal, "Fast exact summation using small and large superaccumulators",
 //! 2015.
 
-use dashu::integer::{IBig, UBig};
-use dashu::rational::Relaxed;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::Relaxed;
 
 /// A sum of floats without any rounding.
 ///
@@ -115,7 +115,7 @@ pub fn quantile(sorted: &[f64], part: usize, parts: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dashu::rational::RBig;
+    use dashu_ratio::RBig;
     use proptest::prelude::*;
 
     /// Finite numbers of every size, and many of few sizes.

@@ -253,7 +253,7 @@ mod tests {
     use crate::data::Table;
     use arrow_array::{Int64Array, RecordBatch};
     use arrow_schema::{Field, Schema};
-    use dashu::rational::RBig;
+    use dashu_ratio::RBig;
     use std::sync::Arc;
 
     fn fraction(above: i64, below: u8) -> RBig {

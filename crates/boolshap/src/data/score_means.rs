@@ -5,8 +5,8 @@
 //! rounded, so that means do not depend on the order of the rows.
 
 use super::{DataError, ExactSum, KeptCells, Numbers, ScoreSink, Scores};
-use dashu::base::Abs;
-use dashu::rational::RBig;
+use dashu_base::Abs;
+use dashu_ratio::RBig;
 
 /// A sink that passes everything on, and keeps the sums.
 pub struct ScoreMeans<'s> {

@@ -6,7 +6,7 @@
 use super::{DataError, ExplainedClass, write_number};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::array_value_to_string;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 
 /// For each row a prediction (a label or a class), a base value and a score for each player, in floats or in fractions.
@@ -64,7 +64,7 @@ impl Numbers {
 }
 
 fn bytes_of(number: &RBig) -> usize {
-    use dashu::base::{BitTest, UnsignedAbs};
+    use dashu_base::{BitTest, UnsignedAbs};
     let bits = number.numerator().unsigned_abs().bit_len() + number.denominator().bit_len();
     size_of::<RBig>() + bits / 8
 }

@@ -12,8 +12,8 @@ use super::manager::{Sdd, SddManager};
 use super::view::SddNode;
 use super::vtree::VtreeId;
 use crate::lit::Lit;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// Weights of literals: a commutative semiring.
 pub trait Weight: Clone {

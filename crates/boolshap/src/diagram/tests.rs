@@ -6,8 +6,8 @@ use super::vtree::SplitMix;
 use super::*;
 use crate::lit::{Lit, Var, Watch};
 use crate::shared_data::shared_data;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 

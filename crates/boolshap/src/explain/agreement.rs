@@ -5,7 +5,7 @@ use crate::circuit::samples::{assignment, from_table, random_circuit, shaped, ta
 use crate::circuit::{Circuit, CircuitBuilder, check, fan_in_two, paper_form, smooth};
 use crate::lit::{Var, Watch};
 use crate::shared_data::shared_data;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
 
 fn fraction(numerator: i64, denominator: u64) -> RBig {

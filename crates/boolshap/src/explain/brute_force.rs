@@ -15,8 +15,8 @@
 use super::error_bound::{additions, block_sum, in_all};
 use super::{ExplainError, Explanation, Labels, Probabilities};
 use crate::lit::Watch;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 /// SHAP scores from a table of labels (engine `brute-force`).
 ///

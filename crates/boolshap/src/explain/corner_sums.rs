@@ -6,8 +6,8 @@ use super::index::pairs;
 use super::network_game::MAX_DIFFERING;
 use super::{EntityProblem, ExplainError, Index};
 use crate::model::Wire;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 /// The corners between an entity and a background row.
 pub(super) struct Cube {

@@ -7,8 +7,8 @@
 use super::{Distribution, EntityProblem, ExplainError, Explanation, Index, Labels, Players};
 use crate::data::Bits;
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// Scores by the definition (engine `brute-force`).
 ///

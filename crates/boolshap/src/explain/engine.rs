@@ -3,7 +3,7 @@
 use super::{ExplainError, Explanation, Index};
 use crate::data::{Bits, Scores};
 use crate::lit::Watch;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 

@@ -12,9 +12,9 @@ use crate::circuit::{Circuit, CircuitBuilder, NodeId};
 use crate::data::{Bits, Scores, Seeded};
 use crate::formula::{Clause, Cnf};
 use crate::lit::{Var, Watch};
-use dashu::base::Abs;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_base::Abs;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -128,7 +128,7 @@ fn judged(circuit: &Circuit, players: &Players, distribution: &Distribution, row
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn every_mode_with_rare_values((circuit, _) in random_circuit(6), seed in any::<u64>()) {

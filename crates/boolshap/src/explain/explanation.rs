@@ -1,7 +1,7 @@
 //! The result: a base value, a prediction, and a score for each feature that together lead from one to the other.
 
 use super::{EntityProblem, ExplainError};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The scores of one entity, in floats or in fractions.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,8 @@
 //! n! of hundreds of features is beyond every float, and quotients of such numbers are probabilities. A [`Wide`] number is a float
 //! near 1 and a power of two, so that products and quotients lose nothing but a rounding each.
 
-use dashu::base::BitTest;
-use dashu::integer::UBig;
+use dashu_base::BitTest;
+use dashu_int::UBig;
 
 /// `mantissa * 2^exponent`, for a few multiplications only: the mantissa is not brought back.
 #[derive(Clone, Copy, Debug)]

@@ -31,7 +31,7 @@ use crate::data::Bits;
 use crate::diagram::DiagramError;
 use crate::formula::Cnf;
 use crate::lit::{Lit, Remedy, Var, Watch};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// What absent features are.

@@ -24,9 +24,9 @@ use super::subsets::{SubsetTable, gathered};
 use super::{Engine, EntityProblem, ExplainError, Explanation, Game, Index};
 use crate::data::{Bits, Scores};
 use crate::lit::{Stopped, Watch};
-use dashu::base::BitTest;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::BitTest;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -8,8 +8,8 @@ use super::quadrature::gauss_legendre;
 use super::starts::Starts;
 use super::value_gates::{Gates, PlayedGate};
 use crate::circuit::PackedGate;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 

@@ -18,8 +18,8 @@
 
 use super::error_bound;
 use super::factorials::{Factorials, Wide};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@
 //! are at most 1 each.
 
 use super::error_bound;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// Floats or fractions.
 pub(super) trait Scalar: Clone + Send + Sync {

@@ -1,8 +1,8 @@
 //! The integral from 0 to 1 of a polynomial, from its values at 0, 1, 2, ...: Lagrange's polynomials, integrated exactly.
 
 use super::numerators::least_common;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 /// What the values at 0, 1, ... count for in the integral from 0 to 1, over a common denominator.
 pub(super) struct Rule {

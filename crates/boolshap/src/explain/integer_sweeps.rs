@@ -12,7 +12,7 @@ use super::polynomial::Integer;
 use super::ways::Weighted;
 use crate::circuit::{Circuit, CircuitError, Node, NodeId, smooth_over};
 use crate::lit::{Var, Watch};
-use dashu::integer::IBig;
+use dashu_int::IBig;
 
 /// A smooth circuit, ready to be swept.
 pub(super) struct IntegerSweeps {

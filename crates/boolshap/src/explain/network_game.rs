@@ -23,7 +23,7 @@ use crate::circuit::WeightedSum;
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
 use crate::model::{AllInputs, Gate, Network, NetworkEvaluator, Outputs, Wire};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@ use super::polynomial::Integer;
 use super::starts::Starts;
 use super::ways::{Ways, Weighted};
 use super::{ExplainError, Game};
-use dashu::base::{BitTest, Gcd};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::{BitTest, Gcd};
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 
 /// A circuit ready to be swept, and the ways of all its variables.

@@ -9,9 +9,9 @@ use super::open_box::literal_slot;
 use super::polynomial::Integer;
 use super::{ExplainError, Explanation, OpenBox, Probabilities};
 use crate::lit::{Lit, Var, Watch};
-use dashu::base::BitTest;
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::BitTest;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 impl OpenBox {
     /// The scores of these entities as fractions.

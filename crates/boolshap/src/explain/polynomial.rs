@@ -4,7 +4,7 @@
 //! circuit, and the compiler turns a loop over lanes into vector instructions. In fractions, a number is an integer over
 //! a denominator that all vectors of a node have in common.
 
-use dashu::integer::IBig;
+use dashu_int::IBig;
 
 /// How many sweeps the float engine makes at once.
 pub(super) const LANES: usize = 8;

@@ -1,7 +1,7 @@
 //! The population that scores are taken over: independent features, each with its probability of being 1.
 
 use super::ExplainError;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// A product distribution over binary features; the uniform one has probability 1/2 throughout. Every probability is
 /// kept as a fraction, for the exact engines, and as the floats nearest to it and to its complement, which is more than

@@ -131,9 +131,9 @@ impl Div for Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dashu::base::BitTest;
-    use dashu::integer::IBig;
-    use dashu::rational::RBig;
+    use dashu_base::BitTest;
+    use dashu_int::IBig;
+    use dashu_ratio::RBig;
 
     fn fraction(value: f64) -> RBig {
         RBig::try_from(value).unwrap()

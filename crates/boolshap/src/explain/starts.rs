@@ -7,7 +7,7 @@
 use super::value_sweep::Positive;
 use super::{ExplainError, Players, Probabilities};
 use crate::data::{Bits, PackedRows, RowIndex};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// Weighted starts.
 #[derive(Clone, Debug)]

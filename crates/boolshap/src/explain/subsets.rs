@@ -6,8 +6,8 @@
 use super::index::{pairs, sets};
 use super::{EntityProblem, Explanation, Index, Order};
 use crate::lit::{Stopped, Watch};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::BTreeMap;
 
 /// What a table is made of.

@@ -20,8 +20,8 @@ use super::{ExplainError, GUARANTEED};
 use crate::data::{ExactSum, RawRows};
 use crate::lit::{Meter, Watch};
 use crate::model::{RawModel, RawNode};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::Arc;
 

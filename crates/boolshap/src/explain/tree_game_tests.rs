@@ -5,7 +5,7 @@ use super::index::Index;
 use crate::data::{RawRows, Seeded};
 use crate::lit::Watch;
 use crate::model::{Decision, RawModel, RawNode, RawTest, RawTree};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
 use std::sync::Arc;
 

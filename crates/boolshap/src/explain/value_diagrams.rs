@@ -360,7 +360,7 @@ mod tests {
     use crate::data::{Bits, Seeded};
     use crate::explain::Probabilities;
     use crate::explain::starts::Sample;
-    use dashu::rational::RBig;
+    use dashu_ratio::RBig;
 
     /// A random tree of numbers: every path asks a variable once.
     fn random_tree(random: &mut Seeded, features: usize) -> NumberDiagram {

@@ -28,7 +28,7 @@ use super::{
 use crate::circuit::{NamedCircuit, PackedGates, Part, ValueEvaluator, Values, WeightedSum, WholeSum};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Watch};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

@@ -9,7 +9,7 @@ use super::{EntityProblem, ExplainError, Index, Players, error_bound};
 use crate::circuit::{PackedGate, Part};
 use crate::data::{Bits, PackedRows};
 use crate::lit::{Stopped, Watch};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::OnceLock;
 

@@ -13,7 +13,7 @@ use super::ways::Weighted;
 use super::wide_float::WideFloat;
 use super::{EntityProblem, ExplainError, Players};
 use crate::lit::{Stopped, Var, Watch};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::Arc;
 

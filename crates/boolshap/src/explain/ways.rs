@@ -7,7 +7,7 @@
 use super::blocks::Role;
 use super::players::Players;
 use crate::circuit::Circuit;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// A circuit some of whose variables are one-hot bits, and what its variables are.

@@ -5,9 +5,9 @@
 //! `f64` are between its smallest and largest numbers.
 
 use super::value_sweep::Positive;
-use dashu::base::BitTest;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_base::BitTest;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WideFloat {

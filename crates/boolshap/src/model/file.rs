@@ -7,7 +7,7 @@ use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::{ModelError, Problem};
 use crate::data::{Binariser, Code, GRID, Grid, WholeFile};
 use crate::lit::Digest;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

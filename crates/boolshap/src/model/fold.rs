@@ -18,9 +18,9 @@
 use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::normalised_scores::without_roots;
 use super::{ModelError, Problem};
-use dashu::base::{Gcd, Signed, SquareRoot, UnsignedAbs};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::{Gcd, Signed, SquareRoot, UnsignedAbs};
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 /// A dense layer as stored in a file: exact numbers, not yet gates.
 #[derive(Debug, Clone)]

@@ -12,9 +12,9 @@ use super::fold::{DenseLayer, fold_scores, least, scale, surd_is_nonnegative};
 use super::levels::{Condition, Cut, Source, Sum, Terms, Unit, Value};
 use super::network::{Gate, Network, Output, OutputScale};
 use super::{ModelError, Problem};
-use dashu::base::Signed;
-use dashu::integer::IBig;
-use dashu::rational::RBig;
+use dashu_base::Signed;
+use dashu_int::IBig;
+use dashu_ratio::RBig;
 use std::rc::Rc;
 
 /// The most weights of all gates together: a quarter of a gigabyte.

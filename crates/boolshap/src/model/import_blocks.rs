@@ -8,7 +8,7 @@ use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, weights_of_kernel};
 use super::number::parse_decimal;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::path::{Path, PathBuf};
 
 const NORM_FILES: [&str; 4] = ["bn_weight.csv", "bn_bias.csv", "bn_mean.csv", "bn_var.csv"];

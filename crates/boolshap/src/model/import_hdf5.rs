@@ -13,7 +13,7 @@ use super::number::half_to_f64;
 use super::steps::Step;
 use super::zip_file::unpacked;
 use super::{ModelError, Problem, keras_activations};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use hdf5_pure::{AttrValue, Datatype, DatatypeByteOrder, File, Group};
 use std::collections::HashMap;
 use std::path::Path;

@@ -7,7 +7,7 @@ use super::ModelError;
 use super::fold::DenseLayer;
 use super::import::Stack;
 use super::number::parse_decimal;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::path::Path;
 
 pub(crate) fn read(path: &Path) -> Result<Stack, ModelError> {

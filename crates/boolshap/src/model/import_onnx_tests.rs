@@ -6,7 +6,7 @@ use super::levels::Cut;
 use super::onnx_file::begins_like_onnx;
 use super::protobuf::write::{bytes, varint};
 use super::{Kernels, Output};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::path::Path;
 
 fn tensor(name: &str, shape: &[usize], values: &[f32]) -> Vec<u8> {

@@ -12,7 +12,7 @@ use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
 use super::number::half_to_f64;
 use super::{ModelError, Problem};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeMap;
 use std::path::Path;

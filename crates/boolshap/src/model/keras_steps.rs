@@ -11,7 +11,7 @@ use super::import::{exact_rows, exact_vector};
 use super::number::exact;
 use super::real_network::Activation;
 use super::steps::Step;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde_json::Value;
 
 /// Numbers with their shape.

@@ -10,8 +10,8 @@
 //! of a column are found by bisection over the floats. A value of a table that is no float32 counts as the nearest one.
 
 use super::quantiser::{Quantiser, rational};
-use dashu::base::Signed;
-use dashu::rational::RBig;
+use dashu_base::Signed;
+use dashu_ratio::RBig;
 use std::rc::Rc;
 
 /// The most levels of a column.

@@ -9,7 +9,7 @@
 //! Weights are `i128`, so that f64 weights with a wide range of magnitudes can be scaled to integers without loss.
 
 use super::ModelError;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The total weight of a gate stays below this, so that no sum of its weights can overflow.
 const MAX_TOTAL: u128 = 1 << 120;

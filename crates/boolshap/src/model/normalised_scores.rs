@@ -8,9 +8,9 @@
 
 use super::fold::{BatchNorm, DenseLayer, scale};
 use super::{ModelError, Problem};
-use dashu::base::{Signed, SquareRootRem};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::{Signed, SquareRootRem};
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 use std::cmp::Ordering;
 
 /// The bits of the fractions that are tried for a root.

@@ -1,7 +1,7 @@
 //! Reading stored parameters as exact rationals.
 
 use super::{ModelError, Problem};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// A decimal, read exactly: `0.1` is one tenth. `None` if it is not a finite number of reasonable size.
 pub fn parse_decimal(text: &str) -> Option<RBig> {

@@ -9,7 +9,7 @@
 use super::ModelError;
 use super::onnx_file::{Graph, Node, Tensor, floats_of, type_name};
 use super::onnx_quantisers::Quantisers;
-use dashu::base::Approximation;
+use dashu_base::Approximation;
 use std::collections::HashMap;
 
 /// How many times the length of the file may be read as constants; a weight that goes through `Cast`, `BipolarQuant`

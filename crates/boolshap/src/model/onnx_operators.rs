@@ -9,8 +9,8 @@ use super::onnx_constants::{Refusal, broadcast, cast_type, resolve};
 use super::onnx_file::{Node, Tensor};
 use super::onnx_quantisers::Quantisers;
 use super::{ModelError, Problem};
-use dashu::base::Signed;
-use dashu::rational::RBig;
+use dashu_base::Signed;
+use dashu_ratio::RBig;
 use std::rc::Rc;
 
 /// The most terms in all sums of a layer.

@@ -20,7 +20,7 @@ use super::onnx_quantisers::is_quantiser;
 use super::real_network::Activation;
 use super::steps::Step;
 use super::{ModelError, Problem};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// Whether a graph has several matrices and nothing that quantises.
 pub(crate) fn is_real(nodes: &[Node<'_>]) -> bool {

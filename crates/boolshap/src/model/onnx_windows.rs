@@ -9,7 +9,7 @@ use super::levels::{Condition, Source, Sum, Unit, Value};
 use super::onnx_constants::Refusal;
 use super::onnx_file::Node;
 use super::onnx_quantisers::is_quantiser;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::rc::Rc;
 
 /// The windows of a node over an image of any number of axes.

@@ -8,8 +8,8 @@
 //! Stored weights and raw inputs are another matter: there every program that executes such a file computes `x / scale +
 //! zero` in float32 before it rounds, and so does [`Quantiser::level`]; the level itself is exact again.
 
-use dashu::integer::IBig;
-use dashu::rational::RBig;
+use dashu_int::IBig;
+use dashu_ratio::RBig;
 use std::rc::Rc;
 
 /// The most levels that a single value may take.

@@ -6,10 +6,10 @@
 //! numbers do not grow with depth.
 
 use super::real_network::{Activation, RealNetwork, RealStep};
-use dashu::base::{Abs, BitTest, Signed, SquareRoot};
-use dashu::float::{Context, FBig, round::mode::HalfEven};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_base::{Abs, BitTest, Signed, SquareRoot};
+use dashu_float::{Context, FBig, round::mode::HalfEven};
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 
 /// Beyond this, tanh and sigmoid are as near to their limits as asked by any precision used here.
 const FAR: i32 = 1 << 14;

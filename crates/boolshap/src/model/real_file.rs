@@ -7,7 +7,7 @@ use super::file::{FORMAT, Head, Model, parse_fraction};
 use super::real_network::{Ending, RealNetwork, RealStep};
 use crate::data::{GRID, Grid, WholeFile};
 use crate::lit::Digest;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -14,7 +14,7 @@
 use super::ModelError;
 use super::real_exact::root;
 use super::real_network::{Activation, RealNetwork, RealStep};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// Inputs side by side.
 pub(super) const LANES: usize = 64;

@@ -8,8 +8,8 @@ use super::fold::BatchNorm;
 use super::real_exact::exact_root;
 use super::steps::Step;
 use super::{ModelError, Problem};
-use dashu::base::Signed;
-use dashu::rational::RBig;
+use dashu_base::Signed;
+use dashu_ratio::RBig;
 use std::fmt;
 use std::str::FromStr;
 

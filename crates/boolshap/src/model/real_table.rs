@@ -12,7 +12,7 @@ use super::real_floats::{Bounded, LANES, RealFloats};
 use super::real_network::{Ending, RealNetwork};
 use crate::data::Bits;
 use crate::lit::{Meter, Watch};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 
 /// Blocks of `LANES` inputs that a thread takes at a time.

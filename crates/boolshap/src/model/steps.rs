@@ -8,7 +8,7 @@ use super::fold::{BatchNorm, DenseLayer, check_shapes, fold_network};
 use super::network::Network;
 use super::real_network::{Activation, RealNetwork};
 use super::zero_sum::reaches_zero;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The most sums of one half of a neuron's weights.
 const MAX_SUMS: usize = 1 << 18;

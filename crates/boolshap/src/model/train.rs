@@ -20,7 +20,7 @@ use super::validate::{Folds, Judged};
 use super::{ModelError, Network, NetworkEvaluator};
 use crate::data::{Bits, Seeded, Tally};
 use crate::lit::Watch;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use rayon::prelude::*;
 
 /// More weights than this are refused before memory runs out.

@@ -4,9 +4,9 @@
 //! subset sum. It is decided in whole numbers, by meeting in the middle, and left open where the sums become too many.
 
 use super::fold::{DenseLayer, scale};
-use dashu::base::{SquareRootRem, UnsignedAbs};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_base::{SquareRootRem, UnsignedAbs};
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::HashSet;
 
 /// Whether a neuron is exactly 0 for some signs of its inputs; nothing if that takes more than `most` sums of a half of the

@@ -7,7 +7,7 @@
 use super::diagrams::{Diagrams, Region};
 use super::{Classifier, QueryError};
 use crate::lit::Watch;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The most groups.
 const MOST_GROUPS: usize = 4096;

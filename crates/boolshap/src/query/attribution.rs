@@ -17,8 +17,8 @@ use super::diagrams::Region;
 use super::reason::contrastive_sets;
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// One player's part in the reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]

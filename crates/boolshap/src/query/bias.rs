@@ -10,7 +10,7 @@ use super::classifier::Engine;
 use super::set_family::{SetFamily, shifted_word};
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
-use dashu::integer::UBig;
+use dashu_int::UBig;
 
 /// The biased decisions of a classifier.
 pub struct Bias {

@@ -9,8 +9,8 @@ use super::QueryError;
 use super::certificate_check::{Checker, refuse};
 use super::certificate_recount::fraction;
 use super::claims::{AttributionClaim, Extent, GroupRow, LetterClaim, MeanRadiusClaim, ScoresClaim};
-use dashu::integer::{IBig, UBig};
-use dashu::rational::RBig;
+use dashu_int::{IBig, UBig};
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 
 /// Sets of as many players are gone through with fractions.

@@ -10,8 +10,8 @@ use super::certificate_recount::{counted, fraction};
 use super::certificate_sets::PlayerSet;
 use super::claims::{InputVerdictClaim, Moves, NearestClaim};
 use super::{QueryError, check_lrat};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::{BTreeMap, HashSet};
 
 /// Where a claim starts from, and what it wishes for.

@@ -7,7 +7,7 @@ use super::certificate_check::{Checker, refuse, text_of};
 use super::certificate_clauses::{Apart, PairQuestion};
 use super::certificate_sets::PlayerSet;
 use super::claims::{ClassifierBiasClaim, Extent, MandatoryClaim, PlayerClaim, ProbableClaim, PropertiesClaim};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two inputs.

@@ -16,7 +16,7 @@
 use super::QueryError;
 use super::diagrams::Region;
 use crate::lit::Watch;
-use dashu::integer::UBig;
+use dashu_int::UBig;
 use std::collections::HashMap;
 
 /// How far a search may go.

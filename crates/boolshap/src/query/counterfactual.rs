@@ -17,9 +17,9 @@ use super::set_family::{SetFamily, ones};
 use super::space::Space;
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
-use dashu::base::UnsignedAbs;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_base::UnsignedAbs;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// The most inputs that are listed.
 const MOST_LISTED: usize = 1_000_000;
@@ -168,7 +168,7 @@ impl Costs {
         let Some(given) = given else {
             return Ok(Costs { of: vec![1; space.players().len()], denominator: UBig::ONE });
         };
-        use dashu::base::Gcd;
+        use dashu_base::Gcd;
         let denominator = given.iter().fold(UBig::ONE, |all, cost| {
             let own = cost.denominator();
             &all / (&all).gcd(own) * own

@@ -2,8 +2,8 @@
 //! code that answers is used, but the space's own test of what can occur.
 
 use super::Space;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// A classifier as a list of all inputs that can occur, with their classes.
 pub(super) struct AllInputs<'a> {

@@ -13,7 +13,7 @@
 use super::diagrams::Region;
 use super::{Entity, QueryError};
 use crate::lit::Watch;
-use dashu::integer::UBig;
+use dashu_int::UBig;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

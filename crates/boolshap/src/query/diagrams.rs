@@ -12,8 +12,8 @@ use super::verify::{as_met, in_order, order_among};
 use crate::circuit::{Circuit, Node, NodeId};
 use crate::diagram::{Exported, Function, Functions};
 use crate::lit::{Var, Watch};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::Arc;
 

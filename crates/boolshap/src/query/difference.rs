@@ -6,8 +6,8 @@ use super::diagrams;
 use super::{Classifier, QueryError};
 use crate::circuit::Circuit;
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// Where two classifiers differ.

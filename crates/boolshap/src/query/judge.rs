@@ -8,7 +8,7 @@ use super::counterfactual::counterfactuals;
 use super::reason::{Which, contrastive, sufficient};
 use super::{Classifier, Counterfactual, Entity, QueryError, ReasonsWanted, Wish};
 use crate::lit::Watch;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// What a set of players is said to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::set_family::shifted_word;
 use super::space::Run;
 use super::{Classifier, QueryError};
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// Which way a player pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use crate::data::Seeded;
 use crate::explain::Players;
 use crate::formula::{Clause, Cnf};
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::Arc;
 

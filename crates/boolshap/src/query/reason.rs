@@ -28,9 +28,9 @@ use super::probable::{Probable, Wanted, probable};
 use super::set_family::{SetFamily, ones};
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
-use dashu::base::UnsignedAbs;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_base::UnsignedAbs;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// The most sets that are listed.
 const MOST_LISTED: usize = 1_000_000;

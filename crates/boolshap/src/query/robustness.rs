@@ -14,8 +14,8 @@ use super::diagram_search::Ways;
 use super::set_family::shifted_word;
 use super::{Classifier, Entity, QueryError};
 use crate::lit::Watch;
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 
 /// How safe one decision is.
 #[derive(Debug, Clone, PartialEq, Eq)]

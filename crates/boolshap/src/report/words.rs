@@ -4,7 +4,7 @@ use crate::circuit::{CircuitError, NamedCircuit};
 use crate::data::{Code, CodedColumn, short_number};
 use crate::explain::{Distribution, Players};
 use crate::lit::thousands;
-use dashu::integer::UBig;
+use dashu_int::UBig;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -8,8 +8,8 @@ use crate::explain::Distribution;
 use crate::lit::Watch;
 use crate::query::{Attribution, Counterfactual, Counterfactuals, Entity, Reasons, Robustness};
 use crate::query::{GroupAcceptance, acceptance, differences, mean_over_inputs, properties};
-use dashu::integer::UBig;
-use dashu::rational::RBig;
+use dashu_int::UBig;
+use dashu_ratio::RBig;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

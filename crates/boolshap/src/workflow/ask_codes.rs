@@ -12,7 +12,7 @@ use super::{AskRequest, Asker, ClassChoice, DistributionFrom, Error, Explainer, 
 use crate::data::Bits;
 use crate::lit::{Digest, Watch};
 use crate::query::{self, Counterfactual, Entity, GroupRow, Wish};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

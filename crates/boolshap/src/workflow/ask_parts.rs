@@ -9,7 +9,7 @@ use crate::circuit::{Circuit, NamedCircuit};
 use crate::data::Code;
 use crate::lit::Watch;
 use crate::query::{Bias, ReasonsWanted, Space, Which, Wish};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// What a question needs besides the classifier.

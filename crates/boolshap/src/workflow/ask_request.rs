@@ -10,7 +10,7 @@ use super::{ClaimsFrom, ClassChoice, ConstraintFrom, DistributionFrom, Error, Pl
 use crate::data::Reading;
 use crate::formula::Cnf;
 use crate::model::parse_decimal;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

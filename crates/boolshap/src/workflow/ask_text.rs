@@ -53,9 +53,7 @@ impl Asker {
             Found::Robustness(found) => {
                 let radius = found.radius.map_or(String::new(), |radius| radius.to_string());
                 let others = match self.request.radius {
-                    Some(_) => {
-                        found.others.iter().fold(dashu::integer::UBig::ZERO, |sum, count| sum + count).to_string()
-                    }
+                    Some(_) => found.others.iter().fold(dashu_int::UBig::ZERO, |sum, count| sum + count).to_string(),
                     None => String::new(),
                 };
                 vec![line(&[radius, others])]

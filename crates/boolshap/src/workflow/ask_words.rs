@@ -50,7 +50,7 @@ impl Asker {
                 None => format!("{start}, whatever changes"),
                 Some(radius) => {
                     let players = counted(&radius.to_string(), "player");
-                    let others = found.others.iter().fold(dashu::integer::UBig::ZERO, |sum, count| sum + count);
+                    let others = found.others.iter().fold(dashu_int::UBig::ZERO, |sum, count| sum + count);
                     let others = match self.request.radius {
                         Some(within) => {
                             format!("; within {within}, {} otherwise", counted(&others.to_string(), "input"))

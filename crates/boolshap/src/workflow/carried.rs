@@ -4,7 +4,7 @@ use super::{ConstraintFrom, DistributionFrom, Error, Explainer, ModelOutput, Pla
 use crate::data::Bits;
 use crate::explain::{Distribution, Players, Probabilities};
 use crate::formula::{Cnf, read_dimacs, write_dimacs};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

@@ -10,7 +10,7 @@ use crate::query::{
     PartClaim, PlayerClaim, ProbableClaim, PropertiesClaim, ScoreClaim, ScoresClaim, SetVerdictClaim, SetsClaim,
     Within,
 };
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The most reasons that the certificate of an attribution lists.
 const MOST_REASONS: usize = 10_000;
@@ -42,7 +42,7 @@ pub(super) fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>)
             claim.distance = found.radius.map(|radius| radius.to_string());
             claim.inputs = nearest.listed.iter().map(|one| bit_text(&one.input)).collect();
             claim.within = asker.request().radius.map(|radius| {
-                let others = found.others.iter().fold(dashu::integer::UBig::ZERO, |sum, count| sum + count);
+                let others = found.others.iter().fold(dashu_int::UBig::ZERO, |sum, count| sum + count);
                 Within { distance: radius.to_string(), others: others.to_string() }
             });
             Claim::Nearest(claim)

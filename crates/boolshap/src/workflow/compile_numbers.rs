@@ -7,7 +7,7 @@ use crate::data::Bits;
 use crate::lit::{Digest, Instant, Var};
 use crate::model::TreeNode;
 use crate::query::Method;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use serde_json::json;
 use std::sync::Arc;
 

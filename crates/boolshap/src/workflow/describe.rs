@@ -5,7 +5,7 @@ use super::{Error, ModelOrCircuit};
 use crate::circuit::{Circuit, NamedCircuit, Part, Values, check};
 use crate::lit::thousands;
 use crate::model::{AnyModel, Ending, Model, Output, RealModel, count_classes};
-use dashu::integer::UBig;
+use dashu_int::UBig;
 use serde_json::{Value, json};
 
 /// Networks are counted over all inputs where that takes about a second at most.

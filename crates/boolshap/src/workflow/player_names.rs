@@ -6,7 +6,7 @@ use crate::data::{Binariser, Code, CodedColumn};
 use crate::explain::Players;
 use crate::model::parse_decimal;
 use crate::query::Space;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// The players that a list names. An entry is a name as it is, or several with commas between them. A column's name means
 /// all of its features, where these are players.

@@ -8,7 +8,7 @@ use crate::data::RawRows;
 use crate::explain::{Index, TreeGame};
 use crate::lit::Watch;
 use crate::model::{Decision, RawModel};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::sync::Arc;
 
 /// The most nodes of the tree that a label becomes, where nothing else is said.

@@ -249,8 +249,7 @@ impl RawExplainer {
         let numbers = grouped(&self.exact_base_values(), &found, rows.len(), outputs);
         let width = numbers.len() / rows.len().max(1);
         // What base value and scores add up to is exact too.
-        let sum =
-            |group: &[dashu::rational::RBig]| group.iter().fold(dashu::rational::RBig::ZERO, |all, one| all + one);
+        let sum = |group: &[dashu_ratio::RBig]| group.iter().fold(dashu_ratio::RBig::ZERO, |all, one| all + one);
         let values = numbers.chunks((width / outputs).max(1)).map(sum).collect();
         Ok(Scores::of_values(width, vec![0; rows.len()], Numbers::Exact(numbers), Numbers::Exact(values)))
     }

@@ -8,7 +8,7 @@ use crate::data::{Bits, Grid, Reading};
 use crate::explain::{Index, Order};
 use crate::formula::Cnf;
 use crate::lit::Remedy;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::data::{Bits, Cells, Code, CodedColumn, DataError, Entities, Grid, Rea
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use crate::explain::{Distribution, Index, Players, Probabilities, ValueGame};
 use crate::lit::Watch;
 use crate::model::random::network_strategy;
 use crate::model::{Gate, Model, Network, Output, Score, TreeNode};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
 use std::collections::HashMap;
 

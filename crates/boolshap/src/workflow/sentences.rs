@@ -8,7 +8,7 @@ use crate::data::{Bits, short_number};
 use crate::explain::{Index, Players};
 use crate::lit::{Watch, thousands};
 use crate::query::{Counterfactuals, Space};
-use dashu::integer::UBig;
+use dashu_int::UBig;
 
 /// The most players that a sentence names.
 const NAMED: usize = 3;

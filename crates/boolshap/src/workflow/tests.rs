@@ -199,7 +199,7 @@ fn probabilities_of_a_column_add_up_to_one() {
     let each = CompileRequest { class: Some(ClassChoice::Each), ..CompileRequest::default() };
     let circuit = compile(&model(), &each).unwrap().circuit;
     let explainer = |floats: [f64; 4], players| {
-        let given = floats.map(|p| dashu::rational::RBig::try_from(p).unwrap()).to_vec();
+        let given = floats.map(|p| dashu_ratio::RBig::try_from(p).unwrap()).to_vec();
         let distribution = DistributionFrom::Probabilities(given);
         Explainer::new(&circuit, &Request { distribution, players, ..Request::default() })
     };

@@ -10,7 +10,7 @@ use crate::data::{Bits, Seeded};
 use crate::lit::{Pieces, Watch};
 use crate::model::Model;
 use crate::query::{self, Method, VerifyOptions};
-use dashu::rational::RBig;
+use dashu_ratio::RBig;
 
 /// So many inputs are tried.
 const TRIED: usize = 256;
