@@ -72,7 +72,7 @@ fn columns_can_be_described() {
     assert_eq!(model(folder)["classes"], serde_json::json!(["..5", "5..50", "50.."]));
     assert_eq!(model(folder)["output"]["argmax"].as_array().unwrap().len(), 3);
     let message = fails(folder, 2, &["train", "t.csv", "--target", "price", "-o", "n.json", "--column", "x=number"]);
-    assert!(message.starts_with("boolshap: --column 'x=number': 'number' is none of numeric"), "{message}");
+    assert!(message.starts_with("boolshap: --column 'x=number': 'number' is not one of numeric"), "{message}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The open connections, at most a fixed number. When there is no room for a new one, the one that has kept the server
 //! waiting longest is closed, of the peer that has most: slow heads, slow bodies, unread answers and idle connections
-//! cannot lock anybody out. Requests that compute are never closed, and nobody is closed before the server has looked at what
+//! cannot lock anybody out. Requests that compute are never closed, and no connection is closed before the server has looked at what
 //! came, or in the first moments after that.
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -21,7 +21,7 @@ const ENDING: usize = 64;
 const GRACE: u64 = 20_000;
 /// In place of a time: nothing is waited for.
 const WORKING: u64 = u64::MAX;
-/// In place of a time: nobody has looked yet whether something came.
+/// In place of a time: not yet checked whether something came.
 const NEW: u64 = u64::MAX - 1;
 
 /// All connections.

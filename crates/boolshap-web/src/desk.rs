@@ -133,7 +133,7 @@ impl RowsQuestion {
             let orders = table.orders();
             let known: Vec<&str> =
                 orders.iter().map(String::as_str).filter(|key| !key.starts_with("column:")).collect();
-            ApiError::bad("sort", format!("'{name}' is none of {}, nor column:NAME for a column", known.join(", ")))
+            ApiError::bad("sort", format!("'{name}' is not one of {}, nor column:NAME for a column", known.join(", ")))
         })?;
         let descending = truth("descending", option("descending"))?;
         let wrong = truth("wrong", option("wrong"))?;

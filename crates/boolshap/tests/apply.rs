@@ -110,7 +110,7 @@ fn fifty_thousand_inputs_do_not_overflow_the_stack() {
         let entity: Vec<bool> = (0..inputs).map(|j| j % 6_000 == 17 && j / 6_000 < ones).collect();
         assert_eq!(diagram.evaluate(&entity), (2..=5).contains(&ones), "{ones}");
     }
-    // After so many tests a node stands for how many ones there were, unless nothing depends on the rest.
+    // After some tests a node means how many ones there were, unless nothing depends on the rest.
     let open = |left: usize, ones: usize| {
         let value = |more: usize| (2..=5).contains(&(ones + more));
         (0..left).any(|more| value(more) != value(more + 1))

@@ -83,7 +83,7 @@ fn the_check_itself_works() {
 
 #[test]
 fn the_clock_is_that_of_the_library() {
-    // The system's own does not run where there is none, in WebAssembly.
+    // The system's own clock does not exist in WebAssembly.
     let systems = concat!("std::time::", "Instant");
     for file in files(&source()).iter().filter(|file| !file.ends_with("lit/clock.rs")) {
         let text = fs::read_to_string(file).unwrap();

@@ -170,7 +170,7 @@ pub(super) fn syntax(line: usize, problem: String) -> CircuitError {
     CircuitError::Syntax { line, problem }
 }
 
-/// So many words of eight bytes, rounded up.
+/// Eight-byte words as gibibytes, rounded up.
 fn gibibytes(words: usize) -> usize {
     words.div_ceil(1 << 27)
 }

@@ -23,7 +23,7 @@ const MAX_SAMPLED: usize = 1 << 22;
 pub(super) struct Exclusion<'a> {
     circuit: &'a Circuit,
     below: &'a Below,
-    /// The values of all nodes on some inputs, so many words for each.
+    /// The values of all nodes on some inputs; every node has the same number of words.
     samples: Vec<u64>,
     words: usize,
     /// How many edges lead to each node, at most 255.

@@ -39,7 +39,7 @@ pub struct Facts {
 /// Whether a circuit was proved equal to its source, and who says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Verified {
-    /// Nobody says so.
+    /// Not stated.
     #[default]
     No,
     /// It was proved by this program, in this run.
@@ -104,7 +104,7 @@ impl ProofText {
 fn known_method(method: &str) -> Result<String, String> {
     match method.split('+').all(|one| METHODS.contains(&one)) {
         true => Ok(method.into()),
-        false => Err(format!("it is said to be verified by '{method}', which is none of {}", METHODS.join(", "))),
+        false => Err(format!("it is said to be verified by '{method}', which is not one of {}", METHODS.join(", "))),
     }
 }
 

@@ -154,7 +154,7 @@ fn parts_that_do_not_fit_are_refused() {
         (fact("class", 5_000_000_000u64.into()), "its fact 'class' cannot be 5000000000"),
         (fact("smooth", "yes".into()), "its fact 'smooth' cannot be \"yes\""),
         (fact("smooth", true.into()), "the circuit is not sound: node 4 is not smooth"),
-        (fact("verified", "oath".into()), "verified by 'oath', which is none of exhaustive, walk, sat"),
+        (fact("verified", "oath".into()), "verified by 'oath', which is not one of exhaustive, walk, sat"),
     ];
     for (content, expected) in cases {
         let said = NamedCircuit::read(content.as_slice()).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! A circuit with everything that is needed to explain raw rows.
 //!
-//! Whatever is made from parts that somebody else has built, or read from a file, is checked to be sound here.
+//! Circuits read from files or assembled from other code's parts are checked for soundness here.
 
 use super::check::{Effort, soundness};
 use super::{Circuit, CircuitBuilder, CircuitError, Facts, Node, NodeId, Proof, ProofOf, Values, Verified};

@@ -149,7 +149,7 @@ pub fn write_nnf(circuit: &Circuit, mut output: impl Write) -> Result<(), Circui
     Ok(output.flush()?)
 }
 
-/// The variable on which two children disagree at their top, as a DIMACS number; 0 if there is none.
+/// The variable on which two children disagree at their top, as a DIMACS number; 0 if they do not.
 fn decided(circuit: &Circuit, children: &[NodeId]) -> i32 {
     let &[one, other] = children else { return 0 };
     let top = |id: NodeId| -> Vec<Lit> {

@@ -44,7 +44,7 @@ impl Circuit {
         Some((order, table))
     }
 
-    /// An order in which every child's variable comes before its parent's; nothing if there is none.
+    /// An order in which every child's variable comes before its parent's, if one exists.
     fn last_asked_first(&self, mentioned: &[Var]) -> Option<Vec<Var>> {
         let place = |var: Var| mentioned.binary_search(&var).expect("a variable that is mentioned");
         let mut below = vec![0u32; mentioned.len()];

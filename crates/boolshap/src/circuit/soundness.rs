@@ -1,4 +1,4 @@
-//! What every count and score relies on, checked of a circuit that comes from a file or from somebody else's code.
+//! What every count and score relies on, checked of a circuit that comes from a file or from other code.
 //!
 //! Ordered diagrams, which are most of all files, need no sets of variables: where no variable is asked above and below
 //! another one at the same time, no path asks one twice. Everything else is checked node by node.
@@ -147,7 +147,7 @@ mod tests {
             prop_assert!(is_ordered(&diagram, diagram.root()));
             let wide = widened(&diagram, MAX_BITS + 1);
             prop_assert!(is_ordered(&wide, wide.root()));
-            // An order is never found where there is none.
+            // No order is reported where none exists.
             if is_ordered(&circuit, circuit.root()) {
                 prop_assert_eq!(decomposability(&circuit), Ok(()));
             }

@@ -81,7 +81,7 @@ impl ValuesText {
         self.parts.iter().filter_map(diagram).collect()
     }
 
-    /// What a file says, of so many features, nodes and classes; the error names what does not fit.
+    /// What a file says, given the numbers of features, nodes and classes; the error names what does not fit.
     pub(super) fn read(
         &self,
         features: usize,

@@ -3,7 +3,7 @@
 //! A file may hold raw columns, which the model's binariser turns into bits, or the bits themselves. Which of the two is
 //! decided from the header: bits if it has every feature by name, raw if it has every raw column. Bits carry their test in
 //! their name, so both fit only for models of the last version, or where a table holds both. Then the values are looked at:
-//! raw if one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 where the bits would be, otherwise nobody can
+//! raw if one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 where the bits would be, otherwise it cannot
 //! know and it is an error that asks. Other columns are ignored, unless they are to be kept beside the results.
 
 use super::{Binariser, Bits, Cells, Chunk, Chunks, Code, DataError, Table, check_names};

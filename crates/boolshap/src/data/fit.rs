@@ -56,7 +56,7 @@ pub fn quantile_cuts(sorted: &[f64], bins: usize) -> Vec<f64> {
     edges
 }
 
-/// Fails if a cell of a column of numbers, or of dates, is none.
+/// Fails if a cell of a numeric column is not a number, or one of a date column not a date.
 pub(super) fn check_cells(seen: &Seen, is_date: bool) -> Result<(), Unfit> {
     let Some((row, value)) = &seen.first_misfit else { return Ok(()) };
     let what = if is_date { "is not a date such as 2024-12-31" } else { "is not a finite number" };

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The files that a path stands for, in the order of their names; the path itself where it is no pattern.
+/// The files that a pattern matches, in the order of their names; the path itself where it is no pattern.
 pub fn matching_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !is_pattern(path) || fs::symlink_metadata(path).is_ok() {
         return Ok(vec![path.into()]);
@@ -83,7 +83,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
     pattern[at..].iter().all(|letter| *letter == '*')
 }
 
-/// The length of a set `[...]` that holds a letter; a bracket that is never closed stands for itself.
+/// The length of a set `[...]` that holds a letter; a bracket that is never closed matches itself.
 fn one_of(pattern: &[char], letter: char) -> Option<usize> {
     let Some(end) = pattern.iter().skip(2).position(|letter| *letter == ']').map(|place| place + 2) else {
         return (letter == '[').then_some(1);

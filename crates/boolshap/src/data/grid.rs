@@ -15,7 +15,7 @@ pub const GRID: &str = "grid";
 /// No side is longer.
 const MAX_SIDE: usize = 1 << 16;
 
-/// So many rows of so many pixels, or of regions of them.
+/// The height and width of an image, in pixels or in regions.
 ///
 /// ```
 /// use boolshap::data::Grid;

@@ -61,7 +61,7 @@ fn standard_files() -> [Option<File>; 2] {
 /// Refuses an output that is one of the inputs or another output: what is read must not be replaced, in particular not
 /// while it is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
 pub fn check_outputs(outputs: &[&Path], inputs: &[&Path]) -> Result<(), DataError> {
-    // A pattern stands for all files that have such a name; one that no file has is for its reader to tell.
+    // A pattern means every file it matches; its reader reports one that matches nothing.
     let files = |path: &&Path| matching_files(path).unwrap_or_else(|_| vec![path.to_path_buf()]);
     let files: Vec<_> = inputs.iter().flat_map(files).collect();
     let inputs: Vec<&Path> = files.iter().map(|path| path.as_path()).collect();

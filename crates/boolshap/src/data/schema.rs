@@ -83,7 +83,7 @@ impl FromStr for Kind {
             ("numeric", detail) => Kind::Numeric(cut(detail)?),
             ("date", Some(parts)) => Kind::Date(date_parts(parts)?),
             ("date", None) => return Err("say which parts of the date: date:year,month,weekday or date:ordinal".into()),
-            _ => return Err(format!("'{text}' is none of {KINDS}")),
+            _ => return Err(format!("'{text}' is not one of {KINDS}")),
         })
     }
 }
@@ -99,7 +99,7 @@ fn cut(detail: Option<&str>) -> Result<Cut, String> {
         Some(("bins", count)) => bins(count).map(Cut::Bins),
         Some(("supervised", count)) => bins(count).map(Cut::Supervised),
         Some(("at", list)) => thresholds(list).map(Cut::At),
-        _ => Err(format!("'{}' is none of mean, median, bins=K, supervised=K, at=A,B,...", detail.unwrap_or_default())),
+        _ => Err(format!("'{}' is not one of mean, median, bins=K, supervised=K, at=A,B,...", detail.unwrap_or_default())),
     }
 }
 
@@ -112,7 +112,7 @@ fn kept(detail: Option<&str>) -> Result<Keep, String> {
     match detail.split_once('=') {
         Some(("top", count)) => Ok(Keep::Top(number(count)? as usize)),
         Some(("min", count)) => Ok(Keep::AtLeast(number(count)?)),
-        _ => Err(format!("'{detail}' is none of top=K, min=N")),
+        _ => Err(format!("'{detail}' is not one of top=K, min=N")),
     }
 }
 
@@ -121,7 +121,7 @@ fn date_parts(list: &str) -> Result<Vec<DatePart>, String> {
     let known = || DatePart::ALL.map(DatePart::name).join(", ");
     let mut parts = Vec::new();
     for name in list.split(',') {
-        let part = part(name).ok_or_else(|| format!("'{name}' is none of the parts of a date: {}", known()))?;
+        let part = part(name).ok_or_else(|| format!("'{name}' is not a part of a date: {}", known()))?;
         if parts.contains(&part) {
             return Err(format!("'{name}' is there twice"));
         }

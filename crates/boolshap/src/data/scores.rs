@@ -355,7 +355,7 @@ impl Scores {
 }
 
 impl Scores {
-    /// A row of explained numbers: where the class of a row is told, that first; then each number before its base value and scores.
+    /// A row of explained numbers: first its class, where rows have one; then each number before its base value and scores.
     fn write_values(&self, row: usize, explained: &[ExplainedClass], line: &mut Vec<u8>) {
         if !explained.is_empty() {
             line.extend_from_slice(self.prediction(row).to_string().as_bytes());

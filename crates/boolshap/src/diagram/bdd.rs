@@ -220,7 +220,7 @@ impl BddStore {
         Ok(Bdd(id))
     }
 
-    /// Frees what nobody needs, and doubles the room if much is needed.
+    /// Frees unreachable nodes, and doubles the table if most are still in use.
     #[cold]
     fn make_room(&mut self, roots: &[&[Bdd]], more: [Bdd; 2]) -> Result<(), Halt> {
         let reached = {

@@ -241,7 +241,7 @@ impl From<Halt> for DiagramError {
     }
 }
 
-/// So many, by a sample that does not tell the largest numbers apart.
+/// A count in words, from a sample that cannot tell the largest numbers apart.
 fn expected_words(about: u64) -> String {
     if about >= 1_000_000_000_000_000 { "more than 10^15".into() } else { format!("about {}", roughly(about)) }
 }

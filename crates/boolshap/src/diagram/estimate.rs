@@ -72,7 +72,7 @@ pub struct Estimate {
     pub gates: Vec<usize>,
     /// The size of the diagram.
     pub size: Size,
-    /// How long compiling takes on this machine, if that can be told from what was tried.
+    /// How long compiling takes on this machine, if the trial shows it.
     pub seconds: Option<f64>,
     /// What was compiled on the way: all of it, or a part of the label.
     pub sample: Option<Obdd>,
@@ -165,7 +165,7 @@ fn by_states(label: &Label, max_states: usize) -> Result<Size, DiagramError> {
     Ok(if least > max_states as f64 { Size::MoreThan(max_states as u64) } else { Size::About(least as u64) })
 }
 
-/// More states than this are not told apart: no machine lists them.
+/// Estimates end here: no machine lists more states.
 const MANY_STATES: f64 = 1e15;
 
 /// About how many states the partial sums of a label go through in this order, from a sample of them.

@@ -27,7 +27,7 @@ const MOST_STEPS: u64 = 1 << 27;
 const MOST_NUMBERS: usize = 1 << 22;
 /// Inputs are words, a bit for each feature that matters.
 const MOST_FEATURES: usize = 64;
-/// A row that is looked at for itself costs as much as so many conditions.
+/// What looking at a single row costs, in conditions.
 const CONDITIONS_OF_A_ROW: usize = 50;
 
 /// What a path asks of one player: these bits of an input must be so.
@@ -59,7 +59,7 @@ pub(super) struct Conjunctions {
 }
 
 impl Conjunctions {
-    /// Nothing if the circuit is no decision diagram, or has so many paths that rows are better looked at one by one.
+    /// Nothing if the circuit is no decision diagram, or has too many paths for this to pay.
     pub(super) fn new(circuit: &Circuit, players: &Players, sample: &Sample) -> Option<Self> {
         let mentioned = circuit.mentioned();
         if mentioned.len() > MOST_FEATURES {
@@ -90,7 +90,7 @@ impl Conjunctions {
         Some(made)
     }
 
-    /// The Shapley values of an entity, for each of so many players.
+    /// The Shapley values of an entity, one for each player.
     pub(super) fn scores(&self, entity: &[bool], width: usize) -> Vec<f64> {
         let entity = input(&self.features, |feature| entity[feature]);
         let mut scores = vec![0.0; width];

@@ -127,7 +127,7 @@ impl Cubes {
         counting < sweeping
     }
 
-    /// The Shapley or Banzhaf values of an entity in floats, for each of so many players.
+    /// The Shapley or Banzhaf values of an entity in floats, one for each player.
     pub(super) fn floats(
         &self,
         entity: &[bool],

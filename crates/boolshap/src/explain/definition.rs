@@ -169,7 +169,7 @@ impl Definition {
         let fellows = groups.iter().filter(|group| **group == own).count();
         for set in sets(n, 1 << player) {
             let is_in = |i: usize| set >> i & 1 == 1;
-            // All of another group, or nobody.
+            // All of another group, or none of it.
             let outside: Vec<usize> = names.iter().copied().filter(|group| *group != own).collect();
             let whole = |group: usize| (0..n).filter(|&i| groups[i] == group).all(is_in);
             let is_split = |group: &usize| !whole(*group) && (0..n).any(|i| groups[i] == *group && is_in(i));

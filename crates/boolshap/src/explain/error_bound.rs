@@ -87,7 +87,7 @@ pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
 /// Every number that leaves a float engine is known to this, absolutely.
 pub const GUARANTEED: f64 = 1e-9;
 
-/// So many numbers are added up one after the other, and the sums of such blocks again.
+/// Numbers are added up one after the other in blocks of this size, then the sums of the blocks.
 pub(super) const BLOCK: usize = 1 << 9;
 
 /// The errors of one pair of sweeps, in units: of the value, and of each derivative.
@@ -110,12 +110,12 @@ impl SweepRoundings {
     }
 }
 
-/// The longest chain of additions when so many numbers are added up in blocks.
+/// The longest chain of additions when that many numbers are added up in blocks.
 pub(super) fn additions(numbers: usize) -> usize {
     numbers.min(BLOCK) + numbers / BLOCK
 }
 
-/// The sum of so many numbers, in blocks.
+/// The sum of numbers, in blocks.
 pub(super) fn block_sum(numbers: usize, number: impl Fn(usize) -> f64) -> f64 {
     let block = |first: usize| (first..numbers.min(first + BLOCK)).map(&number).sum::<f64>();
     (0..numbers).step_by(BLOCK).map(block).sum()
@@ -143,7 +143,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// On a tape whose variables, as far as they move, belong to these of so many players.
+    /// On a tape whose moving variables belong to these players.
     pub(super) fn new(tape: &Tape, player_of: &[Option<usize>], players: usize) -> Self {
         let mut bits = vec![0; players];
         player_of.iter().flatten().for_each(|&player| bits[player] += 1);
@@ -167,7 +167,7 @@ impl Paths {
         let way = if bits > 1 { 2.0 } else { 1.0 };
         let integral = sweep.slope + 8.0 * variables as f64 + points as f64 + 2.0;
         let score = |starts: usize| way * integral + 3.0 * way + 3.0 + way * (bits * starts) as f64;
-        // So many numbers of at most 1, added up in a row, are rounded by 2 + 3 + ... at most.
+        // Numbers of at most 1, added up one after the other, are rounded by at most 2 + 3 + ... units.
         let set = |size: usize| {
             let corners = corners(size);
             corners * score(starts) + way * (corners * (corners + 1.0) / 2.0 - 1.0)
@@ -189,7 +189,7 @@ fn corners(size: usize) -> f64 {
     (1u32 << (size - 1)) as f64
 }
 
-/// The worst of the k-Shapley values of so many players, if the interactions of sets of each size are wrong by so much:
+/// The worst error of the k-Shapley values of `players` players, given the errors of the interactions of each size:
 /// half of those around by one player and a sixth of those around by two are added up in a row, which rounds N numbers
 /// of at most M by N^2 M / 2.
 fn gathered(order: Order, players: usize, of_size: impl Fn(usize) -> f64) -> f64 {

@@ -160,7 +160,7 @@ impl FloatPaths<'_> {
         })
     }
 
-    /// The sums over some points of the derivative by every set of so many moving players, along one path.
+    /// The sums over some points of the derivative by every set of moving players of this size, along one path.
     fn derivatives(
         &self,
         path: &StartPath,
@@ -220,7 +220,7 @@ impl FloatPaths<'_> {
         let has_switch = |group: usize| places.clone().any(|place| ways.role(place) == Role::Group(group));
         let group_of = |player: usize| players.group_of(player).expect("groups were looked for");
         for path in self.paths() {
-            // The groups in which somebody moves, how many do, and whether the group has a switch of its own.
+            // The groups with moving players, how many move, and whether the group has a switch of its own.
             let mut groups: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
             for &player in &path.moving {
                 let group = group_of(player);

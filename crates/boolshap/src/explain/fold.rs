@@ -196,7 +196,7 @@ impl Folder {
         Some(self.shared_decision(lit.var(), lo, hi))
     }
 
-    /// The literals that a term is the conjunction with, each with what remains behind it. So many are looked for that
+    /// The literals that a term is the conjunction with, each with what remains behind it. Enough are looked for that
     /// a decision of any sensible compiler is seen, and no chain of them is walked again and again.
     fn guards(&self, mut term: Term) -> Vec<(Lit, Term)> {
         const ENOUGH: usize = 64;

@@ -30,7 +30,7 @@ fn names(features: usize) -> Vec<String> {
     (0..features).map(|v| format!("x{v}")).collect()
 }
 
-/// The first three features one column, the next two another, as far as there are so many.
+/// The first three features one column, the next two another, as far as there are that many.
 fn columns(features: usize) -> Players {
     let name = |v: usize| match v {
         0..3 if features >= 3 => format!("a={v}"),

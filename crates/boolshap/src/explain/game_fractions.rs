@@ -113,7 +113,7 @@ impl ExactGame {
     pub(super) fn base_value(&self) -> RBig {
         let nobody = vec![false; self.game.labels.variables()];
         let value = |swept: &Swept, starts: &Starts| {
-            self.vertices(swept, starts, &[], &nobody, &Watch::unlimited()).expect("nobody stops it").remove(0)
+            self.vertices(swept, starts, &[], &nobody, &Watch::unlimited()).expect("the watch has no limit").remove(0)
         };
         match (&self.form, &self.game.form) {
             (ExactForm::Paths { swept, starts }, _) => value(swept, starts),
@@ -404,7 +404,7 @@ fn at_half(swept: &Swept, starts: &Starts, start: usize, entity: &[bool]) -> (Ve
     (sums, doubled * &numerators.denominator)
 }
 
-/// The sums, by a rule, of the derivative by every set of so many moving players.
+/// The sums, by a rule, of the derivative by every set of moving players of this size.
 fn derivatives(
     swept: &Swept,
     numerators: &Numerators,

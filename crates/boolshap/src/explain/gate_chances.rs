@@ -21,7 +21,7 @@ pub(super) trait Chances: Scalar {
     /// The chances of a feature to be 1 and 0.
     fn both(starts: &Starts, start: usize, feature: usize) -> [Self; 2];
     fn share(starts: &Starts, start: usize) -> Self;
-    /// The points and weights that integrate the gains of so many players.
+    /// The points and weights that integrate the gains of this number of players.
     fn points(players: usize, rules: &Rules) -> Points<Self>;
     fn half() -> Self;
     /// A float as exactly what it is.
@@ -62,7 +62,7 @@ impl Forms {
         Forms { factorials, exact_factorials, most, uniform: HashMap::new(), kept: RwLock::default() }
     }
 
-    /// For gates of so many inputs under the uniform distribution.
+    /// For gates of this number of inputs under the uniform distribution.
     pub(super) fn prepare(&mut self, inputs: &[usize]) {
         for &inputs in inputs {
             let form = || UniformForm::new(self.factorials.clone(), inputs);

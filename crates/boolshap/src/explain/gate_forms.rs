@@ -75,7 +75,7 @@ impl UniformForm {
         UniformForm { factorials, inputs, tails, over, over_down, shares, arch: Arch::new() }
     }
 
-    /// For an entity in which so many inputs agree.
+    /// For an entity in which this number of inputs agrees.
     pub(super) fn scores(&self, agreeing: usize, need: usize) -> Pair<f64> {
         uniform_terms(self.inputs, agreeing, need).map(|terms| {
             let Some((ones, others, range)) = terms else { return 0.0 };

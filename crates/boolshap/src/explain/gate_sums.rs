@@ -118,7 +118,7 @@ pub(super) struct Fixed {
 }
 
 impl<T: Scalar> GateSum<T> {
-    /// The chance that the gate is true while nobody has come.
+    /// The chance that the gate is true while all players are absent.
     pub(super) fn base_value(&self) -> T {
         self.backward(&T::zero(), None).swap_remove(0).swap_remove(0)
     }
@@ -218,7 +218,7 @@ pub(super) fn whole_points(count: usize) -> Vec<(RBig, RBig)> {
         .collect()
 }
 
-/// How far floats can be from the true gains and their integral, for so many players of so many values each, whose weights
+/// How far floats can be from the true gains and their integral, given the number of players and of values of each, whose weights
 /// have this range.
 pub(super) fn error_bound(players: usize, values: usize, range: usize) -> f64 {
     let (players, values, range) = (players as f64, values as f64, range as f64);

@@ -21,7 +21,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// So many times [`LANES`] zeros. Pages that are never touched take no memory.
+    /// This many times [`LANES`] zeros. Pages that are never touched take no memory.
     pub(super) fn new(length: usize) -> Self {
         const LINE: usize = 64;
         let numbers = length * LANES;

@@ -12,7 +12,7 @@ use super::tape::Tape;
 use crate::lit::{Stopped, Watch};
 use pulp::{Arch, Simd, bytemuck};
 
-/// So many nodes are swept between two looks at the watch: a millisecond or two.
+/// How many nodes are swept between two looks at the watch: a millisecond or two.
 const LOOK_AFTER: usize = 1 << 18;
 
 /// Memory to integrate in, kept from one block to the next.

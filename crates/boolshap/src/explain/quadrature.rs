@@ -178,7 +178,7 @@ mod tests {
         (value, slope)
     }
 
-    /// Each point and weight is the float next to the true one, up to a thousandth of a rounding more: so many points that
+    /// Each point and weight is the float next to the true one, up to a thousandth of a rounding more: enough points that
     /// the largest circuits are covered.
     #[test]
     fn points_and_weights_are_rounded_once() {

@@ -42,7 +42,7 @@ impl Sample {
     }
 }
 
-/// Every score is a number that tells the row, so that no row can stand for another.
+/// Every score encodes its row, so that no row can pass for another.
 fn scores(row: &[bool]) -> Vec<f64> {
     (0..row.len()).map(|end| row[..=end].iter().fold(1.0, |sum, &bit| sum * 1.5 + f64::from(u8::from(bit)))).collect()
 }

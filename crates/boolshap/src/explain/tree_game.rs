@@ -46,7 +46,7 @@ trait Amount: Clone + Send + Sync {
     fn of(share: &RBig) -> Self;
     fn of_float(number: f64) -> Self;
     fn zero() -> Self;
-    /// Adds another so many times.
+    /// Adds another this many times.
     fn add_times(&mut self, other: &Self, times: u32);
     /// Adds a product.
     fn add_product(&mut self, one: &Self, other: &Self);

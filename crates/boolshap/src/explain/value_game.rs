@@ -13,7 +13,7 @@
 //!
 //! Every row is checked: base value and scores add up to the value, exactly in fractions, and to 1e-9 of the value's size in floats, where
 //! the size is that of the constant and of all weights. Bounds of errors are relative to that size too, since a value, unlike
-//! a label, is of any size; they are told absolutely.
+//! a label, is of any size; errors are absolute.
 
 use super::error_bound::{self, GUARANTEED};
 use super::gate_chances::Chances;
@@ -33,7 +33,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// So many rows are explained at a time, so that the scores of all parts of them fit into memory.
+/// How many rows are explained at a time, so that the scores of all their parts fit into memory.
 const TOGETHER: usize = 64;
 
 /// The game of values, for floats and fractions.

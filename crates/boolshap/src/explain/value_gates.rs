@@ -13,7 +13,7 @@ use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::OnceLock;
 
-/// The most that the weights of a gate may add up to, times its players: so many numbers are kept for a point.
+/// The most that the weights of a gate may add up to, times its players: that is how many numbers are kept for a point.
 const MAX_CELLS: u128 = 1 << 26;
 
 /// Numbers that are added at once.
@@ -114,7 +114,7 @@ impl Gates {
                 ones.fold(T::zero(), |sum, row| sum.plus(&T::share(starts, row)))
             }
             (None, _) if self.closed.iter().any(|closed| closed.part == part) => T::uniform_base(gate, &self.forms),
-            // Nobody has come, so it does not matter who would.
+            // All players are absent, so it does not matter who moves.
             (None, starts) => gate.sum::<T>(&vec![false; self.players.feature_count()], starts, 0, true).base_value(),
         }
     }
@@ -285,7 +285,7 @@ impl Gates {
     }
 }
 
-/// What some gains of so many movers are over the whole path, along which they are of a lower degree than this.
+/// The gains of `movers` moving players over the whole path, along which they are of a lower degree than this.
 pub(super) fn integrated<T: Chances>(
     movers: usize,
     degree: usize,

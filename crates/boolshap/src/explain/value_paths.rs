@@ -1,7 +1,7 @@
 //! Trees of numbers with columns and blocks as players, of any number of bits: path by path.
 //!
 //! A tree is the sum over its leaves of the leaf's number times "the path to it is taken", and what a path asks of one player is
-//! asked of nobody else. With a player in, its part is fulfilled or not; with it out, by chance. At the point t of the path from
+//! asked of no other player. With a player in, its part is fulfilled or not; with it out, by chance. At the point t of the path from
 //! absent to present the path is taken with the chance of the product over its players of `out + t (in - out)`, and a player's
 //! gain is the product without it, times `in - out`. Cost: paths times players of a path, for each point. Diagrams that share
 //! nodes may have far more paths than nodes; beyond [`MAX_PATHS`] there are none.
@@ -115,7 +115,7 @@ fn chance_out<T: Chances>(test: &Test, players: &Players, player: usize, starts:
 }
 
 impl<T: Chances> Chain<T> {
-    /// The expected number with nobody in.
+    /// The expected number with all players absent.
     pub(super) fn base_value(&self) -> T {
         self.paths.iter().fold(T::zero(), |sum, (leaf, parts)| {
             sum.plus(&parts.iter().fold(leaf.clone(), |product, (_, _, out)| product.times(out)))

@@ -18,7 +18,7 @@ const LEAST_SLICE: i32 = 20;
 /// Conflicts times clauses that take a fraction of a second.
 const SLICE_WORK: usize = 100_000_000;
 
-/// How many conflicts a solver with so many clauses has between two checks of the watch.
+/// How many conflicts a solver has between two checks of the watch, by its number of clauses.
 pub(crate) fn slice_of(clauses: usize, most: i32) -> i32 {
     i32::try_from(SLICE_WORK / clauses.max(1)).unwrap_or(most).clamp(LEAST_SLICE, most)
 }
@@ -80,7 +80,7 @@ impl Solver {
         Ok(answer.expect("there is no limit"))
     }
 
-    /// The same within so many conflicts, of which those that were needed are taken away; nothing if they are not enough.
+    /// The same within a budget of conflicts, from which those used are subtracted; nothing if it runs out.
     pub fn solve_within(
         &mut self,
         assumptions: &[Lit],

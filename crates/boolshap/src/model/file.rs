@@ -46,7 +46,7 @@ pub struct Marginals {
 }
 
 impl Marginals {
-    /// Why these cannot be the counts of rows of so many features that this schema has made, if they cannot.
+    /// Why these cannot be counts of rows with the features that this schema makes, if they cannot.
     pub(crate) fn flaw(&self, features: usize, schema: Option<&Binariser>) -> Option<String> {
         if self.ones.len() != features || self.ones.iter().any(|&ones| ones > self.rows) {
             return Some("the marginals do not fit the features".into());
@@ -85,7 +85,7 @@ impl Model {
         Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
     }
 
-    /// The same model with this layout of its features; an error if it is none.
+    /// The same model with this layout of its features; an error if the sizes do not fit.
     pub fn with_grid(mut self, grid: Grid) -> Result<Self, String> {
         grid.pixels(self.features.len(), self.binariser.as_ref())?;
         self.provenance.insert(GRID.into(), grid.to_string().into());
@@ -108,7 +108,7 @@ impl Model {
         WholeFile::write(path, self.to_json().as_bytes()).map_err(|source| ModelError::Io { path: path.into(), source })
     }
 
-    /// The digest of the model's file: by it, what was proved of a model can be told from what was proved of another.
+    /// The digest of the model's file, which says of which model something was proved.
     pub fn digest(&self) -> Digest {
         Digest::of(self.to_json().as_bytes())
     }

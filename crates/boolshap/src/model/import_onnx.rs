@@ -16,7 +16,7 @@
 //! two matrices without a quantiser between them are rejected with the node's name.
 //!
 //! What depends on the inputs is exact, as in real arithmetic over the stored numbers. Programs that execute such files add
-//! in float32; a sum so close to a threshold that the two may differ is counted and told of in a note. Raw inputs and
+//! in float32; a sum so close to a threshold that the two may differ is counted in a note. Raw inputs and
 //! constants are computed with in float32, as programs do it (`levels`, `onnx_constants`).
 //!
 //! An input that no quantiser reads is taken as -1 and +1, unless the file or the caller says which numbers it can be; in a

@@ -155,7 +155,7 @@ impl Logistic {
     }
 }
 
-/// The class that scores stand for. Log-odds of exactly 0 are class 0, as in scikit-learn.
+/// The class that scores decide on. Log-odds of exactly 0 are class 0, as in scikit-learn.
 pub(super) fn answer(scores: &[f64]) -> usize {
     match scores {
         &[score] => usize::from(score > 0.0),

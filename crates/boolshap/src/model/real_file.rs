@@ -90,7 +90,7 @@ impl AnyModel {
         }
     }
 
-    /// The same with this layout of its features; an error if it is none.
+    /// The same with this layout of its features; an error if the sizes do not fit.
     pub fn with_grid(self, grid: Grid) -> Result<Self, String> {
         match self {
             AnyModel::Gates(model) => Ok(AnyModel::Gates(Box::new(model.with_grid(grid)?))),

@@ -3,7 +3,7 @@
 //! Three ways, each only where the one before cannot tell. Floats, 64 inputs at a time, with one bound of the error for all
 //! inputs; floats with a bound for the input at hand, in which units that are off have no error; rationals, exact for ReLU
 //! networks and closer and closer for tanh, sigmoid and batch normalisation. Two scores that are equal only in the limit
-//! (a tie of tanh values) cannot be told apart by any number of digits: that is an error, not a guess.
+//! (a tie of tanh values) cannot be decided by any number of digits: that is an error, not a guess.
 //! Cost: 2^n times the multiply-adds of all layers but the first, whose sums are made from two parts.
 
 use super::ModelError;

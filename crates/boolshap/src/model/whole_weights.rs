@@ -214,7 +214,7 @@ impl Whole {
         [counted / all, expected / all]
     }
 
-    /// The network of these weights on so many inputs, the columns after which are pairs.
+    /// The network of these weights; columns after the first `inputs` are pairs.
     pub(super) fn network(&self, inputs: usize, pairs: &[[u32; 2]]) -> Result<Network, ModelError> {
         if pairs.is_empty() {
             return Network::new(inputs, Vec::new(), self.output(&(0..inputs).collect::<Vec<_>>()));

@@ -32,7 +32,7 @@ pub struct Certificate {
     version: u32,
     /// The digest of the model's file.
     pub network: String,
-    /// The decision is whether the answer is this class; if there is none, it is the class itself.
+    /// The decision is whether the answer is this class; without one, it is the class itself.
     pub class: Option<usize>,
     /// Who plays, if not each feature for itself. Every feature has one player.
     pub players: Option<Vec<Group>>,

@@ -69,7 +69,7 @@ pub(super) struct SetSearch<'a> {
 }
 
 impl SetSearch<'_> {
-    /// Such a set, or none if there is none.
+    /// Such a set, if one exists.
     pub(super) fn find(&self, watch: &Watch<'_>) -> Result<Option<PlayerSet>, QueryError> {
         let mut chosen = PlayerSet(vec![0; self.among.0.len()]);
         let mut steps = 0;

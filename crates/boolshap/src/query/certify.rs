@@ -85,7 +85,7 @@ impl Decider for CircuitDecider<'_> {
     }
 }
 
-/// Everything is tried up to so many free features, and proved beyond; without a limit, nothing is proved.
+/// Up to this number of free features every input is tried, beyond it a proof is made; without a limit, nothing is proved.
 fn fill(
     certificate: &mut Certificate,
     decider: &dyn Decider,

@@ -28,7 +28,7 @@ impl Prover<'_> {
         }
     }
 
-    /// An input that costs less than a distance, or that there is none.
+    /// An input that costs less than a distance, or a proof that no such input exists.
     fn nearer(&self, journey: &Journey, distance: Option<u128>) -> Result<Missing, QueryError> {
         let checker = &self.checker;
         self.missing(checker.some_nearer(journey, distance), &journey.entity, || {

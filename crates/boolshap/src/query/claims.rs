@@ -97,7 +97,7 @@ pub struct NearestClaim {
     pub entity: String,
     /// Its decision.
     pub label: usize,
-    /// The decision that is wished for; if there is none, any other than the label.
+    /// The wanted decision; without one, any other than the label.
     pub to: Option<usize>,
     /// What a change of a player costs, if not 1; fractions.
     pub costs: BTreeMap<String, String>,
@@ -268,7 +268,7 @@ pub struct InputVerdictClaim {
     pub entity: String,
     /// Its decision.
     pub label: usize,
-    /// The decision that is wished for; if there is none, any other than the label.
+    /// The wanted decision; without one, any other than the label.
     pub to: Option<usize>,
     /// What a change of a player costs, if not 1; fractions.
     pub costs: BTreeMap<String, String>,
@@ -294,7 +294,7 @@ pub struct LetterClaim {
     pub favourable: usize,
     /// What speaks against it, if that is claimed.
     pub reasons: Option<ScoresClaim>,
-    /// The nearest input with the favourable decision, or that there is none.
+    /// The nearest input with the favourable decision, if one exists.
     pub change: NearestClaim,
 }
 
@@ -303,7 +303,7 @@ pub struct LetterClaim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoresClaim {
-    /// The group; if there is none, all inputs count alike.
+    /// The group; without one, all inputs count alike.
     pub against: Option<Vec<GroupRow>>,
     /// How many players are listed at most.
     pub top: usize,

@@ -46,7 +46,7 @@ pub fn check_lrat(clauses: &[Vec<i32>], proof: impl BufRead, watch: &Watch<'_>) 
         if rest.next() == Some("d") {
             for word in rest.take_while(|word| *word != "0") {
                 let gone: u64 = word.parse().map_err(|_| wrong(format!("'{word}' is not the number of a clause")))?;
-                known.remove(&gone).ok_or_else(|| wrong(format!("clause {gone} is deleted, but there is none")))?;
+                known.remove(&gone).ok_or_else(|| wrong(format!("clause {gone} is deleted, but does not exist")))?;
             }
             continue;
         }

@@ -53,7 +53,7 @@ fn lit(number: i32) -> Lit {
 }
 
 impl<'a> NetworkSolver<'a> {
-    /// Reads a network; the decision is its class, or whether it is this one. Each question may take so many conflicts.
+    /// Reads a network; the decision is its class, or whether it is this one. Each question may take `conflicts` conflicts.
     pub fn new(
         network: &'a Network,
         class: Option<usize>,
@@ -159,7 +159,7 @@ impl<'a> NetworkSolver<'a> {
         Ok(Some(left.members().collect()))
     }
 
-    /// A smallest set of these players that suffices, none if they do not; found within so many differences.
+    /// A smallest set of these players that suffices, none if they do not; found within a limited number of differences.
     pub fn minimum(
         &mut self,
         entity: &[bool],
@@ -205,7 +205,7 @@ impl<'a> NetworkSolver<'a> {
         Ok(Some(self.set((0..players).filter(|&player| !agree.has(player)))))
     }
 
-    /// A nearest input that is decided otherwise, with the number of players in which it differs; none if there is none.
+    /// A nearest input that is decided otherwise, with the number of players in which it differs, if one exists.
     /// If it is not decided, the error says how many players can change without another decision.
     pub fn nearest(&mut self, entity: &[bool]) -> Result<Option<(usize, Vec<bool>)>, QueryError> {
         let none = self.set([]);

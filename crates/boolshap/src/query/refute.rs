@@ -22,7 +22,7 @@ pub(super) enum Found {
     Contradiction(Option<String>),
 }
 
-/// The values of the first variables in a model of the clauses, or a proof that there is none.
+/// The values of the first variables in a model of the clauses, or a proof that they have no model.
 pub(super) fn solve(
     clauses: &[Vec<i32>],
     variables: usize,

@@ -162,7 +162,7 @@ fn check_ordered(circuit: &Circuit, place: &[usize]) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// What reads the features: the first hidden layer, or the output if there is none.
+/// What reads the features: the first hidden layer, or the output where no layer is hidden.
 struct FirstLayer {
     weights: Vec<Vec<i64>>,
     needs: Vec<i64>,

@@ -156,7 +156,7 @@ pub struct CompileRequest {
     pub class: Option<ClassChoice>,
     /// Whether several classes of which none was chosen get a circuit each, instead of an error.
     pub each_of_several: bool,
-    /// Whether a network that would take long is refused before any work, as where nobody asked for a compilation.
+    /// Whether a network that would take long is refused before any work, as where a compilation is only a means.
     pub in_passing: bool,
     /// Whether such a network comes back as it is, to be explained without a circuit, instead of being refused.
     pub or_network: bool,

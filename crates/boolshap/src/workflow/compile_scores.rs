@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// The largest product of a gate's weights and inputs at which its sums are followed one by one.
 const MAX_SUMS: u128 = 1 << 24;
-/// The most inputs at which each gate of a deeper network gets a circuit where nobody asked for a compilation: all of them can
+/// The most inputs at which each gate of a deeper network gets a circuit where a compilation is only a means: all of them can
 /// be tried in a moment. Beyond, a gate's circuit may be small and still take minutes.
 const IN_PASSING_INPUTS: usize = 24;
 

@@ -167,7 +167,7 @@ impl Explainer {
         &self.circuit
     }
 
-    /// The circuit of one label; an error where there is none.
+    /// The circuit of one label; an error if it has none.
     pub fn label(&self, class: Option<usize>) -> Result<&Arc<Circuit>, Error> {
         self.circuit.check_compiled()?;
         Ok(self.labels.get(class.unwrap_or(0)).ok_or(CircuitError::OnlyScores)?)

@@ -1,4 +1,4 @@
-//! Learning from rows of bits, within a budget for the circuit: a network that nobody can explain is not worth having.
+//! Learning from rows of bits, within a budget for the circuit: a network that cannot be explained is not worth having.
 //!
 //! The budget is counted in work and not in seconds, so that it chooses the same network on every machine: the states that
 //! compiling may visit, and the node visits that explaining all rows may take.

@@ -2,7 +2,7 @@
 //!
 //! Columns are what people know, so they play, if every row has one value of each; and the rows are what people compare with:
 //! then the base value is the average prediction of the rows and not that of combinations which no row can have. Where the
-//! rows are so many, or the circuit so large, that nobody would wait for it, the page opens with all combinations.
+//! rows are too many, or the circuit too large, to wait for that, the page opens with all combinations.
 
 use super::{Ask, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
 use crate::circuit::NamedCircuit;

@@ -132,7 +132,7 @@ pub enum PlayersFrom {
     File(PathBuf),
     /// The player of each feature by name.
     Named(HashMap<String, String>),
-    /// Rectangles of pixels, so many rows of so many, where the features have a grid.
+    /// Rectangles of pixels, in a grid of this many rows and columns, where the features have a layout.
     Regions(Grid),
 }
 

@@ -156,7 +156,7 @@ impl Request {
     }
 }
 
-/// All rows of a file, as bits. Whether it is raw is decided for itself; where nobody can know, it is what was said.
+/// All rows of a file, as bits. Whether it is raw is decided for itself; where that stays open, the request says it.
 pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -> Result<Bits, Error> {
     let table = Table::open(path)?;
     let open =

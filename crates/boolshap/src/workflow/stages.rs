@@ -34,7 +34,7 @@ impl Stages {
         totals.into()
     }
 
-    /// By name for each of so many classes.
+    /// By name for each class.
     pub fn of_classes(&self, classes: usize) -> Vec<Map<String, Value>> {
         let of = |class: usize| -> Map<String, Value> {
             let own = self.done.iter().filter(|(of, ..)| *of == class);

@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::query::{self, Method, VerifyOptions};
 use dashu_ratio::RBig;
 
-/// So many inputs are tried.
+/// How many inputs are tried.
 const TRIED: usize = 256;
 
 /// By which methods the scores were proved to be those of the model; an error that names the first difference.
