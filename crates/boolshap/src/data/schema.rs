@@ -99,7 +99,10 @@ fn cut(detail: Option<&str>) -> Result<Cut, String> {
         Some(("bins", count)) => bins(count).map(Cut::Bins),
         Some(("supervised", count)) => bins(count).map(Cut::Supervised),
         Some(("at", list)) => thresholds(list).map(Cut::At),
-        _ => Err(format!("'{}' is not one of mean, median, bins=K, supervised=K, at=A,B,...", detail.unwrap_or_default())),
+        _ => Err(format!(
+            "'{}' is not one of mean, median, bins=K, supervised=K, at=A,B,...",
+            detail.unwrap_or_default()
+        )),
     }
 }
 
