@@ -19,9 +19,9 @@ def launch(playwright):
 class Visit:
     """A page in a window of its own, with all that it logs, asks for and pops up."""
 
-    def __init__(self, browser, url, width=1200, height=900, scheme="light", init=None):
+    def __init__(self, browser, url, width=1200, height=900, scheme="light", init=None, motion="reduce"):
         self.context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion=motion
         )
         # Only a page that hangs takes this long.
         self.context.set_default_timeout(300_000)

@@ -3,6 +3,7 @@ held against the command line, pandas and scikit-learn; nothing old shown as new
 
 import os
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -126,6 +127,25 @@ def test_an_error_goes_when_the_server_is_back(browser, opened):
         assert visit.page.locator(".stale").count() == 0
 
 
+# In each frame, whether two rows of the waterfall are at the same place.
+FRAMES = """window.frames_seen = window.frames_overlapping = 0;
+const look = () => {
+    const places = [...document.querySelectorAll("#waterfall g.row")].map((row) => new DOMMatrix(getComputedStyle(row).transform).m42).sort((a, b) => a - b);
+    if (places.length > 2) window.frames_seen++;
+    if (places.some((place, at) => at && place - places[at - 1] < 20)) window.frames_overlapping++;
+    requestAnimationFrame(look);
+};
+requestAnimationFrame(look);"""
+
+
+def test_the_first_picture_stands_still_while_the_library_wakes(browser, circuits):
+    url, _ = reported(circuits("blocks"))
+    with Visit(browser, url, init=FRAMES, motion="no-preference") as visit:
+        visit.until("document.documentElement.dataset.awake === '1'")
+        visit.page.wait_for_timeout(500)
+        assert visit.page.evaluate("[window.frames_seen > 0, window.frames_overlapping]") == [True, 0]
+
+
 # Several classes.
 
 
@@ -144,6 +164,12 @@ def test_the_predicted_class_is_shown_and_the_accuracy_is_that_of_the_model(brow
             if visit.page.locator("#explain-predicted").is_visible():
                 visit.after(visit.page.locator("#explain-predicted").click)
             assert visit.page.locator("#title").inner_text() == f"Is species {predicted}?" == visit.page.title()
+        # Every class is there to be chosen, with the share of rows that it is predicted for.
+        options = visit.page.eval_on_selector_all("#choose-class option", "all => all.map(one => one.textContent)")
+        for number, (name, text) in enumerate(zip(names, options, strict=True)):
+            own, share = re.fullmatch(r"(.*) \((.*) % of rows\)", text).groups()
+            assert own == (f"{name}, predicted" if name == predicted else name)
+            assert abs(float(share) - 100 * (predictions == number).mean()) <= 0.0501
         known = frame.species.map(names.index)
         table = visit.page.eval_on_selector_all("#confusion tbody tr", "all => all.map(one => [...one.querySelectorAll('.cell')].map(cell => Number(cell.textContent)))")
         assert table == confusion_matrix(known, predictions).tolist()
@@ -266,6 +292,7 @@ def test_on_paper_nothing_runs_through_anything(browser, circuits):
         for (_, _, bottom, _), (name, top, _, _) in zip(boxes, boxes[1:]):
             assert top >= bottom - 1, name
         assert all(inner <= bottom + 1 for _, _, bottom, inner in boxes), boxes
+        assert visit.page.locator("#rows-table tbody tr").nth(6).locator("td").first.inner_text() == "7"
         assert visit.page.pdf().startswith(b"%PDF")
 
 

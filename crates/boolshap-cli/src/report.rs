@@ -8,7 +8,7 @@ use boolshap::data::{Entities, Reading, WholeFile};
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
 use boolshap::report::{Figure, Page, Rows, Subject, Survey, image_figure, picture, png};
-use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope};
+use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope, opening_class};
 use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
@@ -92,12 +92,11 @@ impl Report {
         let request = with_progress("preparing", |watch| {
             request.opening(&self.game.chosen(), &circuit, [&rows.kinds, &rows.expanded()], watch)
         })?;
-        let explainer =
-            with_progress("preparing", |watch| Explainer::prepare(circuit, &Request { class, ..request }, watch))?;
+        let explainer = with_progress("preparing", |watch| {
+            Explainer::prepare(circuit, &Request { class: class.clone(), ..request }, watch)
+        })?;
         let predicted = with_progress("predicting", |watch| rows.predicted(explainer.circuit(), watch))?;
-        let first = rows.table.kinds.first().zip(predicted.as_ref());
-        let first = first.map_or(0, |(kind, predicted)| predicted[*kind as usize] as usize);
-        let class = self.class_of(explainer.ask().scope, first)?;
+        let class = opening_class(explainer.circuit(), class.as_ref(), rows.first_class(predicted.as_deref()))?;
         let subject = Subject::new(explainer.circuit(), class)?;
         if self.data.is_file() {
             let wait = with_progress("estimating", |watch| explainer.wait(&self.data, false, watch))?;
@@ -127,18 +126,6 @@ impl Report {
         let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
-    }
-
-    /// A report is about one label: unless one was chosen, the class of the first row.
-    fn class_of(&self, scope: Scope, first: usize) -> anyhow::Result<Option<usize>> {
-        match scope {
-            Scope::Label => Ok(None),
-            Scope::Class(class) => Ok(Some(class)),
-            Scope::Predicted | Scope::Each if self.class.is_none() => Ok(Some(first)),
-            Scope::Each | Scope::Predicted | Scope::Difference(..) => {
-                usage("a report is about one class: choose one with --class")
-            }
-        }
     }
 
     /// The rows of the data, of which the page offers the first; `row` among them.

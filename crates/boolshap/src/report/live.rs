@@ -8,7 +8,7 @@ use crate::circuit::NamedCircuit;
 use crate::data::Bits;
 use crate::explain::Index;
 use crate::lit::Watch;
-use crate::workflow::{Ask, Choice, ClassChoice, Error, Menu, Request, Scope};
+use crate::workflow::{Ask, Choice, ClassChoice, Error, Menu, Request, Scope, opening_class};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -103,14 +103,8 @@ impl LiveReport {
         players: Option<&str>,
         class: Option<&ClassChoice>,
     ) -> Result<PageChoice, Error> {
-        let class = match class {
-            // A page opens with the class of its first row.
-            None if !self.menu.circuit().classes.is_empty() => {
-                let first = self.rows.table.kinds.first().zip(self.predicted.as_ref());
-                Some(first.map_or(0, |(kind, predicted)| predicted[*kind as usize] as usize))
-            }
-            given => self.menu.class(given)?,
-        };
+        let first_row = self.rows.first_class(self.predicted.as_deref());
+        let class = opening_class(self.menu.circuit(), class, first_row)?;
         let chosen = self.menu.choose(distribution, players)?;
         let game = Choice {
             distribution: if distribution.is_some() { chosen.distribution } else { self.opening.distribution },

@@ -1,5 +1,6 @@
 //! What a page shows, as JSON: the script of the page draws it (`page_file`), in a report or as a server fills it.
 
+use super::figure_text::counted;
 use super::{MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
 use super::{game_words, heat_map_figure, image_figure, importance_figure, picture, short_names};
 use super::{thousands, waterfall_figure};
@@ -83,8 +84,8 @@ impl Page<'_> {
         let total = rows.total();
         let mut facts = subject.facts.clone();
         if total > 0 {
-            let kinds = thousands(rows.kinds.rows() as u64);
-            facts.push(("Rows".into(), format!("{} of {kinds} kinds (distinct rows of bits)", thousands(total))));
+            let kinds = counted(rows.kinds.rows() as u64, "kind", "kinds");
+            facts.push(("Rows".into(), format!("{}, of {kinds} (distinct rows of bits)", thousands(total))));
         }
         let performance = self.predicted.and_then(|predicted| Performance::new(subject, rows, predicted));
         if let Some(performance) = &performance {

@@ -2,15 +2,16 @@
 //!
 //! `page/` holds its markup, style and script. All that is shown comes as JSON and is put into the document as text by
 //! the script, so that names from a file can say nothing but their names. A page in a file forbids itself every
-//! connection, and every script and style but its own, which it knows by their hashes. It has the circuit and the library
-//! itself inside, as WebAssembly (`boolshap-wasm`), in blocks of data that are packed and run nowhere but in a worker of the
-//! page; a circuit that is too large for that is left out, and the page says so.
+//! connection, and every script and style but its own, which it knows by their hashes. Its rows are in a block of data that is
+//! packed. So are the circuit and the library itself, as WebAssembly (`boolshap-wasm`), which runs nowhere but in a worker of
+//! the page; a circuit that is too large for that is left out, and the page says so.
 
 use super::carried::{carried, fixed_note};
 use super::figure_text::escape;
 use super::page::Page;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, GzBuilder};
+use serde_json::json;
 use std::io::Write;
 
 /// The library as WebAssembly, packed; `make wasm` makes it.
@@ -51,9 +52,11 @@ impl Page<'_> {
     fn file(&self, module: &[u8], is_playground: bool) -> String {
         let mut data = self.json();
         let carried = carried(self.explainer, self.rows);
-        let mut blocks = String::new();
+        // Most of a page are its rows: packed they take a quarter.
+        let rows = json!({"kinds": data["kinds"].take(), "table": data["table"].take()}).to_string();
+        let mut blocks = block("page-rows", &packed(rows.as_bytes()));
         match &carried {
-            Ok(bytes) => blocks = block("engine-module", module) + &block("engine-data", &packed(bytes)),
+            Ok(bytes) => blocks += &(block("engine-module", module) + &block("engine-data", &packed(bytes))),
             Err(reason) => data["notes"]["fixed"] = fixed_note(reason).into(),
         }
         data["playground"] = is_playground.into();
@@ -120,15 +123,24 @@ fn fill(title: &str, policy: &str, style: &str, data: &str, blocks: &str, script
 mod tests {
     use super::super::page::tests::page_of;
     use super::*;
-    use serde_json::{Value, json};
+    use flate2::read::GzDecoder;
+    use serde_json::Value;
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
 
-    /// The JSON of a page, as a browser would find it.
+    /// The JSON of a page, as a browser would find it, with its rows.
     fn data_of(html: &str) -> Value {
-        let start = "<script type=\"application/json\" id=\"page-data\">";
-        let (_, rest) = html.split_once(start).unwrap();
-        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+        let text = |id: &str| {
+            let (_, rest) = html.split_once(&format!(" id=\"{id}\">")).unwrap();
+            rest.split_once("</script>").unwrap().0
+        };
+        let mut data: Value = serde_json::from_str(text("page-data")).unwrap();
+        let bytes = BASE64_STANDARD.decode(text("page-rows")).unwrap();
+        let mut rows: Value = serde_json::from_reader(GzDecoder::new(&bytes[..])).unwrap();
+        for name in ["kinds", "table"] {
+            data[name] = rows[name].take();
+        }
+        data
     }
 
     #[test]
@@ -155,7 +167,7 @@ mod tests {
                 let hash = BASE64_STANDARD.encode(hmac_sha256::Hash::hash(content.as_bytes()));
                 assert!(html.contains(&format!("{kind} 'sha256-{hash}'")), "{tag}");
             }
-            assert!(!html.contains("http-equiv=\"refresh\"") && html.matches("<script").count() == 4);
+            assert!(!html.contains("http-equiv=\"refresh\"") && html.matches("<script").count() == 5);
         });
     }
 

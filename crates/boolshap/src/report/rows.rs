@@ -173,6 +173,11 @@ impl Rows {
             false => Predictor::of_circuit(circuit)?.classes(&self.kinds, watch).map(Some),
         }
     }
+
+    /// What the first row is given, of what each kind is ([`Rows::predicted`]).
+    pub fn first_class(&self, predicted: Option<&[u32]>) -> Option<u32> {
+        self.table.kinds.first().zip(predicted).map(|(kind, predicted)| predicted[*kind as usize])
+    }
 }
 
 impl RowTable {

@@ -1,5 +1,6 @@
 //! What bits, columns, games and circuits are called when people read about them.
 
+use super::figure_text::counted;
 use crate::circuit::{CircuitError, NamedCircuit};
 use crate::data::{Code, CodedColumn, short_number};
 use crate::explain::{Distribution, Players};
@@ -76,7 +77,9 @@ impl Subject {
         let title = match &target {
             Some(target) => format!("Is {} {}?", target.column, labels[1]),
             None if name.is_some() => format!("Is it class {}?", labels[1]),
-            None => format!("What a circuit of {} features decides", named.features.len()),
+            None => {
+                format!("What a circuit of {} decides", counted(named.features.len() as u64, "feature", "features"))
+            }
         };
         let class = number.unwrap_or(1) as u32;
         let mut facts = Vec::new();
@@ -90,12 +93,14 @@ impl Subject {
             let (nodes, edges, _) = circuit.graph_size();
             let route =
                 named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
-            fact("Circuit", format!("{} nodes and {} edges{route}", thousands(nodes as u64), thousands(edges as u64)));
+            let (nodes, edges) = (counted(nodes as u64, "node", "nodes"), counted(edges as u64, "edge", "edges"));
+            fact("Circuit", format!("{nodes} and {edges}{route}"));
         }
         if let Some(values) = &named.values {
             fact("Explained", format!("a score, the weighted sum of {} parts", thousands(values.parts().len() as u64)));
         }
-        fact("Inputs", format!("{} binary features from {} columns", named.features.len(), columns(named).len()));
+        let bits = counted(named.features.len() as u64, "binary feature", "binary features");
+        fact("Inputs", format!("{bits} from {}", counted(columns(named).len() as u64, "column", "columns")));
         if let Some(circuit) = &circuit {
             let inputs = UBig::ONE << named.features.len();
             fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));

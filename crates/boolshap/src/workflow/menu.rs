@@ -1,6 +1,6 @@
 //! The games that can be chosen on one circuit: what a server offers, each prepared once, when it is first asked for.
 
-use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
+use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope, opening_class};
 use crate::circuit::NamedCircuit;
 use crate::data::{Bits, Scores};
 use crate::explain::{Distribution, Players};
@@ -171,14 +171,7 @@ impl Menu {
 
     /// One class by number or name; the first by default, nothing for a circuit of one label.
     pub fn class(&self, class: Option<&ClassChoice>) -> Result<Option<usize>, Error> {
-        let names: Vec<String> = self.circuit.classes.iter().map(|(name, _)| name.clone()).collect();
-        match class {
-            None => Ok((!names.is_empty()).then_some(0)),
-            Some(_) if names.is_empty() => {
-                Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
-            }
-            Some(choice) => choice.number(names.len(), &names).map(Some),
-        }
+        opening_class(&self.circuit, class, None)
     }
 }
 

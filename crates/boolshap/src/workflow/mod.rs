@@ -96,6 +96,7 @@ pub use learn::learn;
 pub use load::{ReadyCircuit, load_circuit, read_circuit, ready_circuit, ready_content, ready_to_explain};
 pub use menu::{Choice, Menu, Offer};
 pub use model_output::ModelOutput;
+pub use opening::opening_class;
 pub use outlook::{Outlook, outlook, outlook_if_long};
 pub use predict::{ModelOrCircuit, Predictor};
 pub use raw_explainer::{MAX_MERGED_NODES, RawExplainer};

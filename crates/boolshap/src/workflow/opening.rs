@@ -1,10 +1,10 @@
-//! The game that a page about rows opens with, where a person has chosen none.
+//! The game and the class that a page about rows opens with, where a person has chosen none.
 //!
 //! Columns are what people know, so they play, if every row has one value of each; and the rows are what people compare with:
 //! then the base value is the average prediction of the rows and not that of combinations which no row can have. Where the
 //! rows are too many, or the circuit too large, to wait for that, the page opens with all combinations.
 
-use super::{Ask, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
+use super::{Ask, ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
 use crate::circuit::NamedCircuit;
 use crate::data::Bits;
 use crate::explain::{Index, Players};
@@ -45,6 +45,23 @@ impl Request {
     }
 }
 
+/// The class that a page is about: the one chosen, else the one predicted for its first row, else the first; nothing for a
+/// circuit of one label.
+pub fn opening_class(
+    circuit: &NamedCircuit,
+    chosen: Option<&ClassChoice>,
+    first_row: Option<u32>,
+) -> Result<Option<usize>, Error> {
+    let names: Vec<String> = circuit.classes.iter().map(|(name, _)| name.clone()).collect();
+    match chosen {
+        None => Ok((!names.is_empty()).then(|| first_row.map_or(0, |class| class as usize))),
+        Some(_) if names.is_empty() => {
+            Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
+        }
+        Some(choice) => choice.number(names.len(), &names).map(Some),
+    }
+}
+
 /// Whether each row has exactly one value of every one-hot column.
 fn have_one_value(columns: &Players, kinds: &Bits) -> bool {
     let ones = |kind: usize, column: usize| columns.members(column).filter(|&feature| kinds.get(kind, feature)).count();
@@ -61,4 +78,29 @@ fn is_quick(request: &Request, circuit: &Arc<NamedCircuit>, kinds: usize, watch:
     explainer.base_values(scope, watch)?;
     let visits = explainer.visits(Ask { scope, index: Index::Shapley, exact: false });
     Ok(visits.is_some_and(|visits| visits.saturating_mul(kinds as u128) <= MOST_VISITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::CircuitBuilder;
+    use crate::lit::Var;
+
+    #[test]
+    fn a_page_opens_with_the_class_chosen_else_with_that_of_its_first_row() {
+        let mut builder = CircuitBuilder::new(1).unwrap();
+        let root = builder.literal(Var::new(0).positive()).unwrap();
+        let mut named = NamedCircuit::new(builder.finish(root).unwrap(), vec!["x".into()]).unwrap();
+        let open = |named: &NamedCircuit, chosen: Option<&str>, first_row| {
+            let chosen = chosen.map(|text| text.parse::<ClassChoice>().unwrap());
+            opening_class(named, chosen.as_ref(), first_row).map_err(|error| error.to_string())
+        };
+        assert_eq!(open(&named, None, Some(1)), Ok(None));
+        assert!(open(&named, Some("0"), None).unwrap_err().contains("single label"));
+        let root = named.roots()[0];
+        named.classes = vec![("cat".into(), root), ("dog".into(), root)];
+        assert_eq!((open(&named, None, None), open(&named, None, Some(1))), (Ok(Some(0)), Ok(Some(1))));
+        assert_eq!(open(&named, Some("cat"), Some(1)), Ok(Some(0)));
+        assert!(open(&named, Some("predicted"), Some(1)).unwrap_err().contains("not one class"));
+    }
 }

@@ -4,10 +4,19 @@
 
 const PATIENCE = 1000; // a question that no longer counts is given up after so many milliseconds
 
-async function unpackBlock(id) {
-  const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+// The bytes of a block, as they are unpacked; nothing where there is no such block, or it is empty.
+function unpacking(id) {
+  const text = $(id) ? $(id).textContent : "";
+  if (!text) return null;
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at);
+  return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+}
+
+// Compiled while it is unpacked, once for all workers.
+function engineModule() {
+  return WebAssembly.compileStreaming(new Response(unpacking("engine-module"), { headers: { "Content-Type": "application/wasm" } }));
 }
 
 // The program of the worker. It is made into text, so that nothing of the page is in reach of it.
@@ -25,7 +34,7 @@ function engineProgram() {
   };
   self.onmessage = async ({ data: { id, module, path, body } }) => {
     try {
-      if (module) library = (await WebAssembly.instantiate(module, {})).instance.exports;
+      if (module) library = (await WebAssembly.instantiate(module, {})).exports;
       self.postMessage({ id, ...(path === undefined ? {} : answer(path, body)) });
     } catch (error) {
       self.postMessage({ id, broken: String(error) });
@@ -129,10 +138,11 @@ function carriedWith(bytes, { kinds, table }) {
 
 // Starts the library, if this report has it: from then on it answers for any input and game.
 async function startEngine() {
-  if (!$("engine-module") || !$("engine-data").textContent) return null;
-  const [module, bytes] = await Promise.all([unpackBlock("engine-module"), unpackBlock("engine-data")]);
+  const carried = unpacking("engine-data");
+  if (!carried) return null;
+  const [module, bytes] = await Promise.all([engineModule(), new Response(carried).arrayBuffer()]);
   const own = page;
-  const open = { path: "open/carried", body: carriedWith(bytes, own) };
+  const open = { path: "open/carried", body: carriedWith(new Uint8Array(bytes), own) };
   const engine = engineOf(module, open);
   const { choices } = await engine.opened;
   const ownGame = gameQuery(own.game).toString();

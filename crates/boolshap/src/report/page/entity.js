@@ -288,8 +288,9 @@ function drawPredicted() {
   $("explain-predicted").hidden = !differs;
   if (differs) say($("explain-predicted"), `Explain ${page.classes[predicted]}, which is predicted`);
   for (const option of $("choose-class") ? $("choose-class").options : []) {
-    const name = page.classes[Number(option.value)];
-    say(option, Number(option.value) === predicted ? `${name}, predicted` : name);
+    const [number, shares] = [Number(option.value), page.shares];
+    const share = shares ? ` (${percent(shares[number])} of rows)` : "";
+    say(option, `${page.classes[number]}${number === predicted ? ", predicted" : ""}${share}`);
   }
 }
 

@@ -46,8 +46,12 @@ function loadFigures() {
   const key = JSON.stringify([state.game, narrow]);
   if (key === loadedFor) return;
   loadedFor = key;
-  if (narrow) for (const name of ["importance", "beeswarm"]) if (page.figures[name]) loadFigure(name, { name });
-  if (!narrow) drawFigures();
+  const own = ["importance", "beeswarm"].filter((name) => page.figures[name]);
+  if (narrow) for (const name of own) loadFigure(name, { name });
+  else {
+    for (const name of own) loading[name](); // narrow ones that are still on their way are not wanted any more
+    drawFigures();
+  }
   loadFigure("heat", { name: "rows", narrow });
   loadDependence(narrow);
 }

@@ -10,7 +10,7 @@ const GAME = ["distribution", "players", "class"];
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 
-let page = JSON.parse($("page-data").textContent);
+let page = JSON.parse($("page-data").textContent); // of a report without its rows, which begin() adds
 const defaults = { ...page.game };
 
 // What the page shows now; everything else follows from it.

@@ -20,7 +20,7 @@ async function packed(text) {
 
 // The address of a report of these files.
 async function reportOf(source, rows) {
-  const [module, content, cells] = await Promise.all([unpackBlock("engine-module"), bytesOf(source), bytesOf(rows)]);
+  const [module, content, cells] = await Promise.all([engineModule(), bytesOf(source), bytesOf(rows)]);
   const names = { source: source.name, rows: rows ? rows.name : null };
   const engine = engineOf(module, { path: "open/files", body: withLength(names, withLength(content, cells)) });
   try {
@@ -29,6 +29,7 @@ async function reportOf(source, rows) {
     data.playground = true;
     const text = JSON.stringify(data).replaceAll("<", "\\u003c");
     let html = withBlock(pristine, ' id="page-data">', "<\/script>", text);
+    html = withBlock(html, ' id="page-rows">', "<\/script>", ""); // they are in the page's data
     html = withBlock(html, ' id="engine-data">', "<\/script>", carried === null ? "" : await packed(carried));
     html = withBlock(html, "<title>", "</title>", el("p", { textContent: data.title }).innerHTML);
     return URL.createObjectURL(new Blob([html], { type: "text/html" }));

@@ -131,7 +131,15 @@ async function awake() {
   }
 }
 
+// Of a report, the rows and what is kept of them.
+async function unpackRows() {
+  const rows = unpacking("page-rows");
+  if (rows) Object.assign(page, await new Response(rows).json());
+  way = keptBy(page);
+}
+
 async function begin() {
+  if (!page.live) await unpackRows();
   buildPlayground();
   buildSwitches();
   buildQuestions();
@@ -156,4 +164,4 @@ async function begin() {
   document.documentElement.dataset.awake = "1";
 }
 
-begin();
+begin().catch(showError);

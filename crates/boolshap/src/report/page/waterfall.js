@@ -59,7 +59,8 @@ function ranked(scores) {
 function drawWaterfall(moving) {
   const { scores } = state.answer;
   if (state.answer.page !== page) return; // an answer for another game: keep its drawing
-  if (chart.page !== page) buildWaterfall();
+  const isNew = chart.page !== page;
+  if (isNew) buildWaterfall();
   const order = ranked(scores);
   const most = order.length === mostBars() + 1 ? order.length : mostBars();
   const shown = state.showAll ? order : order.slice(0, most);
@@ -69,7 +70,7 @@ function drawWaterfall(moving) {
 
   const places = placesFor(chart.width, items.map((item) => item.name));
   const scale = scaleFor(items, places);
-  chart.svg.classList.toggle("moving", moving);
+  chart.svg.classList.toggle("moving", moving && !isNew); // what is new has no place to move from
   chart.svg.classList.toggle("narrow", places.narrow);
   drawGrid(places, scale, items.length);
   drawEnd(chart.base, places, scale, 0, "Average (base value)", page.base_value, page.base_value.toFixed(4));
