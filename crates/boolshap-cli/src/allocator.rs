@@ -2,16 +2,9 @@
 //! [memory limit](crate::memory) can notice, and Rust would abort the program without an explanation.
 //!
 //! Nothing is lost by ending here: files are written whole or not at all, and have no name until then.
-//!
-//! Large pieces of memory come in large pages where the system has them: a table of all inputs and the diagram made of it are read
-//! and written once, and the first touch of a small page costs as much as all that is done in it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::IsTerminal;
-
-/// The size from which on memory is to be had in large pages, and the size of these.
-const LARGE: usize = 8 << 20;
-const PAGE: usize = 2 << 20;
 
 /// The allocator of the program.
 pub(crate) struct Allocator;
@@ -44,26 +37,8 @@ fn there(pointer: *mut u8, size: usize) -> *mut u8 {
     if pointer.is_null() {
         end(size);
     }
-    if size >= LARGE {
-        advise(pointer, size);
-    }
     pointer
 }
-
-/// Asks for large pages, as far as they lie inside; a system that has none does nothing.
-#[cfg(target_os = "linux")]
-fn advise(pointer: *mut u8, size: usize) {
-    let before = pointer.addr().next_multiple_of(PAGE) - pointer.addr();
-    let length = (size - before) / PAGE * PAGE;
-    #[expect(unsafe_code, reason = "a hint to the system")]
-    // SAFETY: the range lies inside what was allocated, since a large size exceeds two pages, and its content stays as it is.
-    unsafe {
-        libc::madvise(pointer.add(before).cast(), length, libc::MADV_HUGEPAGE);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise(_: *mut u8, _: usize) {}
 
 /// Says what is the matter and ends the program, without memory.
 #[cold]
