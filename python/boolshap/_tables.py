@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from . import _native
 from ._types import Bits, Floats, Reading
 from .errors import InputError
 
@@ -52,11 +53,19 @@ class RawTable:
 class _Table:
     """Columns by name, whatever library holds them."""
 
-    def __init__(self, names: Sequence[Hashable], column: Callable[[int], Column], rows: int) -> None:
+    def __init__(
+        self,
+        names: Sequence[Hashable],
+        column: Callable[[int], Column],
+        rows: int,
+        whole: Callable[[], Column | None] = lambda: None,
+    ) -> None:
         self._places: dict[Hashable, list[int]] = {}
         for place, name in enumerate(names):
             self._places.setdefault(name, []).append(place)
         self._column = column
+        self._whole = whole
+        self._width = len(names)
         self.rows = rows
 
     @property
@@ -64,6 +73,15 @@ class _Table:
         return [name for name in self._places if isinstance(name, str)]
 
     def column(self, name: str) -> Column:
+        return self._column(self._place(name))
+
+    def together(self, names: list[str]) -> Column | None:
+        """These columns as one array of numbers, if they are most of the table and it is held like that."""
+        places = [self._place(name) for name in names]
+        whole = self._whole() if 2 * len(places) >= self._width else None
+        return whole if whole is None or places == list(range(self._width)) else whole[:, places]
+
+    def _place(self, name: str) -> int:
         places = self._places.get(name, [])
         if not places:
             known = [repr(known) for known in self._places]
@@ -71,7 +89,7 @@ class _Table:
             raise InputError(f"there is no column {name!r}; the table has {shown or 'no columns'}")
         if len(places) > 1:
             raise InputError(f"the column {name!r} is there {len(places)} times")
-        return self._column(places[0])
+        return places[0]
 
 
 def read_rows(
@@ -166,7 +184,8 @@ def _named_table(given: object) -> _Table | None:
             values = np.asarray(table, dtype=object)
             return _Table(list(table.index), lambda place: values[place : place + 1], 1)
         if hasattr(table, "columns"):
-            return _Table(list(table.columns), lambda place: cast(Column, table.iloc[:, place].to_numpy()), len(table))
+            column = lambda place: cast(Column, table.iloc[:, place].to_numpy())
+            return _Table(list(table.columns), column, len(table), lambda: _of_pandas(table))
     if "polars" in libraries and hasattr(table, "collect"):
         raise InputError("a polars LazyFrame has no rows yet: collect() it first")
     if "polars" in libraries and hasattr(table, "columns"):
@@ -188,6 +207,13 @@ def _mapping(given: Mapping[Any, Any]) -> _Table:
         if column.ndim != 1 or len(column) != len(columns[0]):
             raise InputError(f"the column {name!r} has the shape {column.shape}, the first one {columns[0].shape}")
     return _Table(list(given), lambda place: columns[place], len(columns[0]) if columns else 0)
+
+
+def _of_pandas(frame: Any) -> Column | None:
+    """The numbers of a frame, if they are of one type: pandas then holds them as an array, or as a few."""
+    types = set(frame.dtypes)
+    kind = types.pop() if len(types) == 1 else None
+    return cast(Column, frame.to_numpy()) if isinstance(kind, np.dtype) and kind.kind in "uif" else None
 
 
 def _of_polars(series: Any) -> Column:
@@ -244,18 +270,24 @@ def _positional(array: Column, names: list[str], what: str = "raw columns") -> _
 
 def _bits(given: object, table: _Table | None, features: list[str]) -> Bits:
     if table is not None:
-        return _filled(table.rows, features, [table.column(feature) for feature in features])
+        whole = table.together(features)
+        bits = None if whole is None else _bits_of(whole)
+        return _filled(table.rows, features, [table.column(feature) for feature in features]) if bits is None else bits
     array = _array(given)
     if array.shape[1] != len(features):
         raise InputError(f"the rows have {array.shape[1]} columns, but the circuit has {len(features)} features")
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
-    if array.dtype == np.uint8:
-        # One look at the largest value is cheaper than an array of answers.
-        fits = not array.size or int(array.max()) <= 1
-    else:
-        fits = array.dtype.kind in "uif" and bool(_are_bits(array).all())
-    return np.ascontiguousarray(array, dtype=np.uint8) if fits else _filled(len(array), features, list(array.T))
+    # One look at the largest value is cheaper than an array of answers.
+    if array.dtype == np.uint8 and (not array.size or int(array.max()) <= 1):
+        return np.ascontiguousarray(array)
+    bits = _bits_of(array)
+    return _filled(len(array), features, list(array.T)) if bits is None else bits
+
+
+def _bits_of(array: Column) -> Bits | None:
+    """Numbers as bits, if they are."""
+    return _native.bits_of(array) if array.flags.aligned else None
 
 
 def _filled(rows: int, features: list[str], columns: list[Column]) -> Bits:

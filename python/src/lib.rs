@@ -96,6 +96,8 @@ fn bin_names(column: String, edges: Vec<f64>) -> Result<Vec<String>, Failure> {
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::arrays::bits_of;
+    #[pymodule_export]
     use super::ask::{Asker, check, names_of_network};
     #[pymodule_export]
     use super::circuit::Circuit;

@@ -8,6 +8,7 @@
 use super::CircuitError;
 use super::mentioned::{MAX_SET_WORDS, words_of};
 use crate::lit::{Lit, Var};
+use rayon::prelude::*;
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,6 +64,9 @@ pub enum Node<'a> {
     /// True when a child is; no two of them are true together.
     Or(&'a [NodeId]),
 }
+
+/// So many nodes of a level are worth several threads.
+const MANY: usize = 1 << 15;
 
 /// Heads of nodes other than decisions; a decision's head is its variable, which is below all of these.
 const CONSTANT: u32 = 1 << 31;
@@ -127,11 +131,15 @@ impl Arena {
     pub(super) fn extend_level(&mut self, var: Var, nodes: &[[u32; 2]]) {
         let head = var.index() as u32;
         let (positive, negative) = (var.positive().code() as u32, var.negative().code() as u32);
-        self.nodes.extend(nodes.iter().map(|&[lo, hi]| match [lo, hi] {
+        let packed = |&[lo, hi]: &[u32; 2]| match [lo, hi] {
             [0, 1] => Packed { head: LITERAL, a: positive, b: 0 },
             [1, 0] => Packed { head: LITERAL, a: negative, b: 0 },
             _ => Packed { head, a: lo, b: hi },
-        }));
+        };
+        match nodes.len() < MANY {
+            true => self.nodes.extend(nodes.iter().map(packed)),
+            false => self.nodes.par_extend(nodes.par_iter().with_min_len(MANY / 2).map(packed)),
+        }
     }
 
     fn gate(&mut self, head: u32, children: &[NodeId]) -> Result<Packed, CircuitError> {

@@ -55,8 +55,8 @@ impl WeightedSum {
 
     /// The most that it could be in size: of the constant and all weights.
     pub fn size(&self) -> RBig {
-        let size = |number: &RBig| if *number < RBig::ZERO { -number } else { number.clone() };
-        self.weights.iter().map(size).fold(size(&self.constant), |sum, weight| sum + weight)
+        let add = |sum: RBig, number: &RBig| if *number < RBig::ZERO { sum - number } else { sum + number };
+        self.weights.iter().chain([&self.constant]).fold(RBig::ZERO, add)
     }
 }
 

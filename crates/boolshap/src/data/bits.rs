@@ -31,17 +31,29 @@ impl Bits {
     /// If the bytes are not whole rows.
     pub fn from_bytes(features: usize, rows: usize, bytes: &[u8]) -> Result<Self, usize> {
         assert_eq!(bytes.len(), rows * features, "whole rows");
-        if let Some(place) = bytes.iter().position(|&byte| byte > 1) {
-            return Err(place);
-        }
         let mut bits = Self::zeros(features, rows);
-        let mut words = vec![0u64; features];
-        for (block, bytes) in bytes.chunks(64 * features.max(1)).enumerate() {
-            words.fill(0);
-            for (lane, row) in bytes.chunks_exact(features).enumerate() {
-                words.iter_mut().zip(row).for_each(|(word, &byte)| *word |= u64::from(byte) << lane);
+        // Eight features of a row are a number, and eight such rows, each shifted by one more bit, a byte for each feature.
+        let mut eights = vec![0u64; features.div_ceil(8)];
+        let mut others = 0;
+        for (group, bytes) in bytes.chunks(8 * features.max(1)).enumerate() {
+            eights.fill(0);
+            for (row, bytes) in bytes.chunks_exact(features).enumerate() {
+                let (whole, rest) = bytes.as_chunks::<8>();
+                let mut last = [0; 8];
+                last[..rest.len()].copy_from_slice(rest);
+                for (eight, bytes) in eights.iter_mut().zip(whole.iter().chain([&last])) {
+                    let number = u64::from_le_bytes(*bytes);
+                    others |= number;
+                    *eight |= number << row;
+                }
             }
-            bits.features.iter_mut().zip(&words).for_each(|(feature, &word)| feature[block] = word);
+            let found = eights.iter().flat_map(|eight| eight.to_le_bytes());
+            for (feature, byte) in bits.features.iter_mut().zip(found) {
+                feature[group / 8] |= u64::from(byte) << (group % 8 * 8);
+            }
+        }
+        if others & !0x0101_0101_0101_0101 != 0 {
+            return Err(bytes.iter().position(|&byte| byte > 1).expect("there is such a byte"));
         }
         Ok(bits)
     }

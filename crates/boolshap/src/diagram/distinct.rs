@@ -130,6 +130,34 @@ impl<K: Copy> Found<K> {
     }
 }
 
+impl<K: Key> Found<K> {
+    /// Visits each key, on all threads.
+    pub(super) fn each(&self, visit: impl Fn(K) + Sync) {
+        self.0.par_iter().with_min_len(8).flatten_iter().for_each(|&key| visit(key));
+    }
+
+    /// Makes something of each key and writes it to its place, on all threads.
+    pub(super) fn write<T: Send>(&self, mut places: &mut [T], make: impl Fn(K) -> T + Sync) {
+        let mut piles = Vec::with_capacity(self.0.len());
+        for pile in &self.0 {
+            let own;
+            (own, places) = places.split_at_mut(pile.len());
+            piles.push((pile, own));
+        }
+        piles.into_par_iter().with_min_len(8).for_each(|(pile, own)| {
+            own.iter_mut().zip(pile).for_each(|(place, &key)| *place = make(key));
+        });
+    }
+}
+
+/// Gives a list this length, whatever is in it then. A new one is zero pages of the system, which are not written twice.
+pub(super) fn make_room<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    match length > list.capacity() {
+        true => *list = vec![T::default(); length],
+        false => list.resize(length, T::default()),
+    }
+}
+
 /// A part of the keys, distributed into piles.
 #[derive(Default)]
 struct Part<K> {
@@ -196,8 +224,7 @@ impl<K: Key> Distinct<K> {
         resolve: impl Fn(u32) -> u32 + Sync,
         numbers: &mut Vec<u32>,
     ) {
-        // Old values are overwritten.
-        numbers.resize(keys.len(), 0);
+        make_room(numbers, keys.len());
         let (bits, size, offsets) = (self.pile_bits, self.size, &self.offsets);
         numbers.par_chunks_mut(size).zip(&mut self.parts).enumerate().for_each(|(at, (numbers, part))| {
             let range = at * size..at * size + numbers.len();
@@ -227,8 +254,8 @@ impl<K: Key> Part<K> {
         for pile in 1..self.starts.len() {
             self.starts[pile] += self.starts[pile - 1];
         }
-        self.keys.resize(range.len(), K::default());
-        self.numbers.resize(range.len(), 0);
+        make_room(&mut self.keys, range.len());
+        make_room(&mut self.numbers, range.len());
         let mut next = self.starts.clone();
         let dealt = self.keys.as_mut_slice();
         keys.each(range, |key| {

@@ -6,6 +6,10 @@
 //! Diagrams under construction are in the compilers.
 
 use crate::lit::Var;
+use rayon::prelude::*;
+
+/// How many nodes a thread checks at a time.
+const CHECKED: usize = 1 << 15;
 
 /// A reduced ordered diagram of one function.
 ///
@@ -38,7 +42,8 @@ impl Obdd {
         let mut next = 2;
         let mut numbered = Vec::with_capacity(levels.len());
         for level in levels {
-            assert!(level.iter().flatten().all(|&child| child < next), "children come before parents");
+            let is_before = |pairs: &[[u32; 2]]| pairs.iter().flatten().fold(0, |most, &child| most.max(child)) < next;
+            assert!(level.par_chunks(CHECKED).all(is_before), "children come before parents");
             let first = next;
             next += u32::try_from(level.len()).expect("nodes have 32-bit numbers");
             numbered.push((first, level));

@@ -7,10 +7,12 @@
 //! only level at which every key is looked up is that of five variables, whose functions are 32-bit words. Cost: linear
 //! in the number of pairs.
 
-use super::distinct::{Distinct, Halves, Keys, LowHalves, SHARED};
+use super::distinct::{Distinct, Halves, Keys, LowHalves, SHARED, make_room};
 use super::{DiagramError, Obdd};
 use crate::lit::Var;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Marks a parent that is not known yet.
 const OPEN: u32 = u32::MAX;
@@ -77,12 +79,12 @@ impl Reducer {
         let counts: Vec<[usize; 2]> = row.0.par_chunks(2 * TASK).map(count).collect();
         let [once, open] = counts.iter().fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
         self.check_room(once)?;
-        let mut level = vec![[0, 0]; once];
-        // Old values are overwritten.
-        self.pairs.resize(open, 0);
-        self.above.resize(row.0.len() / 2, 0);
+        // What is not used in the end is never touched.
+        let mut level = vec![[0, 0]; once + open];
+        make_room(&mut self.pairs, open);
+        make_room(&mut self.above, row.0.len() / 2);
         let mut tasks = Vec::with_capacity(counts.len());
-        let (mut made_left, mut open_left) = (level.as_mut_slice(), self.pairs.as_mut_slice());
+        let (mut made_left, mut open_left) = (&mut level[..once], self.pairs.as_mut_slice());
         let mut first = self.next;
         let parts = row.0.chunks(2 * TASK).zip(self.above.chunks_mut(TASK));
         for ((below, above), &[once, open]) in parts.zip(&counts) {
@@ -112,8 +114,8 @@ impl Reducer {
             }
         });
         std::mem::swap(&mut row.0, &mut self.above);
-        level.reserve_exact(found.len());
-        level.extend(found.iter().map(children));
+        level.truncate(once + found.len());
+        found.write(&mut level[once..], children);
         self.push(level)
     }
 
@@ -135,7 +137,7 @@ impl Reducer {
     pub(super) fn words(&mut self, words: &[u64], variables: usize) -> Result<Row, DiagramError> {
         if variables <= DIRECT_VARIABLES {
             let mask = (1u64 << (1 << variables)) - 1;
-            let mut used = Used::new(words.len());
+            let used = Used::new(words.len());
             words.iter().for_each(|word| used.add((word & mask) as usize));
             let nodes = self.small_functions(used, variables)?;
             return Ok(Row(words.iter().map(|word| nodes.node((word & mask) as usize) | SHARED).collect()));
@@ -152,20 +154,21 @@ impl Reducer {
     fn five_variables(&mut self, functions: &impl Keys<Key = u32>) -> Result<Row, DiagramError> {
         let halves = |function: u32| [(function & 0xFFFF) as usize, (function >> 16) as usize];
         let mut distinct = Distinct::default();
+        let used = Used::new(functions.len());
         // A function that only depends on four variables is identified by its bits; its node is resolved later.
-        let four = |function: u32| Some(halves(function)).filter(|[lo, hi]| lo == hi).map(|[four, _]| four);
-        let found = distinct.find(functions, |function| four(function).map(|four| four as u32));
-        let mut used = Used::new(functions.len());
-        functions.each(0..functions.len(), |function| {
-            if let Some(four) = four(function) {
-                used.add(four);
+        let found = distinct.find(functions, |function| match halves(function) {
+            [lo, hi] if lo == hi => {
+                used.add(lo);
+                Some(lo as u32)
             }
+            _ => None,
         });
-        found.iter().flat_map(halves).for_each(|four| used.add(four));
+        found.each(|function| halves(function).into_iter().for_each(|four| used.add(four)));
         let nodes = self.small_functions(used, DIRECT_VARIABLES)?;
         let mut row = Row::default();
         distinct.hand_back(functions, self.next, |four| nodes.node(four as usize), &mut row.0);
-        let level = found.iter().map(|function| halves(function).map(|half| nodes.node(half))).collect();
+        let mut level = vec![[0, 0]; found.len()];
+        found.write(&mut level, |function| halves(function).map(|half| nodes.node(half)));
         self.push(level)?;
         Ok(row)
     }
@@ -227,35 +230,41 @@ impl Reducer {
 /// Up to this many functions, a list is faster than an array of all.
 const FEW: usize = 1 << 12;
 
-/// The functions of four variables that occur.
+/// The functions of four variables that occur, as several threads find them.
 enum Used {
-    Few(Vec<usize>),
-    Marked(Vec<bool>),
+    Few(Mutex<Vec<usize>>),
+    Marked(Vec<AtomicBool>),
 }
 
 impl Used {
     /// For the halves of this many functions of five variables.
     fn new(functions: usize) -> Self {
-        if functions <= FEW { Used::Few(Vec::new()) } else { Used::Marked(vec![false; 1 << 16]) }
+        match functions <= FEW {
+            true => Used::Few(Mutex::default()),
+            false => Used::Marked((0..1 << 16).map(|_| AtomicBool::new(false)).collect()),
+        }
     }
 
-    fn add(&mut self, function: usize) {
+    #[inline]
+    fn add(&self, function: usize) {
         match self {
-            Used::Few(list) => list.push(function),
-            Used::Marked(marks) => marks[function] = true,
+            Used::Few(list) => list.lock().unwrap_or_else(PoisonError::into_inner).push(function),
+            Used::Marked(marks) => marks[function].store(true, Ordering::Relaxed),
         }
     }
 
     /// The functions in ascending order.
     fn list(self) -> Vec<usize> {
         match self {
-            Used::Few(mut list) => {
+            Used::Few(list) => {
+                let mut list = list.into_inner().unwrap_or_else(PoisonError::into_inner);
                 list.sort_unstable();
                 list.dedup();
                 list
             }
             Used::Marked(marks) => {
-                marks.iter().enumerate().filter(|(_, used)| **used).map(|(index, _)| index).collect()
+                let used = marks.into_iter().map(AtomicBool::into_inner).enumerate();
+                used.filter(|(_, used)| *used).map(|(index, _)| index).collect()
             }
         }
     }

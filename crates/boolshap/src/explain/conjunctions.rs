@@ -7,119 +7,201 @@
 //! q that only the row does, the path is taken by exactly the coalition of those p, so that each of them scores
 //! (p-1)! q! / (p+q)! and each of the others -p! (q-1)! / (p+q)!. So all that matters of a row is which of the path's d
 //! conditions it fulfils, and rows are counted by that once. The sums over all rows are then tabulated for each of
-//! the 2^d sets of conditions that an entity can fulfil, and an entity is explained by a look into the table of each path.
+//! the 2^d sets of conditions that an entity can fulfil. Paths that share most of their conditions are added up in one table,
+//! and an entity is explained by a look into each table. The places to look at are found for 64 entities at a time.
 //!
 //! Nadel and Wettenstein, "From Decision Trees to Boolean Logic: A Fast and Unified SHAP Algorithm" (WOODELF), 2025, for
 //! counting by pattern on the leaves of trees.
 //!
-//! *Cost.* 3^d d for the table of a path, then d steps a path for an entity, however many rows there are. *Error.* All
-//! counts are whole numbers; those of a player on all paths and rows weigh at most 1 with either sign.
+//! *Cost.* 3^d d for the table of a path, then a step for each player of a table for an entity, however many rows there are.
+//! *Error.* All counts are whole numbers; those of a player on all paths and rows weigh at most 1 with either sign.
 
 use super::error_bound::in_all;
 use super::fold::{Folded, Item, Term};
 use super::players::Players;
 use super::starts::Sample;
 use crate::circuit::Circuit;
+use crate::data::Bits;
 use crate::lit::Lit;
 
 /// The most steps for all tables, and the most numbers in them.
 const MOST_STEPS: u64 = 1 << 27;
 const MOST_NUMBERS: usize = 1 << 22;
-/// Inputs are words, a bit for each feature that matters.
-const MOST_FEATURES: usize = 64;
+/// How many conditions paths may share a table of: the first of these numbers with which all tables stay in the cache.
+const SHARED: [usize; 3] = [10, 8, 6];
+const CACHED_NUMBERS: usize = 1 << 16;
 /// What looking at a single row costs, in conditions.
 const CONDITIONS_OF_A_ROW: usize = 50;
+/// With fewer steps than this, explaining an entity is faster than finding an equal one.
+const FEW_STEPS: usize = 200;
 
-/// What a path asks of one player: these bits of an input must be so.
-#[derive(Clone, Copy)]
+/// What a path asks of one player: that these literals hold.
 struct Condition {
     player: usize,
-    mask: u64,
-    value: u64,
+    literals: Vec<Lit>,
 }
 
-impl Condition {
-    fn holds(&self, input: u64) -> bool {
-        (input ^ self.value) & self.mask == 0
+/// Paths that are tabulated together: for each set of conditions a number for each player.
+#[derive(Default)]
+struct Group {
+    /// Those of all paths; one that is about a single feature says that the feature is 1.
+    conditions: Vec<Vec<Lit>>,
+    players: Vec<usize>,
+    /// For each path its number, and for each of its conditions the place among those of the group and whether it is the
+    /// opposite.
+    paths: Vec<(usize, Vec<(usize, bool)>)>,
+    /// Where its table begins.
+    table: usize,
+}
+
+impl Group {
+    /// With one more path.
+    fn with(&self, number: usize, path: &[Condition]) -> Group {
+        let (mut conditions, mut players, mut places) = (self.conditions.clone(), self.players.clone(), Vec::new());
+        for Condition { player, literals } in path {
+            let is_opposite = literals.len() == 1 && literals[0].is_negative();
+            let positive = if is_opposite { vec![!literals[0]] } else { literals.clone() };
+            places.push((place_of(&mut conditions, positive), is_opposite));
+            place_of(&mut players, *player);
+        }
+        let paths = self.paths.iter().cloned().chain([(number, places)]).collect();
+        Group { conditions, players, paths, table: self.table }
+    }
+
+    fn numbers(&self) -> usize {
+        self.players.len() << self.conditions.len()
+    }
+
+    /// The sums of the tables of its paths.
+    fn tabulated(&self, paths: &[Vec<Condition>], sample: &Sample) -> Vec<f64> {
+        let mut sums = vec![0.0; self.numbers()];
+        let width = self.players.len();
+        for (number, places) in &self.paths {
+            let (path, table) = (&paths[*number], tabulated(&paths[*number], sample));
+            let column = |condition: &Condition| self.players.iter().position(|&player| player == condition.player);
+            let columns: Vec<usize> = path.iter().filter_map(column).collect();
+            for set in 0..1usize << self.conditions.len() {
+                let holds = |&(place, is_opposite): &(usize, bool)| usize::from((set >> place & 1 == 1) != is_opposite);
+                let fulfilled = places.iter().enumerate().fold(0, |own, (bit, place)| own | holds(place) << bit);
+                let numbers = &table[fulfilled * path.len()..][..path.len()];
+                columns.iter().zip(numbers).for_each(|(column, number)| sums[set * width + column] += number);
+            }
+        }
+        sums
     }
 }
 
-/// A path to true, and where its table begins: for each set of conditions a number for each of them.
-struct Path {
-    conditions: Vec<Condition>,
-    table: usize,
+/// The place of an item, which is added if it is new.
+fn place_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
+    items.iter().position(|other| *other == item).unwrap_or_else(|| {
+        items.push(item);
+        items.len() - 1
+    })
 }
 
 /// The paths of a circuit and the sums over all rows.
 pub(super) struct Conjunctions {
-    /// The features that are the bits of an input.
-    features: Vec<usize>,
-    paths: Vec<Path>,
+    groups: Vec<Group>,
     numbers: Vec<f64>,
+    /// How many paths there are, and the most conditions of one.
+    paths: usize,
+    longest: usize,
 }
 
 impl Conjunctions {
     /// Nothing if the circuit is no decision diagram, or has too many paths for this to pay.
     pub(super) fn new(circuit: &Circuit, players: &Players, sample: &Sample) -> Option<Self> {
-        let mentioned = circuit.mentioned();
-        if mentioned.len() > MOST_FEATURES {
-            return None;
-        }
-        let features: Vec<usize> = mentioned.iter().map(|var| var.index()).collect();
         let limit = sample.counts.len().saturating_mul(CONDITIONS_OF_A_ROW);
-        let literals = paths(circuit, limit)?;
-        let rows: Vec<(u64, u64)> = (0..sample.counts.len())
-            .map(|row| (input(&features, |feature| sample.rows.get(row, feature)), sample.counts[row]))
-            .collect();
-        let (mut found, mut numbers, mut steps) = (Vec::with_capacity(literals.len()), 0usize, 0u64);
-        for path in &literals {
-            let conditions = conditions(path, &features, players);
-            let width = conditions.len() as u32;
-            steps = steps.saturating_add(3u64.saturating_pow(width).saturating_mul(u64::from(width)));
-            found.push(Path { table: numbers, conditions });
-            numbers = numbers.saturating_add((width as usize) << width.min(32));
+        let paths: Vec<_> = paths(circuit, limit)?.iter().map(|path| conditions(path, players)).collect();
+        let (mut numbers, mut steps) = (0usize, 0u64);
+        for width in paths.iter().map(Vec::len) {
+            steps = steps.saturating_add(3u64.saturating_pow(width as u32).saturating_mul(width as u64));
+            numbers = numbers.saturating_add(width << width.min(32));
             if steps > MOST_STEPS || numbers > MOST_NUMBERS {
                 return None;
             }
         }
-        let mut made = Conjunctions { features, paths: found, numbers: Vec::with_capacity(numbers) };
-        for path in 0..made.paths.len() {
-            let table = tabulated(&made.paths[path].conditions, &rows, sample.total);
-            made.numbers.extend(table);
-        }
-        Some(made)
+        let groups = SHARED.iter().find_map(|&most| grouped(&paths, most, CACHED_NUMBERS));
+        let groups = groups.or_else(|| grouped(&paths, 0, MOST_NUMBERS))?;
+        let numbers = groups.iter().flat_map(|group| group.tabulated(&paths, sample)).collect();
+        let longest = paths.iter().map(Vec::len).max().unwrap_or(0);
+        Some(Conjunctions { groups, numbers, paths: paths.len(), longest })
     }
 
-    /// The Shapley values of an entity, one for each player.
-    pub(super) fn scores(&self, entity: &[bool], width: usize) -> Vec<f64> {
-        let entity = input(&self.features, |feature| entity[feature]);
-        let mut scores = vec![0.0; width];
-        for Path { conditions, table } in &self.paths {
-            let fulfilled = set_of(conditions, entity);
-            let numbers = &self.numbers[table + fulfilled * conditions.len()..][..conditions.len()];
-            for (condition, number) in conditions.iter().zip(numbers) {
-                scores[condition.player] += number;
+    /// Whether an entity takes so few steps that it is not worth looking for equal ones.
+    pub(super) fn is_short(&self) -> bool {
+        self.groups.iter().map(|group| group.players.len()).sum::<usize>() <= FEW_STEPS
+    }
+
+    /// Adds the Shapley values of up to 64 entities, those of a block, to rows of this width; that of the first player comes
+    /// second.
+    pub(super) fn add_scores(&self, entities: &Bits, block: usize, width: usize, rows: &mut [f64]) {
+        let mut words = Vec::new();
+        for Group { conditions, players, table, .. } in &self.groups {
+            words.clear();
+            words.extend(conditions.iter().map(|literals| word(literals, entities, block)));
+            let table = &self.numbers[*table..];
+            for (row, place) in rows.chunks_exact_mut(width).zip(places(&words)) {
+                let numbers = &table[place as usize * players.len()..][..players.len()];
+                let scores = &mut row[1..];
+                players.iter().zip(numbers).for_each(|(&player, number)| scores[player] += number);
             }
         }
-        scores
     }
 
-    /// How far scores can be from the true ones: a number of a table is the quotient of sums of d positive products, and
+    /// How far scores can be from the true ones: a number of a path is the quotient of sums of d positive products, and
     /// one of each path is added up.
     pub(super) fn error_bound(&self) -> f64 {
-        let most = self.paths.iter().map(|path| path.conditions.len()).max().unwrap_or(0) as f64;
-        in_all(2.0 * (most + 5.0) + 2.0 * self.paths.len() as f64 + 2.0)
+        in_all(2.0 * (self.longest as f64 + 5.0) + 2.0 * self.paths as f64 + 2.0)
     }
 }
 
-/// An input as a word.
-fn input(features: &[usize], value: impl Fn(usize) -> bool) -> u64 {
-    features.iter().enumerate().fold(0, |word, (bit, &feature)| word | u64::from(value(feature)) << bit)
+/// In which of 64 rows all of these literals hold.
+fn word(literals: &[Lit], rows: &Bits, block: usize) -> u64 {
+    let word = |lit: &Lit| rows.feature(lit.var().index())[block] ^ u64::from(lit.is_negative()).wrapping_neg();
+    literals.iter().fold(u64::MAX, |all, lit| all & word(lit))
 }
 
-/// The conditions that an input fulfils, as bits.
-fn set_of(conditions: &[Condition], input: u64) -> usize {
-    conditions.iter().enumerate().fold(0, |set, (bit, condition)| set | usize::from(condition.holds(input)) << bit)
+/// For each of 64 rows the number whose bits it has in these words, the lowest in the first.
+fn places(words: &[u64]) -> [u32; 64] {
+    let mut places = [0; 64];
+    for (byte, words) in words.chunks(8).enumerate() {
+        for (rows, places) in places.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let bytes = words.iter().enumerate();
+            let square = bytes.fold(0, |square, (bit, word)| square | (word >> (8 * rows) & 0xFF) << (8 * bit));
+            let numbers = transposed(square).to_le_bytes();
+            places.iter_mut().zip(numbers).for_each(|(place, number)| *place |= u32::from(number) << (8 * byte));
+        }
+    }
+    places
+}
+
+/// Eight rows of eight bits as columns: corners of 2, 4 and 8 change places across the diagonal.
+fn transposed(mut square: u64) -> u64 {
+    for (shift, corner) in [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)] {
+        let differ = (square ^ square >> shift) & corner;
+        square ^= differ ^ differ << shift;
+    }
+    square
+}
+
+/// Neighbouring paths together as long as they have no more than this many conditions; nothing if the tables then have more
+/// numbers than there is room for.
+fn grouped(paths: &[Vec<Condition>], most: usize, room: usize) -> Option<Vec<Group>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (number, path) in paths.iter().enumerate() {
+        let joined = groups.last().map(|last| last.with(number, path)).filter(|group| group.conditions.len() <= most);
+        match (joined, groups.last_mut()) {
+            (Some(joined), Some(last)) => *last = joined,
+            _ => groups.push(Group::default().with(number, path)),
+        }
+    }
+    let mut numbers = 0;
+    for group in &mut groups {
+        group.table = numbers;
+        numbers += group.numbers();
+    }
+    (numbers <= room).then_some(groups)
 }
 
 /// The literals of every path to true; nothing if there are gates, or more than this many literals in all.
@@ -151,29 +233,29 @@ fn paths(circuit: &Circuit, limit: usize) -> Option<Vec<Vec<Lit>>> {
 }
 
 /// The literals of a path by player.
-fn conditions(path: &[Lit], features: &[usize], players: &Players) -> Vec<Condition> {
+fn conditions(path: &[Lit], players: &Players) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = Vec::new();
-    for lit in path {
-        let feature = lit.var().index();
-        let bit = features.partition_point(|&other| other < feature);
-        let player = players.of(feature);
-        let known = conditions.iter().position(|condition| condition.player == player);
-        let place = known.unwrap_or_else(|| {
-            conditions.push(Condition { player, mask: 0, value: 0 });
-            conditions.len() - 1
-        });
-        conditions[place].mask |= 1 << bit;
-        conditions[place].value |= u64::from(!lit.is_negative()) << bit;
+    for &lit in path {
+        let player = players.of(lit.var().index());
+        match conditions.iter_mut().find(|condition| condition.player == player) {
+            Some(condition) => condition.literals.push(lit),
+            None => conditions.push(Condition { player, literals: vec![lit] }),
+        }
     }
+    conditions.iter_mut().for_each(|condition| condition.literals.sort_unstable());
     conditions
 }
 
 /// For each set of conditions that an entity can fulfil, the mean over the rows of what each player gains by this path.
-fn tabulated(conditions: &[Condition], rows: &[(u64, u64)], total: u64) -> Vec<f64> {
+fn tabulated(conditions: &[Condition], sample: &Sample) -> Vec<f64> {
     let d = conditions.len();
     let everything = (1usize << d) - 1;
     let mut counts = vec![0u64; 1 << d];
-    rows.iter().for_each(|&(row, count)| counts[set_of(conditions, row)] += count);
+    for (block, rows) in sample.counts.chunks(64).enumerate() {
+        let words: Vec<u64> =
+            conditions.iter().map(|condition| word(&condition.literals, &sample.rows, block)).collect();
+        rows.iter().zip(places(&words)).for_each(|(count, place)| counts[place as usize] += count);
+    }
     let factorial = |k: usize| (2..=k).map(|factor| factor as f64).product::<f64>();
     // What a player of `mine` gains beside `theirs` that must be out.
     let share = |mine: usize, theirs: usize| factorial(mine - 1) * factorial(theirs) / factorial(mine + theirs);
@@ -201,8 +283,8 @@ fn tabulated(conditions: &[Condition], rows: &[(u64, u64)], total: u64) -> Vec<f
         let gained = |counts: &[u64]| (1..=d - q).map(|p| counts[p] as f64 * share(p, q)).sum::<f64>();
         let lost = |counts: &[u64]| (0..=d - q).map(|p| counts[p] as f64 * share(q, p)).sum::<f64>();
         table.extend((0..d).map(|bit| match fulfilled >> bit & 1 {
-            1 => gained(&of_each[bit * (d + 1)..][..d + 1]) / total as f64,
-            _ => -lost(&of_others) / total as f64,
+            1 => gained(&of_each[bit * (d + 1)..][..d + 1]) / sample.total as f64,
+            _ => -lost(&of_others) / sample.total as f64,
         }));
     }
     table

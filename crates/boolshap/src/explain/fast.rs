@@ -293,7 +293,12 @@ pub(super) fn predictions(circuit: &Circuit, entities: &Bits, rows: &[usize]) ->
         for rows in rows.chunks(64) {
             let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
             let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
-            let inputs: Vec<u64> = (0..circuit.variables()).map(word).collect();
+            // Rows that lie side by side, as they do where all are distinct, are there as words.
+            let is_block = rows[0] % 64 == 0 && rows[rows.len() - 1] - rows[0] == rows.len() - 1;
+            let inputs: Vec<u64> = match is_block {
+                true => entities.block(rows[0] / 64),
+                false => (0..circuit.variables()).map(word).collect(),
+            };
             let word = evaluator.words(&inputs)?;
             labels.extend((0..rows.len()).map(|place| word >> place & 1 == 1));
         }

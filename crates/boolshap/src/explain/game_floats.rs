@@ -27,7 +27,7 @@ use super::{Engine, ExplainError, FastEngine, Game, Index};
 use crate::data::{Bits, Numbers, Scores};
 use crate::lit::{Meter, Var, Watch};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A game made ready for floats (engine `fast`).
 ///
@@ -49,8 +49,8 @@ use std::sync::Arc;
 pub struct FloatGame {
     game: Game,
     form: FloatForm,
-    /// Against background rows, where the circuit has a table.
-    cubes: Option<Cubes>,
+    /// Against background rows, where the circuit has a table: made when it is first needed.
+    cubes: OnceLock<Option<Cubes>>,
     /// Against background rows, where the circuit has few paths.
     conjunctions: Option<Conjunctions>,
     /// v of no player.
@@ -78,10 +78,11 @@ impl FloatGame {
             }
             Form::Empirical { .. } => FloatForm::Empirical,
         };
-        let conjunctions = game.conjunctions();
-        let cubes = game.cubes();
+        let (conjunctions, cubes) = (game.conjunctions(), OnceLock::new());
         let mut prepared = FloatGame { game: game.clone(), form, cubes, conjunctions, base_value: 0.0 };
         prepared.base_value = prepared.value_of_nobody();
+        // What Shapley values need is made ready now.
+        prepared.cubes(Index::Shapley);
         prepared
     }
 
@@ -94,7 +95,7 @@ impl FloatGame {
     /// The same by sweeps over the circuit alone, for comparison.
     #[doc(hidden)]
     pub fn by_sweeps(self) -> Self {
-        FloatGame { cubes: None, conjunctions: None, ..self }
+        FloatGame { cubes: OnceLock::from(None), conjunctions: None, ..self }
     }
 
     /// The expected label when nothing is known of the entity: v of no player.
@@ -123,8 +124,8 @@ impl FloatGame {
 
     /// How far base value and scores can be from the true ones, whatever the row.
     pub fn error_bound(&self, index: Index) -> f64 {
-        let counted = self.cubes.as_ref().map_or(0.0, Cubes::error_bound);
-        let tabulated = self.conjunctions.as_ref().map_or(0.0, Conjunctions::error_bound);
+        let counted = self.cubes(index).map_or(0.0, Cubes::error_bound);
+        let tabulated = self.paths(index).map_or(0.0, Conjunctions::error_bound);
         counted.max(tabulated).max(match &self.form {
             FloatForm::Paths { engine, starts } => engine.error_bound_of(index, starts.len()),
             FloatForm::Vertices(vertices) => error_bound::of_sets(vertices.roundings(), vertices.playing.len(), index),
@@ -169,7 +170,57 @@ impl FloatGame {
                 _ => {}
             }
         }
-        self.explain_each(entities, index, watch)
+        match self.paths(index) {
+            Some(paths) => self.look_up(paths, entities, watch),
+            None => self.explain_each(entities, index, watch),
+        }
+    }
+
+    /// The Shapley values by the tables of paths.
+    fn look_up(&self, paths: &Conjunctions, entities: &Bits, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
+        /// How many blocks of 64 rows a thread takes at a time.
+        const BLOCKS: usize = 16;
+        let distinct = match paths.is_short() {
+            true => DistinctRows::all(entities.rows()),
+            false => DistinctRows::of(entities, &self.features()),
+        };
+        let chosen;
+        let rows = match distinct.first.len() == entities.rows() {
+            true => entities,
+            false => {
+                chosen = entities.select(&distinct.first);
+                &chosen
+            }
+        };
+        let width = self.game.players.len() + 1;
+        let mut numbers = vec![0.0; rows.rows() * width];
+        let meter = Meter::new(watch, rows.rows() as u64);
+        numbers.par_chunks_mut(BLOCKS * 64 * width).enumerate().try_for_each(|(part, numbers)| {
+            for (block, numbers) in numbers.chunks_mut(64 * width).enumerate() {
+                numbers.iter_mut().step_by(width).for_each(|base| *base = self.base_value);
+                paths.add_scores(rows, part * BLOCKS + block, width, numbers);
+            }
+            meter.add((numbers.len() / width) as u64)
+        })?;
+        self.checked(entities, distinct, Index::Shapley, numbers)
+    }
+
+    /// Base value and scores of each distinct row, with predictions, and found to add up where they should.
+    fn checked(
+        &self,
+        entities: &Bits,
+        distinct: DistinctRows,
+        index: Index,
+        numbers: Vec<f64>,
+    ) -> Result<Scores, ExplainError> {
+        let predictions = predictions(&self.game.labels, entities, &distinct.first)?;
+        let predictions = predictions.into_iter().map(u32::from).collect();
+        let width = index.width(self.game.players.len()) + 1;
+        let table = Scores::new(width, distinct.kinds, predictions, Numbers::Floats(numbers));
+        if index.is_efficient() {
+            check_sums(&table)?;
+        }
+        Ok(table)
     }
 
     fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
@@ -202,15 +253,8 @@ impl FloatGame {
             [only] => vec![one(only)?],
             ref rows => rows.par_iter().map(|&row| one(row)).collect::<Result<_, _>>()?,
         };
-        let width = index.width(self.game.players.len());
         let numbers = rows.iter().flat_map(|scores| [self.base_value].into_iter().chain(scores.iter().copied()));
-        let numbers = Numbers::Floats(numbers.collect());
-        let predictions = predictions(&self.game.labels, entities, &distinct.first)?;
-        let table = Scores::new(width + 1, distinct.kinds, predictions.into_iter().map(u32::from).collect(), numbers);
-        if index.is_efficient() {
-            check_sums(&table)?;
-        }
-        Ok(table)
+        self.checked(entities, distinct, index, numbers.collect())
     }
 
     /// The numbers of one entity by the cheapest way; a problem is said to be that of entity 0.
@@ -222,9 +266,6 @@ impl FloatGame {
         tell: &mut Tell<'_>,
     ) -> Result<Vec<f64>, ExplainError> {
         let players = &self.game.players;
-        if let Some(paths) = self.conjunctions.as_ref().filter(|_| index == Index::Shapley) {
-            return Ok(paths.scores(entity, players.len()));
-        }
         if let Some(cubes) = self.counted(entity, index) {
             return Ok(cubes.floats(entity, index, players.len(), watch)?);
         }
@@ -253,9 +294,20 @@ impl FloatGame {
         }
     }
 
-    /// The cubes, where they are made for what is asked, and counting on them is cheaper than sweeps.
+    /// The tables of paths, where they are made for what is asked.
+    fn paths(&self, index: Index) -> Option<&Conjunctions> {
+        self.conjunctions.as_ref().filter(|_| index == Index::Shapley)
+    }
+
+    /// The cubes, where they are made for what is asked and it has no shorter way.
+    fn cubes(&self, index: Index) -> Option<&Cubes> {
+        let is_counted = matches!(index, Index::Shapley | Index::Banzhaf) && self.paths(index).is_none();
+        is_counted.then(|| self.cubes.get_or_init(|| self.game.cubes()).as_ref())?
+    }
+
+    /// The cubes, where counting on them is cheaper than sweeps.
     fn counted(&self, entity: &[bool], index: Index) -> Option<&Cubes> {
-        let cubes = self.cubes.as_ref().filter(|_| matches!(index, Index::Shapley | Index::Banzhaf))?;
+        let cubes = self.cubes(index)?;
         match &self.form {
             FloatForm::Paths { engine, .. } => cubes.is_cheaper(entity, engine.tape.nodes()).then_some(cubes),
             _ => Some(cubes),

@@ -182,8 +182,9 @@ impl ValueGame {
         super::game::check_width(rows, self.named.features.len())?;
         self.players.check_rows(rows)?;
         let bounds = if exact { Vec::new() } else { self.part_bounds(index) };
-        for sum in sums.iter().filter(|_| !exact) {
-            let (bound, size) = (self.bound_of(sum, &bounds), float(&sum.size()));
+        let sizes: Vec<f64> = sums.iter().map(|sum| if exact { 0.0 } else { float(&sum.size()) }).collect();
+        for (sum, &size) in sums.iter().zip(&sizes).filter(|_| !exact) {
+            let bound = self.bound_of(sum, &bounds);
             if bound > GUARANTEED * size || !size.is_finite() {
                 return Err(ExplainError::Imprecise { bound });
             }
@@ -204,8 +205,17 @@ impl ValueGame {
             let chunk: Vec<usize> = (first..rows.rows().min(first + TOGETHER)).collect();
             let chunk_rows = rows.select(&chunk);
             let parts = evaluator.parts(&chunk_rows, &watch.silent())?;
-            let work =
-                Chunk { game: self, rows: &chunk_rows, sums, whole: &whole, first, wanted, index, parts: &parts };
+            let work = Chunk {
+                game: self,
+                rows: &chunk_rows,
+                sums,
+                sizes: &sizes,
+                whole: &whole,
+                first,
+                wanted,
+                index,
+                parts: &parts,
+            };
             match (&mut numbers, &mut values) {
                 (Numbers::Floats(numbers), Numbers::Floats(values)) => {
                     work.add::<f64>(numbers, values, &meter, watch)?;
@@ -251,6 +261,8 @@ struct Chunk<'a> {
     game: &'a ValueGame,
     rows: &'a Bits,
     sums: &'a [WeightedSum],
+    /// The most that each sum can be in size.
+    sizes: &'a [f64],
     whole: &'a [WholeSum],
     /// The number of the first row.
     first: usize,
@@ -297,7 +309,7 @@ impl Chunk<'_> {
             for (own, sum) in scores.into_iter().zip(wanted) {
                 let value = self.whole[sum].value(&self.parts[row]);
                 if self.index == Index::Shapley {
-                    T::check_sum(&bases[sum], &own, &value, &self.sums[sum], self.first + row)?;
+                    T::check_sum(&bases[sum], &own, &value, self.sizes[sum], self.first + row)?;
                 }
                 found.push((T::rounded(&value), std::iter::once(bases[sum].clone()).chain(own).collect()));
             }
@@ -322,13 +334,7 @@ trait ValueNumber: Chances + Value {
     fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
     /// Adds a row of scores, weighted.
     fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self);
-    fn check_sum(
-        base: &Self,
-        scores: &[Self],
-        value: &RBig,
-        sum: &WeightedSum,
-        entity: usize,
-    ) -> Result<(), ExplainError>;
+    fn check_sum(base: &Self, scores: &[Self], value: &RBig, size: f64, entity: usize) -> Result<(), ExplainError>;
 }
 
 impl ValueNumber for f64 {
@@ -348,16 +354,10 @@ impl ValueNumber for f64 {
         own.iter_mut().zip(table.scores(row)).for_each(|(sum, score)| *sum += weight * score);
     }
 
-    fn check_sum(
-        base: &Self,
-        scores: &[Self],
-        value: &RBig,
-        sum: &WeightedSum,
-        entity: usize,
-    ) -> Result<(), ExplainError> {
+    fn check_sum(base: &Self, scores: &[Self], value: &RBig, size: f64, entity: usize) -> Result<(), ExplainError> {
         let all: f64 = scores.iter().sum();
         // So that a NaN fails as well.
-        if (base + all - float(value)).abs() <= Explanation::TOLERANCE * float(&sum.size()) {
+        if (base + all - float(value)).abs() <= Explanation::TOLERANCE * size {
             return Ok(());
         }
         Err(does_not_add_up(entity, base.to_string(), all.to_string(), float(value).to_string()))
@@ -382,13 +382,7 @@ impl ValueNumber for RBig {
         own.iter_mut().zip(&scores[1..]).for_each(|(sum, score)| *sum += weight * score);
     }
 
-    fn check_sum(
-        base: &Self,
-        scores: &[Self],
-        value: &RBig,
-        _: &WeightedSum,
-        entity: usize,
-    ) -> Result<(), ExplainError> {
+    fn check_sum(base: &Self, scores: &[Self], value: &RBig, _: f64, entity: usize) -> Result<(), ExplainError> {
         let all = scores.iter().fold(RBig::ZERO, |sum, score| sum + score);
         match base + &all == *value {
             true => Ok(()),
@@ -423,7 +417,9 @@ fn add_up<T: Scalar>(constant: &T, terms: impl Iterator<Item = (T, T)>) -> T {
 }
 
 fn float(number: &RBig) -> f64 {
-    number.to_f64().value()
+    // Most weights are small whole numbers, which take no division.
+    let whole = number.denominator().is_one().then(|| i32::try_from(number.numerator()).ok()).flatten();
+    whole.map_or_else(|| number.to_f64().value(), f64::from)
 }
 
 fn does_not_add_up(entity: usize, base: String, sum: String, prediction: String) -> ExplainError {

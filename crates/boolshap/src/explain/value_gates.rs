@@ -11,7 +11,8 @@ use crate::data::{Bits, PackedRows};
 use crate::lit::{Stopped, Watch};
 use dashu_ratio::RBig;
 use pulp::Arch;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 /// The most that the weights of a gate may add up to, times its players: that is how many numbers are kept for a point.
 const MAX_CELLS: u128 = 1 << 26;
@@ -43,8 +44,8 @@ pub(super) struct PlayedGate {
     pub(super) need: usize,
     pub(super) range: usize,
     pub(super) players: Vec<GatePlayer>,
-    /// Scores by the number of agreeing inputs.
-    pub(super) uniform: Vec<OnceLock<Pair<f64>>>,
+    /// Scores by the number of agreeing inputs, those of all gates that are equal but for their signs.
+    pub(super) uniform: Arc<[OnceLock<Pair<f64>>]>,
 }
 
 /// A player with those of its features that the gate weighs; all of them if they are the values of a column.
@@ -69,11 +70,14 @@ impl Gates {
             rules: Rules::default(),
             arch: Arch::new(),
         };
+        let mut known: HashMap<(usize, usize), Arc<[OnceLock<Pair<f64>>]>> = HashMap::new();
         for (number, part) in parts.iter().enumerate() {
             match part {
                 Part::Feature(var) => gates.features.push((number, var.index())),
                 Part::Gate(gate) => {
-                    let played = PlayedGate::new(number, gate, players)?;
+                    let mut played = PlayedGate::new(number, gate, players)?;
+                    let own = played.uniform.clone();
+                    played.uniform = known.entry((played.inputs, played.need)).or_insert(own).clone();
                     match alone && starts.is_some_and(|starts| played.has_form(starts)) {
                         true => gates.closed.push(played),
                         false => gates.summed.push(played),
@@ -213,29 +217,30 @@ impl Gates {
         }
         // Whole vectors of a processor.
         let width = count.next_multiple_of(LANES);
-        let (mut agree, mut differ) = (vec![T::zero(); gates * width], vec![T::zero(); gates * width]);
-        for (place, gate) in self.closed.iter().enumerate() {
+        // For each gate what it adds to features that do not agree, then to those that do.
+        let mut sides = vec![T::zero(); 2 * gates * width];
+        for (gate, sides) in self.closed.iter().zip(sides.chunks_exact_mut(2 * width)) {
             let [to, away] = T::uniform(gate, &self.forms, gate.agreeing(words));
             let away = T::zero().minus(&away);
             for (at, weights) in weights.iter().enumerate() {
-                agree[place * width + at] = weights[gate.part].times(&to);
-                differ[place * width + at] = weights[gate.part].times(&away);
+                sides[at] = weights[gate.part].times(&away);
+                sides[width + at] = weights[gate.part].times(&to);
             }
         }
         self.arch.dispatch(|| {
-            let mut all = vec![T::zero(); width];
             for (feature, signs) in self.signs.chunks_exact(gates).enumerate() {
                 let value = u8::from(words[feature / 64] >> (feature % 64) & 1 == 1);
-                all.fill(T::zero());
-                for (place, &sign) in signs.iter().enumerate().filter(|(_, sign)| **sign < 2) {
-                    let side = if sign == value { &agree } else { &differ };
-                    let side = &side[place * width..][..width];
-                    for (sums, scores) in all.chunks_exact_mut(LANES).zip(side.chunks_exact(LANES)) {
-                        (0..LANES).for_each(|lane| sums[lane] = sums[lane].plus(&scores[lane]));
-                    }
-                }
                 let player = self.players.of(feature);
-                scores.iter_mut().zip(&all).for_each(|(scores, sum)| scores[player] = scores[player].plus(sum));
+                for (first, scores) in scores.chunks_mut(LANES).enumerate() {
+                    let mut sums: [T; LANES] = std::array::from_fn(|_| T::zero());
+                    for (place, &sign) in signs.iter().enumerate().filter(|(_, sign)| **sign < 2) {
+                        // No branch: which side it is cannot be foretold.
+                        let side = (2 * place + usize::from(sign == value)) * width + first * LANES;
+                        let side = &sides[side..][..LANES];
+                        (0..LANES).for_each(|lane| sums[lane] = sums[lane].plus(&side[lane]));
+                    }
+                    scores.iter_mut().zip(&sums).for_each(|(scores, sum)| scores[player] = scores[player].plus(sum));
+                }
             }
         });
     }
