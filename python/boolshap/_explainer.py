@@ -27,7 +27,7 @@ from ._background import given_background
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit
 from ._pipeline import Front
-from ._tables import Rows, read_rows
+from ._tables import Rows, players_of, read_rows
 from ._types import Bits, Floats, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
@@ -73,7 +73,8 @@ class Explainer:
       shap package calls interventional;
     - `"empirical"`: as in those rows of `background` that agree with the present values. Of all players present it is the row's
       own label, v(all) = f(row), so that scores add up to it even if the background holds no such row;
-    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row.
+    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row; or, for images, `"blur"` or
+      `"blur:2"`: in each row's own copy in which every pixel is the median of those around it, within this radius.
 
     `constraint` leaves only inputs that satisfy a formula: a DIMACS file, its text, or a list of clauses, which are
     lists of numbers (feature 1 is the first; negative: it is 0) or of feature names (with a leading `-`: it is 0). It
@@ -165,17 +166,20 @@ class Explainer:
         if front is not None:
             input = "bits" if circuit.raw_columns is None else "raw"
             players = front.players(circuit.features, players)
-        features = circuit.features
+        features, named = circuit.features, cast("str | None", distribution)
         if reference is not None:
             if background is not None or distribution not in (None, "reference"):
                 raise InputError("reference is a background of one row: no other background or distribution beside it")
-            background, distribution = _reference(reference, features), "reference"
+            if isinstance(reference, str) and reference.split(":")[0] == "blur":
+                named = f"reference:{reference}"
+            else:
+                background, named = _reference(reference, features), "reference"
         game = _Game(
-            distribution=distribution,
+            distribution=named,
             probabilities=None if probabilities is None else _probabilities(probabilities, features),
             rows=None if background is None else _background(background, circuit, input),
             constraint=None if constraint is None else _constraint_text(constraint, features),
-            players=_players(players) if regions is None else _regions(regions, players),
+            players=players_of(players) if regions is None else _regions(regions, players),
             groups=None if groups is None else _groups(groups),
         )
         self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
@@ -643,7 +647,7 @@ def _reference(given: object, features: list[str]) -> object:
     """The row of a reference."""
     if isinstance(given, str):
         if given not in ("zeros", "ones"):
-            raise InputError(f"reference is {given!r}, not 'zeros', 'ones' or a row")
+            raise InputError(f"reference is {given!r}, not 'zeros', 'ones', 'blur' or a row")
         return np.full((1, len(features)), int(given == "ones"), dtype=np.uint8)
     return given
 
@@ -652,17 +656,6 @@ def _regions(given: tuple[int, int] | str, players: object) -> str:
     if players != "features":
         raise InputError("regions are players: no others can be chosen beside them")
     return "regions:" + (given if isinstance(given, str) else "x".join(str(int(side)) for side in given))
-
-
-def _players(given: object) -> str | dict[str, str]:
-    if isinstance(given, os.PathLike):
-        return str(Path(given))
-    if not isinstance(given, Mapping):
-        return str(given)
-    for feature, player in given.items():
-        if not isinstance(player, str) or not player:
-            raise InputError(f"players: the player of {feature!r} is {player!r}, which is not a name")
-    return {str(feature): player for feature, player in given.items()}
 
 
 def _groups(given: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from . import _keras, _layers, _native, _raw, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, reporter, truth_table
 from ._native import Circuit, Model, RealModel
 from ._pipeline import Front, split_pipeline
-from ._tables import holds_bits
+from ._tables import holds_bits, players_of
 from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
@@ -53,6 +53,7 @@ class Options:
     free: list[str] | None = None
     at: list[int] | None = None
     model_output: str = "label"
+    players: str | dict[str, str] | None = None
     #: What takes the progress of the library.
     report: Callable[[float, float | None], object] | None = None
 
@@ -100,6 +101,7 @@ def compile(
     free: Iterable[str] | None = None,
     at: object = None,
     model_output: ModelOutput = "label",
+    players: str | os.PathLike[str] | Mapping[str, str] | None = None,
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
 
@@ -134,6 +136,8 @@ def compile(
         only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
         estimators, regressors included, the score is `decision_function`, else `predict_proba`, else `predict`; of a function
         of at most 24 features the number or numbers that it returns.
+    players : choose the order of the circuit for these players of `Explainer`, so that explaining them need not reorder it. Where that
+        makes the circuit larger, its `provenance` says so under `order`.
 
     >>> import boolshap
     >>> compile([([[1, 1, -1]], [0])]).predict([[1, 1, 0], [0, 0, 1]]).tolist()
@@ -145,11 +149,12 @@ def compile(
     class_names = None if classes is None else unique_names("classes", classes)
     if inputs not in (None, "signs", "bits"):
         raise InputError(f"inputs is {inputs!r}, neither 'signs' nor 'bits'")
+    given_players = None if players is None else players_of(players)
     return _circuit(
         source,
         Options(
             names, class_names, class_, via, max_nodes, timeout, verify, progress, inputs, False, False, *_free_inputs(free, at),
-            model_output=model_output, report=reporter(progress, "compile"),
+            model_output=model_output, players=given_players, report=reporter(progress, "compile"),
         ),
     )
 
@@ -250,7 +255,7 @@ def _circuit(source: object, options: Options) -> Circuit:
     if isinstance(source, (str, os.PathLike)):
         return _of_path(Path(source), options)
     if isinstance(source, Circuit):
-        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs", "free")
+        options.refuse("a circuit", "features", "classes", "class_", "via", "verify", "inputs", "free", "players")
         if options.model_output == "score" and source.model_output != "score":
             raise InputError("model_output='score' has no meaning for a circuit of labels: compile its model")
         return source

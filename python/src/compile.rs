@@ -2,6 +2,7 @@
 
 use crate::circuit::Circuit;
 use crate::errors::Failure;
+use crate::explainer::{Players, players_of};
 use crate::model::Model;
 use crate::real_model::RealModel;
 use crate::work::{work, work_reporting};
@@ -21,6 +22,7 @@ pub(crate) struct Options<'py> {
     features: Option<Features>,
     class_: Option<Bound<'py, PyAny>>,
     model_output: String,
+    players: Option<Players>,
     via: String,
     max_nodes: Option<usize>,
     timeout: Option<f64>,
@@ -74,6 +76,7 @@ impl Options<'_> {
             // Without a circuit, an explainer can still answer against background rows.
             or_network: self.in_passing,
             free: self.free_inputs(),
+            players: self.players.clone().map(players_of).transpose().map_err(Failure::from)?,
             max_nodes: self.max_nodes,
             verify: self.verify,
             ..CompileRequest::default()

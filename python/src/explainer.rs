@@ -22,8 +22,8 @@ use std::collections::HashMap;
 pub(crate) struct Explainer(workflow::Explainer);
 
 /// Who plays: `features`, `columns`, or a player for each feature.
-#[derive(FromPyObject)]
-enum Players {
+#[derive(Clone, FromPyObject)]
+pub(crate) enum Players {
     Text(String),
     Each(HashMap<String, String>),
 }
@@ -214,7 +214,7 @@ pub(crate) fn index_of(name: &str) -> Result<Index, Failure> {
     Ok(name.parse().map_err(|message| Error::setting("index", message))?)
 }
 
-fn players_of(players: Players) -> Result<PlayersFrom, Error> {
+pub(crate) fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     match players {
         Players::Each(player_of) => Ok(PlayersFrom::Named(player_of)),
         // A text that the library would take for the name of a file.
@@ -251,6 +251,7 @@ fn distribution_of(
         ("background", None, Some(rows)) => Ok(DistributionFrom::Background(RowsFrom::Bits(rows))),
         ("empirical", None, Some(rows)) => Ok(DistributionFrom::Empirical(RowsFrom::Bits(rows))),
         ("reference", None, Some(rows)) => Ok(DistributionFrom::Reference(ReferenceFrom::Bits(rows))),
+        (name, None, None) if name.starts_with("reference:blur") => name.parse(),
         ("reference", None, None) => wrong("needs a row: give it as reference"),
         ("background" | "empirical", None, None) => wrong("needs rows: give them as background"),
         ("uniform" | "product", None, None) => name.parse(),

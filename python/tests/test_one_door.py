@@ -8,6 +8,7 @@ import os
 import subprocess
 import urllib.error
 import urllib.request
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -358,6 +359,135 @@ def test_regions_against_a_reference_are_the_same(image, reference):
         server.terminate()
         server.wait(300)
     assert [[Fraction(score) for score in one["scores"]] for one in answer["explanations"]] == [row[-6:] for row in told]
+
+
+def served(folder: Any, file: str, body: dict[str, Any], *options: object) -> Any:
+    """The answer of a server that is started for one question."""
+    line = [str(BINARY), "serve", file, "rows.csv", "--listen", "127.0.0.1:0", *map(str, options)]
+    server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split(" at ")[1].split("/ ")[0]
+        request = urllib.request.Request(
+            address + "/api/explain", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=300) as response:
+            return json.load(response)
+    finally:
+        server.terminate()
+        server.wait(300)
+
+
+def median_of(rows, radius):
+    """Every pixel of 4x6 as most of those around it; as it is in a tie."""
+    blurred = rows.copy()
+    for number, row in enumerate(rows.reshape(-1, 4, 6)):
+        for y, x in itertools.product(range(4), range(6)):
+            window = row[max(y - radius, 0) : y + radius + 1, max(x - radius, 0) : x + radius + 1]
+            if 2 * window.sum() != window.size:
+                blurred[number, 6 * y + x] = int(2 * window.sum() > window.size)
+    return blurred
+
+
+@pytest.mark.parametrize("output", ["label", "score"])
+@pytest.mark.parametrize("radius", [1, 2])
+def test_each_row_against_its_own_blurred_copy(image, radius, output):
+    folder, rows = image
+    done = command(folder, "compile", "m.json", "-o", "v.bsc", "--class", "all", "--model-output", output)
+    assert done.returncode == 0, done.stderr
+    text = "blur" if radius == 1 else f"blur:{radius}"
+    options = ("--distribution", f"reference:{text}", "--regions", "2x3")
+    header, told = scores_of(folder, "v.bsc", *options)
+    circuit = boolshap.load(folder / "v.bsc")
+    blurred = median_of(rows, radius)
+    assert (blurred != rows).any()
+    first = header.index("base_value")
+    for row, own, one in zip(rows, blurred, told, strict=True):
+        exact = boolshap.Explainer(circuit, regions=(2, 3), reference=own, class_=1).exact(row)
+        assert [exact.base_values[0], *exact.values[0]] == one[first:]
+    explainer = boolshap.Explainer(circuit, regions=(2, 3), reference=text, class_=1)
+    exact = explainer.exact(rows)
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[first:] for row in told]
+    again = explainer(rows)
+    np.testing.assert_allclose(again.base_values, [float(row[first]) for row in told], atol=1e-12)
+    with pytest.raises(boolshap.errors.InputError, match="another reference for each row"):
+        _ = explainer.expected_value
+    answer = served(folder, "v.bsc", {"entities": rows.tolist(), "class": 1, "exact": True}, *options)
+    assert answer["base_value"] is None
+    found = [[Fraction(number) for number in [one["base_value"], *one["scores"]]] for one in answer["explanations"]]
+    assert found == [row[first:] for row in told]
+
+
+def test_a_blurred_copy_needs_an_image(image):
+    folder, rows = image
+    plain = boolshap.compile(boolshap.Model.load(folder / "plain.json"))
+    with pytest.raises(boolshap.errors.InputError, match="needs to know how the features are laid out"):
+        boolshap.Explainer(plain, reference="blur")
+    for text in ("blur:0", "blur:x", "blur:"):
+        with pytest.raises(boolshap.errors.InputError, match="radius"):
+            boolshap.Explainer(boolshap.load(folder / "c.bsc"), reference=text)
+    done = command(folder, "report", "c.bsc", "rows.csv", "-o", "r.html", "--distribution", "reference:blur", "--class", 1)
+    assert done.returncode != 0 and "another reference for each row" in done.stderr
+    done = command(
+        folder, "report", "c.bsc", "rows.csv", "-o", "r.svg", "--figure", "image", "--distribution", "reference:blur"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["features", "columns"])
+@pytest.mark.parametrize("given", ["empirical", "constraint"])
+def test_scores_given_what_is_known_are_the_same(folder, given, kind):
+    done = command(folder, "compile", "m.json", "-o", "v.bsc", "--model-output", "score")
+    assert done.returncode == 0, done.stderr
+    formula = "p cnf 4 1\n3 4 0\n"
+    (folder / "k.cnf").write_text(formula)
+    rows = [row for row in ROWS if given == "empirical" or row[2] or row[3]]
+    (folder / "some.csv").write_text("\n".join([",".join(FEATURES), *(",".join(map(str, row)) for row in rows), ""]))
+    options = ("--distribution", "empirical:rows.csv") if given == "empirical" else ("--constraint", "k.cnf")
+    options = (*options, "--players", kind)
+    done = command(folder, "explain", "v.bsc", "some.csv", "-o", "s.csv", "--exact", "--class", 2, *options)
+    assert done.returncode == 0, done.stderr
+    with open(folder / "s.csv") as file:
+        told = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+    circuit = boolshap.load(folder / "v.bsc")
+    if given == "empirical":
+        explainer = boolshap.Explainer(circuit, ROWS, distribution="empirical", players=kind, class_=2)
+    else:
+        explainer = boolshap.Explainer(circuit, constraint=formula, players=kind, class_=2)
+    exact = explainer.exact(rows)
+    found = [[*one] for one in zip(exact.predictions, exact.base_values)]
+    assert [[*one, *scores] for one, scores in zip(found, exact.values)] == told
+    np.testing.assert_allclose(explainer.shap_values(rows), [[float(score) for score in row[2:]] for row in told], atol=1e-12)
+    taylor = explainer.exact(rows, index="taylor:2")
+    assert [base + sum(numbers) for base, numbers in zip(taylor.base_values, taylor.values)] == [row[0] for row in told]
+    answer = served(folder, "v.bsc", {"entities": rows, "class": 2, "exact": True}, *options)
+    for row, one in zip(told, answer["explanations"], strict=True):
+        assert [Fraction(one["prediction"]), Fraction(answer["base_value"]), *map(Fraction, one["scores"])] == row
+
+
+def test_an_order_for_players_is_the_same_file(image):
+    folder, rows = image
+    players = {f"x{number}": f"p{number % 8}" for number in range(1, 25)}
+    (folder / "p.csv").write_text("\n".join(["feature,player", *(f"{a},{b}" for a, b in players.items()), ""]))
+    for given, text in ((players, "p.csv"), ("regions:2x3", "regions:2x3")):
+        done = command(folder, "compile", "m.json", "-o", "o.bsc", "--class", 1, "--players", text, "--verify", "--json")
+        assert done.returncode == 0, done.stderr
+        circuit = boolshap.compile(folder / "m.json", class_=1, players=given, verify=True)
+        facts = json.loads(circuit.provenance)
+        assert "for the players" in facts["order"] and any("for the players" in note for note in json.loads(done.stdout)["notes"])
+        if given == text:
+            assert circuit.to_bytes() == (folder / "o.bsc").read_bytes()
+        plain = boolshap.compile(folder / "m.json", class_=1)
+        with pytest.warns(UserWarning, match="the circuit was reordered"):
+            other = boolshap.Explainer(plain, reference="zeros", players=given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            explainer = boolshap.Explainer(circuit, reference="zeros", players=given)
+        assert explainer.exact(rows).values == other.exact(rows).values
+    done = command(folder, "compile", "m.json", "-o", "o.bsc", "--class", 1, "--players", "p.csv", "--smooth")
+    assert done.returncode != 0 and "choose an order" in done.stderr
+    done = command(folder, "compile", "m.json", "-o", "o.bsc", "--class", 1, "--players", "p.csv", "--max-nodes", 3)
+    assert done.returncode != 0
 
 
 def test_images_are_what_shap_plots(image):

@@ -7,8 +7,8 @@ use crate::terminal::{
 use anyhow::Context;
 use boolshap::data::WholeFile;
 use boolshap::workflow::{
-    CompileRequest, FixedRow, FreeInputs, ModelOutput, RowOfFile, Shape, Via, compile_sdd, compile_watched,
-    names_in_header, outlook, outlook_if_long, source_files,
+    CompileRequest, FixedRow, FreeInputs, ModelOutput, PlayersFrom, RowOfFile, Shape, Via, compile_sdd,
+    compile_watched, names_in_header, outlook, outlook_if_long, source_files,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -48,6 +48,10 @@ pub(crate) struct Compile {
     /// The row that all features but those of --free are fixed to, of a file of rows (1 is the first)
     #[arg(long, value_name = "FILE[:ROW]", requires = "free")]
     at: Option<OsString>,
+    /// Choose the order of the circuit for these players, so that explaining them need not reorder it: columns, regions:HxW, or a
+    /// file with the columns feature,player
+    #[arg(long, value_name = "columns|FILE")]
+    players: Option<OsString>,
     /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
@@ -95,8 +99,12 @@ impl Compile {
         let request = self.request()?;
         let Some(output) = &self.output else { return self.estimate(&request) };
         let row = self.at.as_deref().map(|at| RowOfFile::parse(at).path);
-        let inputs: Vec<PathBuf> =
-            source_files(&self.source).into_iter().chain(self.features.clone()).chain(row).collect();
+        let players = match &request.players {
+            Some(PlayersFrom::File(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let own = source_files(&self.source).into_iter();
+        let inputs: Vec<PathBuf> = own.chain(self.features.clone()).chain(row).chain(players).collect();
         let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
         let is_sdd = output.extension().is_some_and(|extension| extension == "sdd");
         let output = output_path(output, &inputs)?;
@@ -148,6 +156,7 @@ impl Compile {
             in_passing: false,
             or_network: false,
             free: self.free_inputs(),
+            players: self.players.as_deref().map(PlayersFrom::parse).transpose()?,
             features: self.features.as_deref().map(names_in_header).transpose()?,
             variables: self.variables,
             shape: self.shape.shape(),

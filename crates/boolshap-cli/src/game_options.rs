@@ -12,7 +12,8 @@ pub(crate) struct GameOptions {
     /// feature,probability or with rows to take relative frequencies from; background:FILE (the rows of FILE, whatever
     /// the present features are); empirical:FILE (those rows of FILE that agree with the present features; if all are
     /// present, the entity's own label);
-    /// reference:zeros, reference:ones or reference:FILE[:ROW] (one row as a background; the first is 1)
+    /// reference:zeros, reference:ones, reference:FILE[:ROW] (one row as a background; the first is 1) or
+    /// reference:blur[:RADIUS] (of images: each row's own copy in which every pixel is the median of those around it)
     #[arg(long)]
     distribution: Option<OsString>,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)

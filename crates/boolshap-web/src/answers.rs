@@ -27,6 +27,8 @@ pub(crate) struct Answer {
     pub(crate) explained: Vec<ExplainedClass>,
     /// Whether each row's class is given with its scores.
     pub(crate) decides: bool,
+    /// Whether base values differ between rows.
+    own_bases: bool,
     flips: Option<Vec<Vec<usize>>>,
 }
 
@@ -64,7 +66,8 @@ impl Answer {
         let decides = is_score && explainer.decides();
         let explained = if is_score { Vec::new() } else { ask.scope.explained(classes) };
         let decides = decides && matches!(ask.scope, Scope::Each | Scope::Predicted);
-        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, decides, flips })
+        let own_bases = ask.scope == Scope::Predicted || explainer.has_own_bases();
+        Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, decides, own_bases, flips })
     }
 
     /// About how many bytes it takes in memory.
@@ -127,13 +130,13 @@ impl Answer {
             (row < rows).then(|| {
                 let mut text = Vec::with_capacity(if rows == 1 { 1 << 10 } else { PIECE + PIECE / 4 });
                 if row == 0 {
-                    let base_value = (self.scope != Scope::Predicted).then(|| self.numbers(0).0);
+                    let base_value = (!self.own_bases).then(|| self.numbers(0).0);
                     text.extend_from_slice(self.head(base_value).as_bytes());
                 }
                 // One row at least, however long the head was.
                 loop {
                     let (base_value, scores) = self.numbers(row);
-                    let base_value = Some(base_value).filter(|_| self.scope == Scope::Predicted);
+                    let base_value = Some(base_value).filter(|_| self.own_bases);
                     let flips = self.flips.as_ref().map(|flips| &flips[row]);
                     let (prediction, explained_value) = (self.prediction(row), self.explained_value(row));
                     let class = self.decides.then(|| self.scores.prediction(row));

@@ -254,14 +254,13 @@ fn gives(weight: i128) -> [i32; 2] {
 impl FirstGate {
     fn new(gate: &Gate, order: &[Var]) -> Self {
         let gives: Vec<[i32; 2]> = order.iter().map(|var| gives(gate.weights()[var.index()])).collect();
-        let mut sums = Some(vec![0]);
+        let mut sums = Reached::All(0);
         let (mut left, mut reached) = (vec![0], vec![None]);
         for &[when_0, when_1] in gives.iter().rev() {
             let weight = when_0.max(when_1);
-            let total = left.last().expect("a number a level") + weight;
-            left.push(total);
-            sums = sums.map(|sums| with_weight(sums, weight)).filter(|sums| sums.len() <= MAX_LISTED);
-            reached.push(sums.clone().filter(|sums| sums.len() as i64 != i64::from(total) + 1));
+            left.push(left.last().expect("a number a level") + weight);
+            sums = sums.with_weight(weight);
+            reached.push(if let Reached::Some(sums) = &sums { Some(sums.clone()) } else { None });
         }
         left.reverse();
         reached.reverse();
@@ -281,10 +280,67 @@ impl DeepGate {
     }
 }
 
-/// The reachable sums with one more weight, ascending.
-fn with_weight(sums: Vec<i32>, weight: i32) -> Vec<i32> {
-    let mut both: Vec<i32> = sums.iter().map(|sum| sum + weight).chain(sums.iter().copied()).collect();
-    both.sort_unstable();
-    both.dedup();
-    both
+/// The sums that some inputs can reach.
+enum Reached {
+    /// All numbers up to this one.
+    All(i32),
+    /// These, ascending.
+    Some(Vec<i32>),
+    /// Too many to be listed.
+    Many,
+}
+
+impl Reached {
+    /// With one more input of this weight.
+    fn with_weight(self, weight: i32) -> Self {
+        let sums = match self {
+            Reached::All(total) if i64::from(weight) <= i64::from(total) + 1 => return Reached::All(total + weight),
+            Reached::All(total) if total as usize >= MAX_LISTED => return Reached::Many,
+            Reached::All(total) => (0..=total).collect(),
+            Reached::Some(sums) => sums,
+            Reached::Many => return Reached::Many,
+        };
+        let mut both = Vec::with_capacity(2 * sums.len());
+        let mut without = sums.iter().copied().peekable();
+        for with in sums.iter().map(|sum| sum + weight) {
+            while let Some(sum) = without.next_if(|sum| *sum < with) {
+                both.push(sum);
+            }
+            without.next_if_eq(&with);
+            both.push(with);
+        }
+        // The largest has the weight, so that nothing is left without it.
+        match (both.len(), both.last()) {
+            (count, Some(&total)) if count as i64 == i64::from(total) + 1 => Reached::All(total),
+            (count, _) if count > MAX_LISTED => Reached::Many,
+            _ => Reached::Some(both),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn reached_sums_are_those_of_all_subsets() {
+        for weights in [vec![1, 1, 2, 5, 3], vec![0, 2, 2, 6, 1, 1], vec![3, 5, 7, 11], vec![1, 3, 1, 9, 2, 0], vec![4]]
+        {
+            let mut all = BTreeSet::from([0]);
+            let mut found = Reached::All(0);
+            for &weight in &weights {
+                all.extend(all.clone().into_iter().map(|sum| sum + weight));
+                found = found.with_weight(weight);
+                let listed = match &found {
+                    Reached::All(total) => (0..=*total).collect(),
+                    Reached::Some(sums) => sums.clone(),
+                    Reached::Many => panic!("they are few"),
+                };
+                assert_eq!(listed, all.iter().copied().collect::<Vec<i32>>(), "{weights:?}");
+            }
+        }
+        let many = (0..13).fold(Reached::All(0), |sums, power| sums.with_weight(3 << power));
+        assert!(matches!(many, Reached::Many));
+    }
 }

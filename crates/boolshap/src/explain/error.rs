@@ -160,12 +160,15 @@ pub enum ExplainError {
     /// A file without values.
     #[error("there are no values to explain")]
     NoValues,
-    /// Values whose parts are gates, given what is known.
+    /// A constraint on values of more inputs than can be written out.
     #[error(
-        "scores of a value are for the distributions uniform, product and background: an expectation given what is known, or \
-         given a constraint, has no way for gates"
+        "given a constraint, the score of every input would have to be looked at, and the features of its players have more than \
+         {limit} values together"
     )]
-    ConditionalValue,
+    TooManyInputs {
+        /// How many inputs are taken.
+        limit: usize,
+    },
     /// A gate whose sum has too many values.
     #[error("a gate whose weights add up to {total} has too many different sums to be explained without a circuit")]
     GateTooWide {

@@ -57,6 +57,9 @@
 //! | v(S) of blocks that cannot be put side by side | T + B + 2, from sweeps over positive numbers only |
 //! | v(S) given a constraint | T + 1, with T of both circuits |
 //! | v(S) of a sample | 1, the quotient of two counts |
+//! | v(S) of a value of p parts, in its size, over r rows of a sample | p + 2 (r + n) + 7: sums of numbers up to 1 by their roundings |
+//! | v(S) of a value given a constraint, in its size | p + 5 and twice the sum over players of their values and 2 |
+//! | scores of a value from v(S) | twice those of labels, since numbers are in [-1, 1] |
 //! | Shapley of v(S), n players | 2 v(S) + n + 4 + 2^(n-2) / n |
 //! | Banzhaf of v(S) | 2 v(S) + 2 + 2^(n-2) |
 //! | Owen of v(S) | 2 v(S) + n^2 + 6 + 2^(n-2) |
@@ -86,6 +89,9 @@ pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// Every number that leaves a float engine is known to this, absolutely.
 pub const GUARANTEED: f64 = 1e-9;
+
+/// Products of chances whose logarithm is at least this are floats, with room for numbers to be divided by them.
+pub(super) const SMALLEST_EXPONENT: f64 = -960.0;
 
 /// Numbers are added up one after the other in blocks of this size, then the sums of the blocks.
 pub(super) const BLOCK: usize = 1 << 9;

@@ -329,7 +329,7 @@ pub(super) fn playing(players: &Players, mentioned: &[Var]) -> Vec<usize> {
     playing
 }
 
-fn check_players(players: usize, why: &'static str, remedy: Remedy) -> Result<(), ExplainError> {
+pub(super) fn check_players(players: usize, why: &'static str, remedy: Remedy) -> Result<(), ExplainError> {
     match players <= Game::MAX_PLAYERS {
         true => Ok(()),
         false => Err(ExplainError::TooManyPlayers { players, why, limit: Game::MAX_PLAYERS, remedy }),

@@ -11,6 +11,8 @@
 
 mod blocks;
 mod brute_force;
+mod conditional;
+mod conditional_values;
 mod conjunctions;
 mod corner_counts;
 mod corner_sums;

@@ -187,7 +187,7 @@ impl Players {
     }
 
     /// For each feature its group, if there are groups, and its player: in this order, what has to be together.
-    pub(super) fn groupings(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn groupings(&self) -> Vec<Vec<usize>> {
         let groups = self.groups.as_ref().map(|groups| self.of.iter().map(|&player| groups[player]).collect());
         groups.into_iter().chain([self.of.clone()]).collect()
     }

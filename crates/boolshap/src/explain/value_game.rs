@@ -11,10 +11,14 @@
 //! - a **diagram** with numbers at its leaves, which a tree is: `value_diagrams`;
 //! - a **circuit**: the games of labels, [`FloatGame`] and [`ExactGame`].
 //!
+//! Given what is known of a sample, or given a formula, v of every set of players is looked at, and the value is written out as
+//! a whole: `conditional_values`.
+//!
 //! Every row is checked: base value and scores add up to the value, exactly in fractions, and to 1e-9 of the value's size in floats, where
 //! the size is that of the constant and of all weights. Bounds of errors are relative to that size too, since a value, unlike
 //! a label, is of any size; errors are absolute.
 
+use super::conditional_values::ConditionalValues;
 use super::error_bound::{self, GUARANTEED};
 use super::gate_chances::Chances;
 use super::gate_sums::Scalar;
@@ -45,6 +49,8 @@ pub struct ValueGame {
     gates: Gates,
     circuits: Vec<CircuitPart>,
     diagrams: Vec<DiagramPart>,
+    /// Where the distribution is conditional; then there is nothing in the four above.
+    conditional: Option<ConditionalValues>,
     /// What each part is expected to be when nothing is known.
     base_values: Vec<f64>,
     exact_base_values: OnceLock<Vec<RBig>>,
@@ -88,11 +94,10 @@ impl ValueGame {
             }
             Distribution::Empirical(_) | Distribution::Constrained(..) => None,
         };
-        if starts.is_none() && values.parts().iter().any(|part| !matches!(part, Part::Circuit(_))) {
-            return Err(ExplainError::ConditionalValue);
-        }
+        let conditional = ConditionalValues::new(&named, &values, &players, distribution, watch)?;
+        let parts = if conditional.is_some() { &[][..] } else { values.parts() };
         let mut circuits = Vec::new();
-        for (part, kind) in values.parts().iter().enumerate() {
+        for (part, kind) in parts.iter().enumerate() {
             let Part::Circuit(root) = kind else { continue };
             let circuit = named.circuit.with_root(*root)?.compacted()?;
             let game = Game::new(circuit, players.clone(), distribution.clone(), watch)?;
@@ -102,8 +107,8 @@ impl ValueGame {
             Part::Diagram(diagram) => Some(DiagramPart::new(part, diagram, &players)),
             _ => None,
         };
-        let diagrams = values.parts().iter().enumerate().filter_map(diagram).collect::<Result<Vec<_>, _>>()?;
-        let gates = Gates::new(values.parts(), &players, starts.as_ref())?;
+        let diagrams = parts.iter().enumerate().filter_map(diagram).collect::<Result<Vec<_>, _>>()?;
+        let gates = Gates::new(parts, &players, starts.as_ref())?;
         let mut base_values = vec![0.0; values.parts().len()];
         circuits.iter().for_each(|circuit| base_values[circuit.part] = circuit.floats.base_value());
         if let Some(starts) = &starts {
@@ -117,6 +122,7 @@ impl ValueGame {
             gates,
             circuits,
             diagrams,
+            conditional,
             base_values,
             exact_base_values: OnceLock::new(),
             packed: OnceLock::new(),
@@ -130,12 +136,15 @@ impl ValueGame {
 
     /// The expected value of a sum when nothing is known.
     pub fn base_value(&self, sum: &WeightedSum) -> f64 {
+        if let Some(conditional) = &self.conditional {
+            return conditional.base_value(sum);
+        }
         add_up(&float(&sum.constant), sum.weights.iter().map(float).zip(self.base_values.iter().copied()))
     }
 
     /// How far base value and scores of a sum can be from the true ones; see the module.
     pub fn error_bound(&self, sum: &WeightedSum, index: Index, exact: bool) -> f64 {
-        if exact { 0.0 } else { self.bound_of(sum, &self.part_bounds(index)) }
+        if exact { 0.0 } else { self.bound_of(sum, index, &self.part_bounds(index)) }
     }
 
     /// How far the scores of each part can be off.
@@ -148,7 +157,10 @@ impl ValueGame {
         bounds
     }
 
-    fn bound_of(&self, sum: &WeightedSum, bounds: &[f64]) -> f64 {
+    fn bound_of(&self, sum: &WeightedSum, index: Index, bounds: &[f64]) -> f64 {
+        if let Some(conditional) = &self.conditional {
+            return conditional.error_bound(sum, index);
+        }
         // A weight and its product are rounded, and so is every addition; an interaction is at most 2.
         let adding = 2.0 * error_bound::in_all(sum.weights.len() as f64 + 3.0);
         let size = |number: &RBig| float(number).abs();
@@ -158,6 +170,9 @@ impl ValueGame {
 
     /// About how many steps a row takes.
     pub fn visits(&self, index: Index) -> u128 {
+        if let Some(conditional) = &self.conditional {
+            return conditional.visits();
+        }
         let circuits: u128 = self.circuits.iter().map(|circuit| circuit.floats.visits(index)).sum();
         let starts = self.starts.as_ref().map_or(1, Starts::len);
         let diagrams: u128 = self.diagrams.iter().map(|diagram| diagram.steps(index, starts)).sum();
@@ -176,15 +191,17 @@ impl ValueGame {
         watch: &Watch<'_>,
     ) -> Result<Scores, ExplainError> {
         let (index, exact) = ask;
-        if !matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) {
-            return Err(ExplainError::IndexOfScores { index: index.name() });
-        }
         super::game::check_width(rows, self.named.features.len())?;
         self.players.check_rows(rows)?;
+        match &self.conditional {
+            Some(conditional) => conditional.check(rows, index)?,
+            None if matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) => {}
+            None => return Err(ExplainError::IndexOfScores { index: index.name() }),
+        }
         let bounds = if exact { Vec::new() } else { self.part_bounds(index) };
         let sizes: Vec<f64> = sums.iter().map(|sum| if exact { 0.0 } else { float(&sum.size()) }).collect();
         for (sum, &size) in sums.iter().zip(&sizes).filter(|_| !exact) {
-            let bound = self.bound_of(sum, &bounds);
+            let bound = self.bound_of(sum, index, &bounds);
             if bound > GUARANTEED * size || !size.is_finite() {
                 return Err(ExplainError::Imprecise { bound });
             }
@@ -290,25 +307,19 @@ impl Chunk<'_> {
         let of_row = |row: usize| -> Result<Vec<(T, Vec<T>)>, ExplainError> {
             silent.check()?;
             let wanted = (self.wanted)(self.first + row);
-            let mut scores = game.gates.scores(self.rows, row, self.index, &weights[wanted.clone()], &silent)?;
-            let entity = self.rows.row(row);
-            for diagram in &game.diagrams {
-                let Some(starts) = &game.starts else { break };
-                let found = diagram.scores::<T>(&entity, starts, self.index, &game.gates.rules, &silent)?;
-                for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
-                    let weight = &weights[sum][diagram.part];
-                    own.iter_mut().zip(&found).for_each(|(sum, score)| *sum = sum.plus(&weight.times(score)));
+            let scores = match &game.conditional {
+                Some(conditional) => {
+                    let of_sum = |sum: usize| (&self.sums[sum], self.whole[sum].value(&self.parts[row]));
+                    let asked: Vec<(&WeightedSum, RBig)> = wanted.clone().map(of_sum).collect();
+                    T::conditional(conditional, &self.rows.row(row), &asked, self.index, &silent)
+                        .map_err(|error| error.with_entity(|_| self.first + row))?
                 }
-            }
-            for (part, table) in &tables {
-                for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
-                    T::add_row(own, table, row, &weights[sum][*part]);
-                }
-            }
+                None => self.by_parts(row, wanted.clone(), &weights, &tables, &silent)?,
+            };
             let mut found = Vec::with_capacity(scores.len());
             for (own, sum) in scores.into_iter().zip(wanted) {
                 let value = self.whole[sum].value(&self.parts[row]);
-                if self.index == Index::Shapley {
+                if self.index.is_efficient() {
                     T::check_sum(&bases[sum], &own, &value, self.sizes[sum], self.first + row)?;
                 }
                 found.push((T::rounded(&value), std::iter::once(bases[sum].clone()).chain(own).collect()));
@@ -325,6 +336,34 @@ impl Chunk<'_> {
         }
         Ok(())
     }
+
+    /// The scores of a row, from those of all parts.
+    fn by_parts<T: ValueNumber>(
+        &self,
+        row: usize,
+        wanted: Range<usize>,
+        weights: &[Vec<T>],
+        tables: &[(usize, Scores)],
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Vec<T>>, ExplainError> {
+        let game = self.game;
+        let mut scores = game.gates.scores(self.rows, row, self.index, &weights[wanted.clone()], watch)?;
+        let entity = self.rows.row(row);
+        for diagram in &game.diagrams {
+            let Some(starts) = &game.starts else { break };
+            let found = diagram.scores::<T>(&entity, starts, self.index, &game.gates.rules, watch)?;
+            for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
+                let weight = &weights[sum][diagram.part];
+                own.iter_mut().zip(&found).for_each(|(sum, score)| *sum = sum.plus(&weight.times(score)));
+            }
+        }
+        for (part, table) in tables {
+            for (own, sum) in scores.iter_mut().zip(wanted.clone()) {
+                T::add_row(own, table, row, &weights[sum][*part]);
+            }
+        }
+        Ok(scores)
+    }
 }
 
 /// Floats or fractions, and what differs between them.
@@ -332,6 +371,13 @@ trait ValueNumber: Chances + Value {
     fn rounded(exact: &RBig) -> Self;
     fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError>;
     fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
+    fn conditional(
+        conditional: &ConditionalValues,
+        entity: &[bool],
+        sums: &[(&WeightedSum, RBig)],
+        index: Index,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Vec<Self>>, ExplainError>;
     /// Adds a row of scores, weighted.
     fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self);
     fn check_sum(base: &Self, scores: &[Self], value: &RBig, size: f64, entity: usize) -> Result<(), ExplainError>;
@@ -348,6 +394,16 @@ impl ValueNumber for f64 {
 
     fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         circuit.floats.explain(rows, index, watch)
+    }
+
+    fn conditional(
+        conditional: &ConditionalValues,
+        entity: &[bool],
+        sums: &[(&WeightedSum, RBig)],
+        index: Index,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Vec<Self>>, ExplainError> {
+        conditional.floats(entity, sums, index, watch)
     }
 
     fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self) {
@@ -370,11 +426,24 @@ impl ValueNumber for RBig {
     }
 
     fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError> {
+        if let Some(conditional) = &game.conditional {
+            return Ok(conditional.exact_base_value(sum));
+        }
         Ok(add_up(&sum.constant, sum.weights.iter().cloned().zip(game.exact_base_values()?.iter().cloned())))
     }
 
     fn of_circuit(circuit: &CircuitPart, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         Engine::explain(circuit.fractions()?, rows, index, watch)
+    }
+
+    fn conditional(
+        conditional: &ConditionalValues,
+        entity: &[bool],
+        sums: &[(&WeightedSum, RBig)],
+        index: Index,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Vec<Self>>, ExplainError> {
+        conditional.fractions(entity, sums, index, watch)
     }
 
     fn add_row(own: &mut [Self], table: &Scores, row: usize, weight: &Self) {

@@ -5,22 +5,27 @@
 
 use super::free::with_fixed;
 use super::outlook::check_in_passing;
+use super::resolve::Layout;
 use super::stages::Stages;
 use super::verify::{method_names, prove};
 use super::{ClassChoice, CompileRequest, Error, ErrorKind, ModelOutput, Source, Via, read_source::Loaded};
-use crate::circuit::{Circuit, NamedCircuit, ProofOf, diagram_together, lower_forest, lower_obdd, lower_sdd};
-use crate::data::Table;
+use crate::circuit::{
+    Circuit, CircuitError, NamedCircuit, ProofOf, diagram_together, lower_forest, lower_obdd, lower_sdd, together,
+};
+use crate::data::{Binariser, Grid, Table};
 use crate::diagram::reduce_table;
 use crate::diagram::{
     CompileOptions, Compiled, DiagramError, Direct, DirectOptions, Obdd, compile_clauses, compile_direct,
 };
 use crate::explain::Players;
 use crate::formula::Cnf;
-use crate::lit::{Digest, Instant, Lit, Pieces, Remedy, Watch};
+use crate::lit::{Digest, Instant, Lit, Pieces, Remedy, Watch, thousands};
 use crate::model::{Forest, Label, Model};
 use crate::query::Method;
 use serde_json::{Value, json};
+use std::cmp::Ordering;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The clauses of a network's formula at which encoding ends by default.
 pub const MAX_CLAUSES: usize = 1_000_000;
@@ -84,8 +89,12 @@ pub fn compile_watched<'a>(
     watch: &Watch<'_>,
 ) -> Result<Compilation, Error> {
     let begin = Instant::now();
+    let (stages, notes) = (Stages::default(), Vec::new());
     let mut work =
-        Work { request, watch, stages: Stages::default(), notes: Vec::new(), proved: None, proved_table: None, begin };
+        Work { request, watch, stages, notes, players: None, grown: [0; 2], proved: None, proved_table: None, begin };
+    if request.players.is_some() && (request.shape.smooth || request.shape.fan_in_2) {
+        return Err(Error::setting("players", "choose an order, which a smooth circuit or one of fan-in 2 has not"));
+    }
     let (route, circuit) = match source.into() {
         Source::File(path) => work.of_file(path)?,
         Source::Model(model) => work.of_model(model)?,
@@ -103,6 +112,10 @@ pub(super) struct Work<'w> {
     pub(super) watch: &'w Watch<'w>,
     pub(super) stages: Stages,
     pub(super) notes: Vec<String>,
+    /// Whose features are put side by side, if that was asked for.
+    players: Option<Players>,
+    /// The nodes of all circuits before and after that.
+    grown: [usize; 2],
     /// By which methods all classes were proved to be those of a model, and its digest.
     pub(super) proved: Option<(String, Digest)>,
     /// By which method the numbers of a table were compared, and its digest.
@@ -111,7 +124,11 @@ pub(super) struct Work<'w> {
 }
 
 impl Work<'_> {
-    fn finish(self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
+    fn finish(mut self, route: &'static str, mut circuit: NamedCircuit) -> Compilation {
+        if let Some(note) = self.order_note() {
+            circuit.provenance.insert("order".into(), json!(note));
+            self.notes.push(note);
+        }
         circuit.facts.route = Some(route.into());
         circuit.facts.smooth = self.request.shape.smooth && !circuit.roots().is_empty();
         if let Some((method, model)) = self.proved {
@@ -125,7 +142,13 @@ impl Work<'_> {
     }
 
     fn of_file(&mut self, path: &Path) -> Result<(&'static str, NamedCircuit), Error> {
-        let (route, circuit) = match Loaded::read(path, self)? {
+        let loaded = Loaded::read(path, self)?;
+        let request = self.request;
+        let features = |variables: usize| match &request.features {
+            None => Ok(Model::default_features(variables)),
+            Some(names) => checked_names(names, variables),
+        };
+        let (route, circuit) = match loaded {
             Loaded::Model(model) => return self.of_model(&model),
             Loaded::Real(model) => return self.of_real(&model),
             _ if self.request.free.is_some() => {
@@ -137,17 +160,17 @@ impl Work<'_> {
                     "'score' is for networks: a formula or a circuit has labels only",
                 ));
             }
-            Loaded::Formula(cnf) => ("cnf", self.of_cnf(&cnf)?),
+            Loaded::Formula(cnf) => {
+                self.order_for(&features(cnf.variables())?, None, None)?;
+                ("cnf", self.of_cnf(&cnf)?)
+            }
             Loaded::Circuit { format, circuit } => {
+                self.order_for(&features(circuit.variables())?, None, None)?;
                 let begin = Instant::now();
                 (format, self.shaped(&circuit, begin)?)
             }
         };
-        let variables = circuit.variables();
-        let features = match &self.request.features {
-            None => Model::default_features(variables),
-            Some(names) => checked_names(names, variables)?,
-        };
+        let features = features(circuit.variables())?;
         let mut named = NamedCircuit::unchecked(circuit, features)?;
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         named.provenance.insert("source".into(), json!(file));
@@ -185,6 +208,8 @@ impl Work<'_> {
         if let Some(asked) = request.variables.filter(|&asked| asked != inputs) {
             return Err(Error::setting("variables", format!("is {asked}, but the network has {inputs} inputs")));
         }
+        let names = request.features.as_ref().unwrap_or(&model.features);
+        self.order_for(names, model.binariser.as_ref(), model.grid().map_err(Error::input)?)?;
         if request.model_output == ModelOutput::Score {
             return match self.of_scores(model) {
                 Err(error) if error.kind() == ErrorKind::Limit && error.stopped().is_none() && request.or_network => {
@@ -303,7 +328,10 @@ impl Work<'_> {
                 self.notes.push(note);
             }
         }
-        let diagram = columns_together(diagram, model, options.max_nodes, watch)?;
+        let diagram = match &self.players {
+            Some(_) => diagram,
+            None => self.columns_together(diagram, model, options.max_nodes, watch)?,
+        };
         let facts = json!({"nodes": diagram.len(), "orders": orders, "reason": reason, "abandoned": abandoned});
         self.stages.add("diagram", begin, facts);
         let begin = Instant::now();
@@ -327,7 +355,8 @@ impl Work<'_> {
     /// The form asked for, within the limit of nodes.
     fn shaped(&mut self, circuit: &Circuit, begin: Instant) -> Result<Circuit, Error> {
         let max_nodes = self.request.max_nodes;
-        let circuit = self.request.shape.apply(circuit, max_nodes, self.watch)?;
+        let ordered = self.ordered(circuit)?;
+        let circuit = self.request.shape.apply(ordered.as_ref().unwrap_or(circuit), max_nodes, self.watch)?;
         self.stages.add("circuit", begin, json!({"nodes": circuit.graph_size().0}));
         match (circuit.stored_nodes(), max_nodes) {
             (nodes, Some(limit)) if nodes > limit => {
@@ -338,6 +367,48 @@ impl Work<'_> {
         }
     }
 
+    /// The circuit in an order in which the features of each player are side by side, if that was asked for.
+    fn ordered(&mut self, circuit: &Circuit) -> Result<Option<Circuit>, Error> {
+        let Some(players) = &self.players else { return Ok(None) };
+        let limit = self.request.max_nodes.unwrap_or(MAX_ORDERED_NODES);
+        let formula = Cnf::new(circuit.variables());
+        let before = circuit.counts().nodes;
+        let near = together(&Arc::new(circuit.clone()), &formula, &players.groupings(), limit, self.watch);
+        let near = near.map_err(|error| match error {
+            CircuitError::Conjoin(DiagramError::TooManyNodes { .. }) => {
+                let (before, limit) = (thousands(before as u64), thousands(limit as u64));
+                let message = format!(
+                    "with the features of each player side by side the circuit of {before} nodes would have more than {limit}"
+                );
+                Error::Limit { message, remedy: Some(Remedy::Nodes) }
+            }
+            error => error.into(),
+        })?;
+        let circuit = Arc::unwrap_or_clone(near.circuit);
+        self.grown = [self.grown[0] + before, self.grown[1] + circuit.counts().nodes];
+        Ok(Some(circuit))
+    }
+
+    /// What the order for players costs.
+    fn order_note(&self) -> Option<String> {
+        let [before, after] = self.grown.map(|nodes| thousands(nodes as u64));
+        let players = self.request.players.as_ref()?.name();
+        Some(match self.grown[1].cmp(&self.grown[0]) {
+            Ordering::Greater => {
+                format!("the order for the players ({players}) takes {after} nodes instead of {before}")
+            }
+            Ordering::Less => format!("the order for the players ({players}) takes {after} nodes, fewer than {before}"),
+            Ordering::Equal => return None,
+        })
+    }
+
+    /// From now on circuits are over these features, in an order for the players asked for.
+    fn order_for(&mut self, names: &[String], binariser: Option<&Binariser>, grid: Option<Grid>) -> Result<(), Error> {
+        let Some(players) = &self.request.players else { return Ok(()) };
+        self.players = Some(Layout { names, binariser, grid }.players(players)?);
+        Ok(())
+    }
+
     pub(super) fn of_table(
         &mut self,
         values: &[u8],
@@ -345,6 +416,7 @@ impl Work<'_> {
         classes: &[String],
     ) -> Result<(&'static str, NamedCircuit), Error> {
         self.refuse_scores("a table of classes")?;
+        self.order_for(features, None, None)?;
         let variables = features.len();
         if variables > 32 || values.len() != 1 << variables {
             let found = values.len();
@@ -374,10 +446,16 @@ impl Work<'_> {
         classes: &[String],
     ) -> Result<(&'static str, NamedCircuit), Error> {
         self.refuse_scores("a forest's decision")?;
+        self.order_for(features, None, None)?;
         let chosen = self.chosen_class(classes.len(), classes)?;
         let asked = chosen.map_or((0..classes.len()).collect(), |class| vec![class]);
         let max_nodes = self.request.max_nodes.unwrap_or(MAX_FOREST_NODES);
-        let circuits = lower_forest(forest, &asked, max_nodes, self.watch)?;
+        let mut circuits = lower_forest(forest, &asked, max_nodes, self.watch)?;
+        for circuit in &mut circuits {
+            if let Some(ordered) = self.ordered(circuit)? {
+                *circuit = ordered;
+            }
+        }
         Ok(("trees", self.of_arrays(chosen, circuits, features, classes)?))
     }
 
@@ -464,18 +542,34 @@ pub fn names_in_header(path: &Path) -> Result<Vec<String>, Error> {
 
 /// Diagrams up to this many nodes are reordered for columns as players.
 const CHEAP_NODES: usize = 1 << 16;
+/// The nodes at which the order for players that were asked for ends by default.
+const MAX_ORDERED_NODES: usize = 1 << 24;
 
-/// The diagram with the bits of each column side by side, as columns as players need them, if that is quickly done and it
-/// grows by no more than a tenth; else as it is, and it is reordered when columns are asked for.
-fn columns_together(diagram: Obdd, model: &Model, max_nodes: usize, watch: &Watch<'_>) -> Result<Obdd, Error> {
-    let players = Players::columns(&model.features, model.binariser.as_ref());
-    if players.len() == model.features.len() || diagram.len() > CHEAP_NODES {
-        return Ok(diagram);
-    }
-    let column_of: Vec<usize> = (0..model.features.len()).map(|feature| players.of(feature)).collect();
-    match diagram_together(&diagram, &[column_of], 2 * diagram.len() + 64, watch) {
-        Ok(Some(moved)) if 10 * moved.len() <= 11 * diagram.len() && moved.len() <= max_nodes => Ok(moved),
-        Ok(_) | Err(DiagramError::TooManyNodes { .. }) => Ok(diagram),
-        Err(error) => Err(error.into()),
+impl Work<'_> {
+    /// The diagram with the bits of each column side by side, as columns as players need them, if that is quickly done and it
+    /// grows by no more than a tenth; else as it is, and it is reordered when columns are asked for.
+    fn columns_together(
+        &mut self,
+        diagram: Obdd,
+        model: &Model,
+        max_nodes: usize,
+        watch: &Watch<'_>,
+    ) -> Result<Obdd, Error> {
+        let players = Players::columns(&model.features, model.binariser.as_ref());
+        if players.len() == model.features.len() || diagram.len() > CHEAP_NODES {
+            return Ok(diagram);
+        }
+        match diagram_together(&diagram, &players.groupings(), 2 * diagram.len() + 64, watch) {
+            Ok(Some(moved)) if 10 * moved.len() <= 11 * diagram.len() && moved.len() <= max_nodes => {
+                if moved.len() > diagram.len() {
+                    let [after, before] = [&moved, &diagram].map(|diagram| thousands(diagram.len() as u64));
+                    let note = format!("the order for columns as players takes {after} nodes instead of {before}");
+                    self.notes.push(note);
+                }
+                Ok(moved)
+            }
+            Ok(_) | Err(DiagramError::TooManyNodes { .. }) => Ok(diagram),
+            Err(error) => Err(error.into()),
+        }
     }
 }

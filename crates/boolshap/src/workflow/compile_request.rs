@@ -1,6 +1,6 @@
 //! What to compile, and what to make of it.
 
-use super::{ClassChoice, Error, FreeInputs, MAX_SMOOTH_NODES, ModelOutput, NumberSource};
+use super::{ClassChoice, Error, FreeInputs, MAX_SMOOTH_NODES, ModelOutput, NumberSource, PlayersFrom};
 use crate::circuit::{Circuit, Lowering, fan_in_two, paper_form_within, smooth_within};
 use crate::diagram::Route;
 use crate::lit::Watch;
@@ -162,6 +162,9 @@ pub struct CompileRequest {
     pub or_network: bool,
     /// Of a network, which inputs are left and what the others are.
     pub free: Option<FreeInputs>,
+    /// The players that the order of the circuit is chosen for: the features of each are side by side, so that explaining need not
+    /// reorder it. By default those of each column are, where that is quickly done and costs little.
+    pub players: Option<PlayersFrom>,
     /// Names for the features, instead of the source's own or x1, x2, ...
     pub features: Option<Vec<String>>,
     /// The number of variables, where a file does not say it.

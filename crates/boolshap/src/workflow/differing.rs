@@ -25,7 +25,11 @@ impl Explainer {
 
     /// The most regions, as square as can be, of which no more differ from any background row than can be tried.
     fn finest_regions(&self, entity: &[bool]) -> Option<(Grid, usize)> {
-        let Distribution::Background(background) = self.distribution() else { return None };
+        let blurred = self.blurred(entity);
+        let background = match (&blurred, self.distribution()) {
+            (Some(own), _) | (None, Distribution::Background(own)) => own,
+            _ => return None,
+        };
         let circuit = self.circuit();
         let grid = circuit.grid().ok()??;
         let pixels = grid.pixels(circuit.features.len(), circuit.binariser.as_ref()).ok()?;

@@ -209,6 +209,7 @@ impl Error {
             Error::Setting { remedy, .. } | Error::Input { remedy, .. } | Error::Limit { remedy, .. } => remedy.clone(),
             Error::At { source, .. } => source.remedy(),
             Error::Explain(ExplainError::TooManyPlayers { remedy, .. }) => Some(remedy.clone()),
+            Error::Explain(ExplainError::TooManyInputs { .. }) => Some(Remedy::FewerPlayers),
             Error::Model(ModelError::Parameter { problem: Problem::ZeroWeight { .. }, .. }) => Some(Remedy::ZeroWeight),
             Error::Model(ModelError::Parameter { problem: Problem::EpsilonUnknown, .. }) => Some(Remedy::BnEpsilon),
             Error::Model(ModelError::Parameter { problem: Problem::InputsUnknown, .. }) => Some(Remedy::InputValues),
@@ -301,6 +302,7 @@ fn of_explain(error: &ExplainError) -> ErrorKind {
         ExplainError::TooManyFeatures { .. }
         | ExplainError::LongPath { .. }
         | ExplainError::TooManyPlayers { .. }
+        | ExplainError::TooManyInputs { .. }
         | ExplainError::Entity { problem: EntityProblem::TooManyDiffer { .. }, .. }
         | ExplainError::Row { problem: EntityProblem::TooManyDiffer { .. }, .. } => ErrorKind::Limit,
         _ => ErrorKind::Input,

@@ -5,10 +5,13 @@
 //! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
 
 use super::resolve::in_groups;
-use super::{ClassChoice, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request};
+use super::{
+    ClassChoice, DistributionFrom, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request,
+    RowsFrom,
+};
 use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, WeightedSum};
 use crate::data::{
-    Bits, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
+    Bits, Blur, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
 };
 use crate::explain::explain_stream;
 use crate::explain::{
@@ -42,7 +45,9 @@ pub struct Explainer {
     values: OnceLock<ValueGame>,
     outputs: Vec<Output>,
     players: Players,
+    /// Where each row has a reference of its own, a row that is put in its place while none is known.
     distribution: Distribution,
+    blur: Option<Blur>,
     request: Request,
     ask: Ask,
 }
@@ -148,6 +153,7 @@ impl Explainer {
         request: &Request,
     ) -> Result<Self, Error> {
         check_output(request, &circuit)?;
+        let blur = request.blur(&circuit)?;
         let network = network_game(&circuit, &players, &distribution, request)?;
         let has_labels = circuit.values.is_none() && network.is_none();
         let labels = if has_labels { circuit.labels()? } else { Vec::new() };
@@ -159,7 +165,7 @@ impl Explainer {
             request.model_output = Some(ModelOutput::Score);
         }
         let values = OnceLock::new();
-        Ok(Explainer { circuit, labels, network, values, outputs, players, distribution, request, ask })
+        Ok(Explainer { circuit, labels, network, values, outputs, players, distribution, blur, request, ask })
     }
 
     /// The circuit that is explained.
@@ -268,6 +274,9 @@ impl Explainer {
     }
 
     fn explained(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        if let Some(blur) = &self.blur {
+            return self.against_blurred(blur, rows, ask, watch);
+        }
         if self.is_of_scores() {
             return self.explain_scores(rows, ask, watch);
         }
@@ -284,6 +293,52 @@ impl Explainer {
             }
             Scope::Predicted => self.predicted(rows, ask, watch),
         }
+    }
+
+    /// The scores of rows, each against its own blurred copy.
+    fn against_blurred(&self, blur: &Blur, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
+        let classes = if ask.scope == Scope::Each { self.outputs.len() } else { 1 };
+        let width = classes * (1 + ask.index.width(self.players.len())) - 1;
+        let mut all = Scores::empty(width, ask.exact);
+        let pieces = Pieces::new(watch, rows.rows());
+        for row in 0..rows.rows() {
+            let table =
+                pieces.next(|watch| self.against(blur.of(&rows.row(row)))?.explained(&rows.select(&[row]), ask, watch));
+            all.append(table.map_err(|error| match error {
+                Error::Explain(error) => error.with_entity(|_| row).into(),
+                error => error,
+            })?);
+        }
+        Ok(all)
+    }
+
+    /// The same against other background rows.
+    fn against(&self, rows: Bits) -> Result<Self, Error> {
+        let from = DistributionFrom::Background(RowsFrom::Bits(rows.clone()));
+        let request = Request { distribution: from, ..self.request.clone() };
+        let distribution = Distribution::Background(rows);
+        Ok(Explainer {
+            circuit: self.circuit.clone(),
+            labels: self.labels.clone(),
+            network: network_game(&self.circuit, &self.players, &distribution, &request)?,
+            values: OnceLock::new(),
+            outputs: self.outputs.iter().map(|_| Output::default()).collect(),
+            players: self.players.clone(),
+            distribution,
+            blur: None,
+            request,
+            ask: self.ask,
+        })
+    }
+
+    /// A row's own reference, where each has one.
+    pub(super) fn blurred(&self, row: &[bool]) -> Option<Bits> {
+        self.blur.as_ref().map(|blur| blur.of(row))
+    }
+
+    /// Whether rows have base values of their own, because each has its own reference.
+    pub fn has_own_bases(&self) -> bool {
+        self.blur.is_some()
     }
 
     /// The scores of each class of the scope, a table each.
@@ -443,6 +498,10 @@ impl Explainer {
 
     /// The expected label, or score, when nothing is known of a row, for each class of the scope.
     pub fn base_values(&self, scope: Scope, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
+        if self.has_own_bases() {
+            let why = "'blur' is another reference for each row, so that there is no base value of all rows";
+            return Err(Error::setting("distribution", why));
+        }
         if let (Some(network), true) = (&self.network, self.is_of_scores()) {
             let sums = self.network_sums(network, scope);
             return Ok(sums.iter().map(|sum| network.base_of(sum).to_f64().value()).collect());

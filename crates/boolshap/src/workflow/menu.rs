@@ -1,6 +1,9 @@
 //! The games that can be chosen on one circuit: what a server offers, each prepared once, when it is first asked for.
 
-use super::{ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope, opening_class};
+use super::{
+    ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, ReferenceFrom, Request, RowsFrom, Scope,
+    opening_class,
+};
 use crate::circuit::NamedCircuit;
 use crate::data::{Bits, Scores};
 use crate::explain::{Distribution, Players};
@@ -47,7 +50,9 @@ impl Menu {
     ) -> Result<Self, Error> {
         let menu = Self::offered(circuit, request, None, rows)?;
         let first = menu.explainer(Choice { distribution: 0, players: 0 })?;
-        first.base_values(first.ask().scope, watch)?;
+        if !first.has_own_bases() {
+            first.base_values(first.ask().scope, watch)?;
+        }
         Ok(menu)
     }
 
@@ -189,6 +194,7 @@ fn offer_words(distribution: &DistributionFrom) -> (String, &'static str) {
         }
         DistributionFrom::Background(rows) => (of_file("all rows", rows), "background"),
         DistributionFrom::Empirical(rows) => (of_file("similar rows", rows), "empirical"),
+        DistributionFrom::Reference(ReferenceFrom::Blur(_)) => ("each row's own blurred copy".into(), "reference"),
         DistributionFrom::Reference(_) => (format!("one row, {}", distribution.name()), "reference"),
     }
 }

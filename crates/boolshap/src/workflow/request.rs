@@ -80,6 +80,8 @@ pub enum ReferenceFrom {
     Row(RowOfFile),
     /// One row of bits in memory.
     Bits(Bits),
+    /// Each row's own blurred copy, of this radius.
+    Blur(usize),
 }
 
 /// A row of a file, counted from 1; without a number the only one.
@@ -186,12 +188,18 @@ impl FromStr for EngineName {
     }
 }
 
+/// The radius of a blur.
+fn radius(text: &str) -> Result<usize, Error> {
+    let wrong = || Error::setting("distribution", format!("the radius '{text}' of the blur is no number of pixels"));
+    text.parse().ok().filter(|radius| *radius > 0).ok_or_else(wrong)
+}
+
 fn one_of(text: &str, known: &[&str]) -> String {
     format!("'{text}' is not one of {}", known.join(", "))
 }
 
 const DISTRIBUTIONS: [&str; 6] =
-    ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE", "reference:zeros|ones|FILE"];
+    ["uniform", "product", "product:FILE", "background:FILE", "empirical:FILE", "reference:zeros|ones|blur|FILE"];
 
 impl FromStr for DistributionFrom {
     type Err = Error;
@@ -219,10 +227,12 @@ impl DistributionFrom {
             (Some("reference"), Some(file)) => Ok(DistributionFrom::Reference(match file.to_str() {
                 Some("zeros") => ReferenceFrom::All(false),
                 Some("ones") => ReferenceFrom::All(true),
+                Some("blur") => ReferenceFrom::Blur(1),
+                Some(text) if text.starts_with("blur:") => ReferenceFrom::Blur(radius(&text["blur:".len()..])?),
                 _ => ReferenceFrom::Row(RowOfFile::parse(file)),
             })),
             (Some("reference"), None) => {
-                Err(Error::setting("distribution", "'reference' needs a row: zeros, ones or a file"))
+                Err(Error::setting("distribution", "'reference' needs a row: zeros, ones, blur or a file"))
             }
             (Some("background" | "empirical"), None) => {
                 Err(Error::setting("distribution", format!("'{shown}' needs rows")))
@@ -247,6 +257,7 @@ impl DistributionFrom {
                 ReferenceFrom::All(value) => format!("reference:{}", if *value { "ones" } else { "zeros" }),
                 ReferenceFrom::Row(row) => format!("reference:{}", row.name()),
                 ReferenceFrom::Bits(_) => "reference".into(),
+                ReferenceFrom::Blur(radius) => format!("reference:blur:{radius}"),
             },
         }
     }
@@ -267,7 +278,7 @@ impl FromStr for PlayersFrom {
 
 impl PlayersFrom {
     /// From its text, in which a file can have any name that the system allows.
-    pub(super) fn parse(text: &OsStr) -> Result<Self, Error> {
+    pub fn parse(text: &OsStr) -> Result<Self, Error> {
         match text.to_str() {
             Some("features") => Ok(PlayersFrom::Features),
             Some("columns") => Ok(PlayersFrom::Columns),
@@ -477,7 +488,13 @@ impl Request {
         let about = self.about(class);
         let [distribution, players, engine] = ["distribution", "players", "engine"].map(|key| &about[key]);
         let own = match self.distribution {
+            DistributionFrom::Empirical(_) if self.is_of_scores() => {
+                " (of all features together the row's own score, so that scores add up)"
+            }
             DistributionFrom::Empirical(_) => " (of all features together the row's own label, so that scores add up)",
+            DistributionFrom::Reference(ReferenceFrom::Blur(_)) => {
+                " (each row against a copy of itself in which every pixel is the median of those around it)"
+            }
             _ => "",
         };
         format!(

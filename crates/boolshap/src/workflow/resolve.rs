@@ -6,7 +6,9 @@ use super::request::{
     ConstraintFrom, DistributionFrom, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
 };
 use crate::circuit::NamedCircuit;
-use crate::data::{Bits, Cells, Code, CodedColumn, DataError, Entities, Grid, Reading, Table, read_segments};
+use crate::data::{
+    Binariser, Bits, Blur, Cells, Code, CodedColumn, DataError, Entities, Grid, Reading, Table, read_segments,
+};
 use crate::explain::{Distribution, ExplainError, Players, Probabilities};
 use crate::lit::Remedy;
 use crate::model::parse_decimal;
@@ -25,29 +27,12 @@ impl Request {
     }
 
     fn players_alone(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
-        match &self.players {
-            PlayersFrom::Features => Ok(Players::features(&circuit.features)),
-            PlayersFrom::Columns => Ok(Players::columns(&circuit.features, circuit.binariser.as_ref())),
-            PlayersFrom::File(path) if is_png(path) => segments(path, circuit),
-            PlayersFrom::File(path) => read_players(path, &circuit.features),
-            PlayersFrom::Regions(regions) => {
-                let wrong = |why| Error::setting("regions", why);
-                let grid = grid_of(circuit, "regions")?;
-                grid.check_regions(*regions).map_err(wrong)?;
-                let name = |pixel: usize| {
-                    let (row, column) = grid.region(pixel, *regions);
-                    format!("r{row}c{column}")
-                };
-                players_of_pixels(circuit, grid, name).map_err(wrong)
-            }
-            PlayersFrom::Named(player_of) => {
-                let known: HashSet<&String> = circuit.features.iter().collect();
-                if let Some(unknown) = player_of.keys().find(|name| !known.contains(name)) {
-                    return Err(Error::setting("players", format!("names '{unknown}', which is not a feature")));
-                }
-                Ok(Players::named(&circuit.features, player_of)?)
-            }
-        }
+        let features = Layout {
+            names: &circuit.features,
+            binariser: circuit.binariser.as_ref(),
+            grid: circuit.grid().map_err(Error::input)?,
+        };
+        features.players(&self.players)
     }
 
     /// The distribution for a circuit and its players.
@@ -81,11 +66,23 @@ impl Request {
             ReferenceFrom::All(value) => return all_equal(*value, circuit),
             ReferenceFrom::Row(row) => one.push(&read_row(row, circuit, self.input)?),
             ReferenceFrom::Bits(bits) if bits.rows() == 1 => return Ok(bits.clone()),
+            // In place of a row, each of which has its own.
+            ReferenceFrom::Blur(_) => one = Bits::zeros(circuit.features.len(), 1),
             ReferenceFrom::Bits(bits) => {
                 return Err(Error::setting("reference", format!("is one row, and {} were given", bits.rows())));
             }
         }
         Ok(one)
+    }
+
+    /// How each row is blurred to be its own reference; nothing where there is another distribution.
+    pub(super) fn blur(&self, circuit: &NamedCircuit) -> Result<Option<Blur>, Error> {
+        let DistributionFrom::Reference(ReferenceFrom::Blur(radius)) = &self.distribution else { return Ok(None) };
+        let binariser = circuit.binariser.as_ref();
+        let grid = circuit.grid().map_err(Error::input)?;
+        let grid = Layout { names: &circuit.features, binariser, grid }.grid("distribution")?;
+        let blur = Blur::new(*radius, grid, circuit.features.len(), binariser);
+        blur.map(Some).map_err(|why| Error::setting("distribution", why))
     }
 
     /// An error about a row of the distribution, with the file it is in.
@@ -97,7 +94,7 @@ impl Request {
             | DistributionFrom::Reference(ReferenceFrom::Row(RowOfFile { path, .. })) => path,
             DistributionFrom::Background(RowsFrom::Bits(_))
             | DistributionFrom::Empirical(RowsFrom::Bits(_))
-            | DistributionFrom::Reference(ReferenceFrom::All(_) | ReferenceFrom::Bits(_)) => {
+            | DistributionFrom::Reference(ReferenceFrom::All(_) | ReferenceFrom::Bits(_) | ReferenceFrom::Blur(_)) => {
                 return match error {
                     ExplainError::Entity { entity, problem } => {
                         Error::input(format!("row {} of the {}: {problem}", entity + 1, self.distribution.name()))
@@ -220,31 +217,67 @@ fn is_png(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
 }
 
-/// The grid of the features, which something needs.
-fn grid_of(circuit: &NamedCircuit, what: &'static str) -> Result<Grid, Error> {
-    let grid = circuit.grid().map_err(Error::input)?;
-    grid.ok_or_else(|| {
-        let missing = "need to know how the features are laid out, and the file does not say it";
-        Error::setting(what, missing).with_remedy(Remedy::Grid)
-    })
+/// The features of a model or a circuit, and how they belong together.
+pub(super) struct Layout<'a> {
+    pub(super) names: &'a [String],
+    pub(super) binariser: Option<&'a Binariser>,
+    pub(super) grid: Option<Grid>,
 }
 
-/// The player of each feature by its pixel.
-fn players_of_pixels(circuit: &NamedCircuit, grid: Grid, name: impl Fn(usize) -> String) -> Result<Players, String> {
-    let pixels = grid.pixels(circuit.features.len(), circuit.binariser.as_ref())?;
-    let player_of = circuit.features.iter().cloned().zip(pixels.into_iter().map(name)).collect();
-    Players::named(&circuit.features, &player_of).map_err(|error| error.to_string())
-}
-
-/// A player for each colour of an image.
-fn segments(path: &Path, circuit: &NamedCircuit) -> Result<Players, Error> {
-    let grid = grid_of(circuit, "players")?;
-    let (found, colours) = read_segments(path)?;
-    if found != grid {
-        let other = format!("the image has {found} pixels, but the features are laid out as {grid}");
-        return Err(Error::input(other).in_file(path));
+impl Layout<'_> {
+    /// The players of these features.
+    pub(super) fn players(&self, from: &PlayersFrom) -> Result<Players, Error> {
+        match from {
+            PlayersFrom::Features => Ok(Players::features(self.names)),
+            PlayersFrom::Columns => Ok(Players::columns(self.names, self.binariser)),
+            PlayersFrom::File(path) if is_png(path) => self.segments(path),
+            PlayersFrom::File(path) => read_players(path, self.names),
+            PlayersFrom::Regions(regions) => {
+                let wrong = |why| Error::setting("regions", why);
+                let grid = self.grid("regions")?;
+                grid.check_regions(*regions).map_err(wrong)?;
+                let name = |pixel: usize| {
+                    let (row, column) = grid.region(pixel, *regions);
+                    format!("r{row}c{column}")
+                };
+                self.players_of_pixels(grid, name).map_err(wrong)
+            }
+            PlayersFrom::Named(player_of) => {
+                let known: HashSet<&String> = self.names.iter().collect();
+                if let Some(unknown) = player_of.keys().find(|name| !known.contains(name)) {
+                    return Err(Error::setting("players", format!("names '{unknown}', which is not a feature")));
+                }
+                Ok(Players::named(self.names, player_of)?)
+            }
+        }
     }
-    players_of_pixels(circuit, grid, |pixel| colours[pixel].clone()).map_err(|why| Error::input(why).in_file(path))
+
+    /// The grid of the features, which something needs.
+    pub(super) fn grid(&self, what: &'static str) -> Result<Grid, Error> {
+        self.grid.ok_or_else(|| {
+            let need = if what == "distribution" { "'blur' needs" } else { "need" };
+            let missing = format!("{need} to know how the features are laid out, and the file does not say it");
+            Error::setting(what, missing).with_remedy(Remedy::Grid)
+        })
+    }
+
+    /// The player of each feature by its pixel.
+    fn players_of_pixels(&self, grid: Grid, name: impl Fn(usize) -> String) -> Result<Players, String> {
+        let pixels = grid.pixels(self.names.len(), self.binariser)?;
+        let player_of = self.names.iter().cloned().zip(pixels.into_iter().map(name)).collect();
+        Players::named(self.names, &player_of).map_err(|error| error.to_string())
+    }
+
+    /// A player for each colour of an image.
+    fn segments(&self, path: &Path) -> Result<Players, Error> {
+        let grid = self.grid("players")?;
+        let (found, colours) = read_segments(path)?;
+        if found != grid {
+            let other = format!("the image has {found} pixels, but the features are laid out as {grid}");
+            return Err(Error::input(other).in_file(path));
+        }
+        self.players_of_pixels(grid, |pixel| colours[pixel].clone()).map_err(|why| Error::input(why).in_file(path))
+    }
 }
 
 /// A table of features and players; every feature must be there once.

@@ -3,7 +3,8 @@
 use super::{CompileRequest, ModelOutput, NumberForm, NumberSource, Source, compile};
 use crate::circuit::{NamedCircuit, Rule};
 use crate::data::{Bits, Seeded};
-use crate::explain::{Distribution, Index, Players, Probabilities, ValueGame};
+use crate::explain::{Definition, Distribution, Index, Labels, Order, Players, Probabilities, ValueGame};
+use crate::formula::{Clause, Cnf};
 use crate::lit::Watch;
 use crate::model::random::network_strategy;
 use crate::model::{Gate, Model, Network, Output, Score, TreeNode};
@@ -143,6 +144,87 @@ fn agrees(network: Network, seed: u64, uniform: bool) {
     compare(named, &tables(&model), seed, uniform);
 }
 
+/// Base value and index of a row, given what is known: shifted and scaled, a value is a sum of bits times powers of two, each of
+/// which is a label that has a definition; indices are linear.
+fn by_bits(table: &[RBig], players: &Players, distribution: &Distribution, entity: &[bool], index: Index) -> Vec<RBig> {
+    let features = players.feature_count();
+    let scale = table.iter().fold(RBig::ONE, |scale, value| scale * RBig::from(value.denominator().clone()));
+    let least = table.iter().min().unwrap();
+    let whole = |value: &RBig| ((value - least) * &scale).numerator().clone();
+    let largest = table.iter().map(whole).max().unwrap();
+    let mut sums = vec![RBig::ZERO; 1 + index.width(players.len())];
+    sums[0] = least.clone();
+    for bit in 0..dashu_base::BitTest::bit_len(&largest) {
+        let is_set = |input: &[bool]| {
+            let number = input.iter().enumerate().map(|(feature, value)| usize::from(*value) << feature).sum::<usize>();
+            dashu_base::BitTest::bit(&whole(&table[number]), bit)
+        };
+        let labels = Labels::from_fn(features, is_set).unwrap();
+        let judge = Definition::new(labels, players.clone(), distribution.clone()).unwrap();
+        let told = judge.explain(&[entity], index, &Watch::unlimited()).unwrap();
+        let weight = RBig::from(dashu_int::UBig::ONE << bit) / &scale;
+        let numbers = std::iter::once(&told[0].base_value).chain(&told[0].scores);
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number * &weight);
+    }
+    sums
+}
+
+/// Every index of the values of a file given what is known of a sample, and given a formula.
+fn compare_conditionally(named: &std::sync::Arc<NamedCircuit>, tables: &[Vec<RBig>], random: &mut Seeded) {
+    let features = named.features.len();
+    let orders = [Order::One, Order::Two, Order::Three];
+    let others = orders.into_iter().flat_map(|order| [Index::Taylor(order), Index::Ksii(order)]);
+    let all: Vec<Index> =
+        [Index::Shapley, Index::Banzhaf, Index::Interaction, Index::Owen].into_iter().chain(others).collect();
+    // Numbers that are not whole have many bits, each of which is a game.
+    let are_whole = tables.iter().flatten().all(|value| value.denominator().is_one());
+    let indices = if are_whole { all } else { vec![Index::Shapley, Index::Ksii(Order::Two)] };
+    for players in every_kind_of_players(&named.features) {
+        let group =
+            |player: &String| (player.clone(), format!("g{}", player.len() % 2 + usize::from(player.as_str() < "c")));
+        let groups: HashMap<String, String> = players.names().iter().map(group).collect();
+        let players = players.in_groups(&groups).unwrap();
+        let given = (0..features).map(|_| RBig::from_parts((1 + random.below(8)).into(), 9u8.into())).collect();
+        let product = Probabilities::product(given).unwrap();
+        let sample = valid_rows(&players, features, random, 5);
+        let rows = valid_rows(&players, features, random, 2);
+        // Each clause has a literal of either row, so that both satisfy it.
+        let literal = |random: &mut Seeded, row: usize| {
+            let feature = random.below(features);
+            (feature as i32 + 1) * if rows.get(row, feature) { 1 } else { -1 }
+        };
+        let clauses = (0..2).filter_map(|_| Clause::from_dimacs(&[literal(random, 0), literal(random, 1)]));
+        let formula = Cnf::from_clauses(features, clauses.collect::<Vec<_>>());
+        for distribution in [Distribution::Empirical(sample.clone()), Distribution::Constrained(product, formula)] {
+            let game_of = ValueGame::new(named.clone(), players.clone(), &distribution, &Watch::unlimited()).unwrap();
+            let sums = named.values.as_ref().unwrap().sums().to_vec();
+            for &index in &indices {
+                let explain = |exact: bool| {
+                    let all = |_: usize| 0..sums.len();
+                    game_of.explain(&rows, &sums, &all, vec![0; 2], (index, exact), &Watch::unlimited()).unwrap()
+                };
+                let (exact, floats) = (explain(true), explain(false));
+                for row in 0..rows.rows() {
+                    let of = |table: &Vec<RBig>| by_bits(table, &players, &distribution, &rows.row(row), index);
+                    let expected: Vec<RBig> = tables.iter().flat_map(of).collect();
+                    let told = exact.fractions(row).unwrap();
+                    assert_eq!(told, expected, "{index:?} {distribution:?} {}", players.kind());
+                    let width = expected.len() / sums.len();
+                    for (at, (float, expected)) in floats.floats(row).unwrap().iter().zip(&expected).enumerate() {
+                        let apart = (float - expected.to_f64().value()).abs();
+                        let bound = game_of.error_bound(&sums[at / width], index, false);
+                        assert!(apart <= bound, "{float} is not {expected}: {apart}");
+                    }
+                    for (sum, of_sum) in sums.iter().zip(expected.chunks(width)) {
+                        let bound = game_of.error_bound(sum, index, false);
+                        assert!((game_of.base_value(sum) - of_sum[0].to_f64().value()).abs() <= bound);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Every mode and index of the values of a file against the numbers of all inputs.
 fn compare(named: NamedCircuit, tables: &[Vec<RBig>], seed: u64, uniform: bool) {
     let named = std::sync::Arc::new(named);
@@ -153,6 +235,7 @@ fn compare(named: NamedCircuit, tables: &[Vec<RBig>], seed: u64, uniform: bool) 
     assert_eq!(back.values, named.values);
     let features = named.features.len();
     let mut random = Seeded::new(seed, 0);
+    compare_conditionally(&named, tables, &mut random);
     for players in every_kind_of_players(&named.features) {
         let given = (0..features).map(|_| RBig::from_parts((1 + random.below(8)).into(), 9u8.into())).collect();
         let product = if uniform { Probabilities::uniform(features) } else { Probabilities::product(given).unwrap() };
