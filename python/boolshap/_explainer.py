@@ -522,7 +522,13 @@ class Explainer:
             "threads": self._threads,
             "input": self._input,
         }
-        parts = {"settings.json": json.dumps(settings, indent=1).encode(), "circuit.bsc": self._circuit.to_bytes()}
+        network = self._circuit._network
+        if network is not None:
+            settings["model_output"] = self.model_output
+        parts = {
+            "settings.json": json.dumps(settings, indent=1).encode(),
+            **({"circuit.bsc": self._circuit.to_bytes()} if network is None else {"network.json": network.encode()}),
+        }
         for name, array in (("probabilities.npy", game.probabilities), ("rows.npy", game.rows)):
             if array is not None:
                 part = io.BytesIO()
@@ -551,7 +557,13 @@ class Explainer:
         )
         constraint, players, groups = settings["constraint"], settings["players"], settings.get("groups")
         game = _Game(settings["distribution"], probabilities, rows, constraint, players, groups)
-        circuit = Circuit.from_bytes(parts["circuit.bsc"])
+        if "network.json" in parts:
+            from ._sources import compile_in_passing
+
+            model = _native.Model.from_json(parts["network.json"].decode())
+            circuit = compile_in_passing(model, settings["model_output"])
+        else:
+            circuit = Circuit.from_bytes(parts["circuit.bsc"])
         explainer = cls.__new__(cls)
         explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
         return explainer

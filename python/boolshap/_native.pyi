@@ -121,6 +121,7 @@ class Circuit:
     raw_columns: Final[list[str] | None]
     marginals: Final[list[float] | None]
     provenance: Final[str]
+    _network: Final[str | None]
     verified: Final[dict[str, str | None]]
     cautions: Final[list[str]]
     def verify(self, model: Model, *, timeout: float | None = None) -> Circuit: ...

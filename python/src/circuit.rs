@@ -174,6 +174,12 @@ impl Circuit {
         Some(marginals.ones.iter().map(|&ones| ones as f64 / marginals.rows as f64).collect())
     }
 
+    /// The model of a network that was not compiled, as JSON.
+    #[getter]
+    fn _network(&self) -> Option<String> {
+        self.0.network.as_ref().map(|network| network.model.to_json())
+    }
+
     /// Where the circuit comes from and what was proved of it, as JSON.
     #[getter]
     fn provenance(&self) -> String {

@@ -5,6 +5,7 @@ import csv
 import itertools
 import json
 import os
+import pickle
 import subprocess
 import urllib.error
 import urllib.request
@@ -514,6 +515,10 @@ def test_a_network_without_a_circuit_is_explained_against_rows(tmp_path):
     explainer = boolshap.Explainer(wide, reference="zeros", players=players)
     exact = explainer.exact(row)
     assert exact.base_values[0] + sum(exact.values[0]) == exact.predictions[0]
+    # It is kept as its model.
+    explainer.save(tmp_path / "e.zip")
+    for again in (boolshap.Explainer.load(tmp_path / "e.zip"), pickle.loads(pickle.dumps(explainer))):
+        assert again.exact(row).values == exact.values and again.players == explainer.players
     # Set by set, by the network itself in numpy.
     of_feature = np.array([int(players[f"x{number}"][1:]) for number in range(1, 61)])
     masks = np.arange(512)[:, None] >> of_feature[None, :] & 1

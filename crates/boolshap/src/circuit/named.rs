@@ -39,6 +39,8 @@ pub struct NamedCircuit {
 pub struct Uncompiled {
     /// The network.
     pub network: Arc<Network>,
+    /// The model that it is of, by which it is kept.
+    pub model: Arc<Model>,
     /// Whether its scores are asked for, the numbers before the decision, and not its label.
     pub scores: bool,
     /// Why it was not.
@@ -60,7 +62,8 @@ impl NamedCircuit {
         if several {
             named.classes = model.class_names().into_iter().map(|name| (name, NodeId::new(0))).collect();
         }
-        named.network = Some(Arc::new(Uncompiled { network: Arc::new(model.network.clone()), scores, why }));
+        let (network, model) = (Arc::new(model.network.clone()), Arc::new(model.clone()));
+        named.network = Some(Arc::new(Uncompiled { network, model, scores, why }));
         Ok(named)
     }
 

@@ -102,7 +102,10 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
     };
     let mut abandoned = Vec::new();
     for (route, reason) in &routes {
-        match along(*route, label, options, watch) {
+        // Where even the states of the first layer are beyond counting and every gate there sees all inputs, apply has no
+        // structure to use: it gets a first round and no more.
+        let is_hopeless = matches!(abandoned[..], [.., (_, DiagramError::TooManyExpected { .. })]) && is_dense(label);
+        match along(*route, label, options, is_hopeless, watch) {
             Ok((diagram, orders)) => {
                 return Ok(Direct { diagram, route: *route, reason: reason.clone(), orders, abandoned });
             }
@@ -159,10 +162,17 @@ fn log_states(label: &Label, used: usize) -> f64 {
     (0..=used).map(bound).fold(0.0, f64::max)
 }
 
+/// Whether every gate of the first layer has all inputs that are used.
+fn is_dense(label: &Label) -> bool {
+    let used = label.used_inputs().len();
+    label.layers()[0].iter().all(|gate| gate.weights().iter().filter(|weight| **weight != 0).count() == used)
+}
+
 fn along(
     route: Route,
     label: &Label,
     options: &DirectOptions,
+    is_hopeless: bool,
     watch: &Watch<'_>,
 ) -> Result<(Obdd, usize), DiagramError> {
     match route {
@@ -175,12 +185,18 @@ fn along(
             smallest(&orders, |order| pieces.next(|watch| compile_table(label, order, options.max_nodes, watch)))
         }
         Route::PartialSums => sums(label, options, watch),
-        Route::Apply => apply(label, options, watch),
+        Route::Apply => apply(label, options, is_hopeless, watch),
     }
 }
 
-/// Apply in two rounds: all orders with room for few nodes, then with all room the order that got furthest.
-fn apply(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
+/// Apply in two rounds: all orders with room for few nodes, then with all room the order that got furthest; where that is
+/// hopeless, if no order got beyond the first gate of gates.
+fn apply(
+    label: &Label,
+    options: &DirectOptions,
+    is_hopeless: bool,
+    watch: &Watch<'_>,
+) -> Result<(Obdd, usize), DiagramError> {
     let room = ApplyOptions::default().max_nodes.min(options.max_nodes);
     let orders = candidate_orders(label);
     let pieces = Pieces::new(watch, orders.len() + 1);
@@ -201,8 +217,8 @@ fn apply(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(O
             }
         }
     }
-    let (_, order, error) = furthest.expect("there is an order");
-    if first.max_nodes == room {
+    let (reached, order, error) = furthest.expect("there is an order");
+    if first.max_nodes == room || is_hopeless && reached <= (2, 0) {
         return Err(error);
     }
     let all = ApplyOptions { max_nodes: room };
@@ -239,7 +255,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
     let mut allowed = FIRST_STATES.min(options.max_states);
     let pieces = Pieces::new(watch, orders.len());
     loop {
-        let limits = SumsLimits { max_nodes: options.max_nodes, max_states: allowed };
+        let limits = SumsLimits { max_nodes: options.max_nodes, max_states: allowed, max_expected: options.max_states };
         let mut best: Option<Obdd> = None;
         let (mut done, mut failed, mut more_states_help) = (0, None, false);
         for (reached, order) in &mut orders {
@@ -275,7 +291,7 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
         // Rounds with many states try only the most promising orders.
         orders.truncate(orders.len().div_ceil(2));
         if allowed >= FIRST_STATES * MORE_STATES {
-            leave_hopeless_out(label, &mut orders, options.max_states)?;
+            leave_hopeless_out(label, &mut orders, options.max_states, watch)?;
         }
         allowed = allowed.saturating_mul(MORE_STATES).min(options.max_states);
     }
@@ -286,13 +302,14 @@ fn leave_hopeless_out(
     label: &Label,
     orders: &mut Vec<(usize, Vec<Var>)>,
     max_states: usize,
+    watch: &Watch<'_>,
 ) -> Result<(), DiagramError> {
     /// A sample may be wrong by this factor, and no order is left out that could have been compiled.
     const DOUBT: f64 = 4.0;
     let mut least = f64::INFINITY;
     let mut kept = Vec::new();
     for (reached, order) in orders.drain(..) {
-        let expected = expected_states(label, &order)?;
+        let expected = expected_states(label, &order, watch)?;
         least = least.min(expected);
         if expected <= DOUBT * max_states as f64 {
             kept.push((reached, order));

@@ -8,7 +8,8 @@
 //! Networks", KR 2020 (doi 10.24963/kr.2020/91), who compile neurons one by one and conjoin them.
 //!
 //! Cost: proportional to the number of states, which at level k is at most 2^k and at most the product of the first
-//! layer's ranges; each takes a few dozen bytes while its level is processed and eight afterwards.
+//! layer's ranges; each takes a few dozen bytes while its level is processed and eight afterwards. Where the levels so far
+//! grow towards many times more than allowed, the enumeration ends at half a million states instead of filling memory.
 
 use super::order::check_order;
 use super::reduce::Reducer;
@@ -26,14 +27,22 @@ pub struct SumsLimits {
     pub max_nodes: usize,
     /// The most states over all levels.
     pub max_states: usize,
+    /// Where levels grow so fast that many times this number of states is to be expected, the enumeration ends early.
+    pub max_expected: usize,
 }
 
 impl Default for SumsLimits {
     fn default() -> Self {
-        SumsLimits { max_nodes: usize::MAX, max_states: 1 << 28 }
+        SumsLimits { max_nodes: usize::MAX, max_states: 1 << 28, max_expected: 1 << 28 }
     }
 }
 
+/// From this many states on, more are expected by the growth of the levels so far.
+const GROWN: usize = 1 << 19;
+/// The growth of so many levels is taken together.
+const LATELY: usize = 4;
+/// No order is given up unless it is expected to have this many times the states allowed: growth may end sooner than usual.
+const DOUBT: f64 = 4.0;
 /// The enumeration may end when at most this many variables are left.
 const MAX_BLOCK: usize = 9;
 /// While the blocks would take more words than this, the enumeration continues.
@@ -83,6 +92,7 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
     let mut successors: Vec<Vec<[u32; 2]>> = Vec::new();
     let mut offsets: Vec<Vec<u32>> = vec![level.offsets()];
     let mut states = level.len();
+    let mut sizes = vec![states];
     let mut depth = 0;
     loop {
         let left = variables - depth;
@@ -95,6 +105,11 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
             .successors(&network, depth, &limits, states, watch)
             .map_err(|cause| limits.at(cause, depth, variables, states))?;
         states += next.len();
+        sizes.push(next.len());
+        let about = expected_in_all(&sizes, variables);
+        if states >= GROWN && about > DOUBT * limits.max_expected as f64 {
+            return Err(DiagramError::TooManyExpected { about: about as u64, limit: limits.max_expected });
+        }
         successors.push(links);
         offsets.push(next.offsets());
         level = next;
@@ -121,6 +136,20 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
         None => nodes[0],
     };
     Ok(reducer.finish(order, |_| true, root).reached())
+}
+
+/// About how many states there will be, from the sizes of the first levels. Levels grow while sums spread and shrink as gates are
+/// settled: growth is expected to fall evenly, until the last level is as small as the present one. Levels in a block of the
+/// table are not enumerated.
+fn expected_in_all(sizes: &[usize], levels: usize) -> f64 {
+    let now = sizes.len() - 1;
+    let (Some(&last), Some(&before)) = (sizes.last(), sizes.get(now.wrapping_sub(LATELY))) else { return 0.0 };
+    let growth = (last as f64 / before.max(1) as f64).ln() / LATELY as f64;
+    let listed: f64 = sizes.iter().map(|&size| size as f64).sum();
+    let left = (levels - now) as f64;
+    let to_come = levels.saturating_sub(MAX_BLOCK).saturating_sub(now);
+    let size = |ahead: usize| last as f64 * (growth.max(0.0) * ahead as f64 * (1.0 - ahead as f64 / left)).exp();
+    listed + (1..=to_come).map(size).sum::<f64>()
 }
 
 impl SumsLimits {
@@ -334,5 +363,28 @@ impl Shard {
             codes.push((child, (index as u32) << (32 - SHARD_BITS) | place));
         }
         codes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes of levels as they were on the way to two digit networks of BNNQuanalyst: 36-15-10-10, which compiles, and 64-10-10, of which
+    /// 100 million were listed after 30 levels.
+    #[test]
+    fn growth_tells_what_will_not_fit() {
+        let grown = |levels: usize, growth: f64| -> Vec<usize> {
+            (0..levels)
+                .map(|level| 2f64.powi(level.min(17) as i32) * growth.powi(level.saturating_sub(17) as i32))
+                .map(|size| size as usize)
+                .collect()
+        };
+        let allowed = SumsLimits::default().max_expected as f64;
+        assert!(expected_in_all(&grown(22, 1.7), 64) > DOUBT * allowed);
+        assert!((20..=27).all(|level| expected_in_all(&grown(level, 1.7), 36) < allowed));
+        // What no longer grows, or has just begun, is not given up.
+        assert!(expected_in_all(&[1 << 20; 30], 100) < allowed);
+        assert_eq!(expected_in_all(&[1, 2, 4], 100), 0.0);
     }
 }

@@ -131,7 +131,7 @@ pub enum DiagramError {
         /// The limit.
         limit: usize,
     },
-    /// A sample of the states shows that there will be more than allowed, whatever the order of the inputs.
+    /// A sample of the states, or the growth of those listed, shows that there will be more than allowed.
     #[error("{} states are expected, more than the limit of {}", expected_words(*.about), thousands(*.limit as u64))]
     TooManyExpected {
         /// About how many, in the best order.

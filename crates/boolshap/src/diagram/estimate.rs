@@ -20,7 +20,7 @@ use super::compile_direct::{Direct, DirectOptions, Route, by_promise, compile_di
 use super::sum_state::{Open, Outcome, SumNetwork};
 use super::{DiagramError, MAX_TABLE_INPUTS, Obdd, candidate_orders, reduce_table};
 use crate::data::Seeded;
-use crate::lit::{Instant, Var, Watch};
+use crate::lit::{Instant, Stopped, Var, Watch};
 use crate::model::{AllInputs, Label};
 use std::collections::HashMap;
 
@@ -125,7 +125,9 @@ pub fn estimate(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Re
         Err(_) if (EXACT_INPUTS + 1..=MAX_TABLE_INPUTS).contains(&inputs) => {
             Ok(Estimate { seconds: None, ..by_sample(label, blank, watch)? })
         }
-        Err(_) if first == Route::PartialSums => Ok(Estimate { size: by_states(label, options.max_states)?, ..blank }),
+        Err(_) if first == Route::PartialSums => {
+            Ok(Estimate { size: by_states(label, options.max_states, watch)?, ..blank })
+        }
         Err(_) => Ok(Estimate { size: Size::MoreThan(TRIAL_NODES as u64), ..blank }),
     }
 }
@@ -157,10 +159,10 @@ fn by_sample(label: &Label, blank: Estimate, watch: &Watch<'_>) -> Result<Estima
 }
 
 /// The states of the order that has fewest of them.
-fn by_states(label: &Label, max_states: usize) -> Result<Size, DiagramError> {
+fn by_states(label: &Label, max_states: usize, watch: &Watch<'_>) -> Result<Size, DiagramError> {
     let mut least = f64::INFINITY;
     for order in candidate_orders(label) {
-        least = least.min(expected_states(label, &order)?);
+        least = least.min(expected_states(label, &order, watch)?);
     }
     Ok(if least > max_states as f64 { Size::MoreThan(max_states as u64) } else { Size::About(least as u64) })
 }
@@ -169,20 +171,21 @@ fn by_states(label: &Label, max_states: usize) -> Result<Size, DiagramError> {
 const MANY_STATES: f64 = 1e15;
 
 /// About how many states the partial sums of a label go through in this order, from a sample of them.
-pub(super) fn expected_states(label: &Label, order: &[Var]) -> Result<f64, DiagramError> {
-    Ok(count_states(&SumNetwork::new(label, order)?, order.len()))
+pub(super) fn expected_states(label: &Label, order: &[Var], watch: &Watch<'_>) -> Result<f64, DiagramError> {
+    Ok(count_states(&SumNetwork::new(label, order)?, order.len(), watch)?)
 }
 
 /// About how many states there are over all levels.
-fn count_states(network: &SumNetwork, levels: usize) -> f64 {
+fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Result<f64, Stopped> {
     let mut start = network.start();
     if !matches!(network.settle(&mut start, 0), Outcome::Open) {
-        return 0.0;
+        return Ok(0.0);
     }
     let mut chance = Seeded::new(0, 0xE573);
     // Some of the states of a level, and how many it has.
     let (mut some, mut count, mut all) = (vec![start], 1.0, 0.0);
     for level in 0..levels {
+        watch.check()?;
         all += count;
         // Enough to know; the states of hundreds of levels are more than a float can count.
         if all > MANY_STATES {
@@ -218,7 +221,7 @@ fn count_states(network: &SumNetwork, levels: usize) -> f64 {
         }
         some = found.into_iter().map(|(_, state)| state).collect();
     }
-    all
+    Ok(all)
 }
 
 /// Some of the parts, each once.
@@ -394,7 +397,7 @@ mod tests {
                 continue;
             }
             let label = Label::of_class(&networks[1], 1).unwrap();
-            let found = by_states(&label, usize::MAX).unwrap().nodes().unwrap() as f64;
+            let found = by_states(&label, usize::MAX, &Watch::unlimited()).unwrap().nodes().unwrap() as f64;
             let ratio = found / real(&label, Route::PartialSums);
             assert!((0.1..10.0).contains(&ratio), "{inputs}-{hidden}: {ratio}");
         }
