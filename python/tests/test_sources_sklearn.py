@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,23 @@ def test_limits() -> None:
         boolshap.compile(forest, max_nodes=3)
     with pytest.raises(LimitError):
         boolshap.compile(forest, max_nodes=3, via="apply")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_trees_against_background_rows_are_the_fractions_on_blocks_of_rows(grouped: bool) -> None:
+    """Rows of several machine words, with repetitions, and frames as well as arrays: floats are within their bound."""
+    rng = np.random.default_rng(3)
+    for features, depth in ((4, 3), (9, 4), (11, 6)):
+        seen, labels = rng.integers(0, 2, (300, features)), rng.integers(0, 2, 300)
+        circuit = boolshap.compile(DecisionTreeClassifier(max_depth=depth, random_state=0).fit(seen, labels))
+        background, rows = rng.integers(0, 2, (70, features)), rng.integers(0, 2, (150, features))
+        players = {name: f"p{i * i % 4}" for i, name in enumerate(circuit.features)} if grouped else "features"
+        with warnings.catch_warnings():
+            # A circuit may grow when it is reordered for its players.
+            warnings.simplefilter("ignore")
+            explainer = boolshap.Explainer(circuit, background, players=players)
+        found = explainer.shap_values(rows)
+        exact = np.array([[float(score) for score in row] for row in explainer.exact(rows).values])
+        assert np.abs(found - exact).max() <= explainer.error_bound() + 1e-16
+        for other in (rows.astype(float), np.asfortranarray(rows), pd.DataFrame(rows, columns=circuit.features)[circuit.features[::-1]]):
+            assert (explainer.shap_values(other) == found).all()

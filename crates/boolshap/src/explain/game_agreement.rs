@@ -187,30 +187,6 @@ fn cubes_of_many_words_are_counted_right() {
     }
 }
 
-/// Several blocks of rows, with repetitions: tables that are shared by paths, and players whose tables are too long for that.
-#[test]
-fn tables_of_paths_agree_with_sweeps_on_many_rows() {
-    let (n, watch, mut random) = (9, &Watch::unlimited(), Seeded::new(14, 0));
-    for (players, is_short) in [(Players::features(&names(n)), true), (blocks(n), false)] {
-        let words = (0..8).map(|_| (random.below(1 << 32) as u64) << 32 | random.below(1 << 32) as u64);
-        let circuit = from_table(n, &words.collect::<Vec<u64>>());
-        let (entities, background) = (rows(&players, 200, &mut random), rows(&players, 80, &mut random));
-        let game = Game::new(&circuit, players, Distribution::Background(background), watch).unwrap();
-        assert_eq!(game.conjunctions().unwrap().is_short(), is_short);
-        let [tables, sweeps] = [FloatGame::new(&game), FloatGame::new(&game).by_sweeps()];
-        let bound = tables.error_bound(Index::Shapley) + sweeps.error_bound(Index::Shapley);
-        let [tables, sweeps] = [tables, sweeps].map(|floats| floats.explain(&entities, Index::Shapley, watch).unwrap());
-        for row in 0..entities.rows() {
-            assert_eq!(
-                (tables.prediction(row), tables.base_value(row)),
-                (sweeps.prediction(row), sweeps.base_value(row))
-            );
-            let mut both = tables.scores(row).iter().zip(sweeps.scores(row));
-            assert!(both.all(|(one, other)| (one - other).abs() <= bound), "row {row}");
-        }
-    }
-}
-
 /// Twenty features that matter, all numbers big.
 #[test]
 fn many_players_need_big_integers_and_still_agree_with_floats() {
