@@ -12,18 +12,29 @@ The scores explain the decision, 0 or 1, or with `model_output="score"` the numb
 linear models on raw columns are explained as they are, column by column: `Explainer(model, rows)`.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from . import errors
-from ._asker import Asker, check
 from ._explainer import Explainer
 from ._explanation import ExactExplanation, Explanation
 from ._native import Circuit, Model, RealModel, __version__, load
-from ._sources import compile
 
 if TYPE_CHECKING:
+    from ._asker import Asker as Asker
+    from ._asker import check as check
     from ._estimator import Binarizer as Binarizer
     from ._estimator import BnnClassifier as BnnClassifier
+    from ._sources import compile as compile
+
+#: What is imported when it is first asked for: estimators need scikit-learn, and the rest makes the import a third longer.
+_LATER = {
+    "Asker": "_asker",
+    "Binarizer": "_estimator",
+    "BnnClassifier": "_estimator",
+    "check": "_asker",
+    "compile": "_sources",
+}
 
 # Binarizer and BnnClassifier are public too, but a star import shall not need scikit-learn.
 __all__ = [
@@ -47,9 +58,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    # The estimators need scikit-learn, which the rest does without.
-    if name in ("Binarizer", "BnnClassifier"):
-        from . import _estimator
-
-        return getattr(_estimator, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+    globals()[name] = found
+    return found

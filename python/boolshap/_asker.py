@@ -28,10 +28,10 @@ from ._answers import (
     Reasons,
     Robustness,
 )
-from ._explainer import _constraint_text
+from ._game import constraint_text, players_of
 from ._native import Circuit, Model
 from ._settings import Names, bits_of, changes_of, claim_of, code_list, maybe_bits, moves, setting_texts, verdict_of
-from ._tables import players_of, read_rows
+from ._tables import read_rows
 from ._types import Bits, PathLike, Reading
 from .errors import InputError
 
@@ -83,7 +83,7 @@ class Asker:
         self._input, self._timeout, self._certificates = input, timeout, certificates
         self._shared = {
             "players": players_of(players),
-            "constraint": None if constraint is None else _constraint_text(constraint, self._circuit.features),
+            "constraint": None if constraint is None else constraint_text(constraint, self._circuit.features),
             "class": class_,
         }
         # What was asked last is ready to be asked of other rows.

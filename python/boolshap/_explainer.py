@@ -5,52 +5,30 @@ The scores explain the decision, 0 or 1, or the number that it is made by: `mode
 
 from __future__ import annotations
 
-import decimal
-import importlib
-import io
 import json
-import numbers
 import os
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
+from . import _archive, _game, _native
 from ._background import given_background
-from ._explanation import ExactExplanation, Explanation
+from ._explanation import ExactExplanation, Explanation, explanation_class
+from ._game import Game, output_of
 from ._native import Circuit
 from ._pipeline import Front
-from ._tables import Rows, players_of, read_rows
-from ._types import Bits, Floats, ModelOutput, PathLike, Reading
+from ._shown import as_images, as_numbers, shown_rows
+from ._tables import Rows, read_rows
+from ._types import Distribution, Floats, Index, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
-#: What fills in absent players.
-Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
-#: Which value of the game.
-Index = Literal[
-    "shapley", "banzhaf", "interaction", "owen", "taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"
-]
-
 _FORMAT = "boolshap explainer 1"
-
-
-@dataclass(frozen=True)
-class _Game:
-    """What the scores mean, in the form that a file keeps."""
-
-    distribution: str | None
-    probabilities: Floats | None
-    rows: Bits | None
-    constraint: str | None
-    players: str | dict[str, str]
-    groups: dict[str, str] | None = None
 
 
 class Explainer:
@@ -173,16 +151,16 @@ class Explainer:
             if isinstance(reference, str) and reference.split(":")[0] == "blur":
                 named = f"reference:{reference}"
             else:
-                background, named = _reference(reference, features), "reference"
-        game = _Game(
+                background, named = _game.reference_of(reference, features), "reference"
+        game = Game(
             distribution=named,
-            probabilities=None if probabilities is None else _probabilities(probabilities, features),
-            rows=None if background is None else _background(background, circuit, input),
-            constraint=None if constraint is None else _constraint_text(constraint, features),
-            players=players_of(players) if regions is None else _regions(regions, players),
-            groups=None if groups is None else _groups(groups),
+            probabilities=None if probabilities is None else _game.probabilities_of(probabilities, features),
+            rows=None if background is None else _game.background_of(background, circuit, input),
+            constraint=None if constraint is None else _game.constraint_text(constraint, features),
+            players=_game.players_of(players) if regions is None else _game.regions_of(regions, players),
+            groups=None if groups is None else _game.groups_of(groups),
         )
-        self._prepare(circuit, game, class_, _thread_count(threads), input, model_output)
+        self._prepare(circuit, game, class_, _game.thread_count(threads), input, model_output)
         self._front = front
         if feature_names is not None:
             self._feature_names = [str(name) for name in feature_names]
@@ -202,7 +180,7 @@ class Explainer:
     def _prepare(
         self,
         circuit: Circuit,
-        game: _Game,
+        game: Game,
         class_: object,
         threads: int | None,
         input: Reading,
@@ -274,7 +252,7 @@ class Explainer:
         rows = self._read_any(X)
         values, base_values = self._explained(rows, "shapley")
         data, shown = self._as_shown(rows)
-        return _explanation_class()(
+        return explanation_class()(
             values,
             base_values=base_values,
             data=data,
@@ -298,22 +276,10 @@ class Explainer:
         grid, pixels = self._circuit.grid, self._circuit._pixels()
         if grid is None or pixels is None:
             raise InputError("images need to know how the features are laid out: give the model a grid")
-        rows, cells = self._read(X), grid[0] * grid[1]
+        rows = self._read(X)
         values, base_values, _ = self._native.explain(rows.bits, "shapley", self._threads)
-        shape = (len(rows.bits), cells, *values.shape[2:])
-        images, shown = np.zeros(shape), np.zeros((len(rows.bits), cells))
-        for player, members in enumerate(self._native.members):
-            own = sorted({pixels[member] for member in members})
-            images[:, own] += values[:, player, None] / len(own)
-        for feature, pixel in enumerate(pixels):
-            shown[:, pixel] += rows.bits[:, feature]
-        shown /= np.bincount(pixels, minlength=cells)
-        return _explanation_class()(
-            images.reshape(len(images), *grid, 1, *values.shape[2:]),
-            base_values=base_values,
-            data=shown.reshape(len(images), *grid, 1),
-            output_names=self.output_names,
-        )
+        images, shown = as_images(values, rows.bits, self._native.members, pixels, grid)
+        return explanation_class()(images, base_values=base_values, data=shown, output_names=self.output_names)
 
     def shap_values(self, X: object, *, check_additivity: bool = True, silent: bool = True) -> Floats:
         """The Shapley values alone: (rows, players), with each of several classes (rows, players, classes).
@@ -447,36 +413,9 @@ class Explainer:
 
     def _as_shown(self, rows: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
         """The rows as numbers, and as a person knows them where those are not all numbers."""
-        shown = self._shown(rows)
-        return (shown, None) if shown.dtype.kind in "buif" else (_as_numbers(shown), shown)
-
-    def _shown(self, rows: Rows) -> npt.NDArray[Any]:
-        """The rows as a person knows them, a column for each player."""
-        if self._front is not None and all(player in rows.raw for player in self.players):
-            return _narrowed(np.column_stack([np.asarray(rows.raw[player], dtype=object) for player in self.players]))
-        if self._game.players == "features" and not rows.raw:
-            return rows.bits
-        players = zip(self.players, self._native.members, self._native.one_hot)
-        columns = [self._shown_column(rows, *player) for player in players]
-        if all(column.dtype.kind in "buif" for column in columns):
-            return np.column_stack(columns)
-        shown = np.empty((len(rows.bits), len(columns)), dtype=object)
-        for place, column in enumerate(columns):
-            shown[:, place] = column
-        return shown
-
-    def _shown_column(self, rows: Rows, player: str, members: list[int], one_hot: bool) -> npt.NDArray[Any]:
-        features = self._circuit.features
-        if one_hot and player in rows.raw:
-            return rows.raw[player]
-        if len(members) == 1:
-            column = self._circuit._only_bits()[members[0]] if rows.raw else None
-            return rows.bits[:, members[0]] if column is None else rows.raw[column]
-        bits = rows.bits[:, members]
-        if one_hot:
-            categories = np.array([features[member][len(player) :].removeprefix("=") for member in members], dtype=object)
-            return cast("npt.NDArray[Any]", categories[bits.argmax(axis=1)])
-        return cast("npt.NDArray[Any]", bits.sum(axis=1))
+        are_features, from_pipeline = self._game.players == "features", self._front is not None
+        shown = shown_rows(rows, self._circuit, self._native, are_features=are_features, from_pipeline=from_pipeline)
+        return (shown, None) if shown.dtype.kind in "buif" else (as_numbers(shown), shown)
 
     def save(self, path: PathLike) -> None:
         """Writes the explainer to a file, whole or not at all. The circuit and the background go into it.
@@ -496,10 +435,7 @@ class Explainer:
     @classmethod
     def load(cls, path: PathLike) -> Explainer:
         """Reads an explainer that was saved. Nothing in the file is run, unlike with a pickle."""
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise FileError(f"{os.fspath(path)}: {error.strerror or error}") from error
+        content = _archive.read_whole(path)
         try:
             return cls._of_content(content)
         except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, FileError) as error:
@@ -507,11 +443,12 @@ class Explainer:
             raise FileError(message) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (self._content(), {"_front": self._front, "_feature_names": self._feature_names})
+        return _unpickled, (self._content(), {"_front": self._front})
 
     def _content(self) -> bytes:
-        """The content of a file: an archive whose entries carry a fixed date, so that equal explainers are equal files."""
+        """The content of a file."""
         game, scope = self._game, self._native.scope
+        names = {"feature_names": self._feature_names, "output_names": self._output_names}
         settings = {
             "format": _FORMAT,
             "distribution": self.distribution,
@@ -521,6 +458,7 @@ class Explainer:
             "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
             "threads": self._threads,
             "input": self._input,
+            **{name: given for name, given in names.items() if given is not None},
         }
         network = self._circuit._network
         if network is not None:
@@ -531,19 +469,12 @@ class Explainer:
         }
         for name, array in (("probabilities.npy", game.probabilities), ("rows.npy", game.rows)):
             if array is not None:
-                part = io.BytesIO()
-                np.save(part, array, allow_pickle=False)
-                parts[name] = part.getvalue()
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as archive:
-            for name, part_content in parts.items():
-                archive.writestr(zipfile.ZipInfo(name), part_content, zipfile.ZIP_DEFLATED)
-        return content.getvalue()
+                parts[name] = _archive.of_array(array)
+        return _archive.packed(parts)
 
     @classmethod
     def _of_content(cls, content: bytes) -> Explainer:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            parts = {name: archive.read(name) for name in archive.namelist()}
+        parts = _archive.unpacked(content)
         if "model.json" in parts:
             from ._raw_explainer import RawExplainer
 
@@ -552,11 +483,10 @@ class Explainer:
         if settings["format"] != _FORMAT:
             raise ValueError(f"the format {settings['format']!r} is not known")
         probabilities, rows = (
-            np.load(io.BytesIO(parts[name]), allow_pickle=False) if name in parts else None
-            for name in ("probabilities.npy", "rows.npy")
+            _archive.array_of(parts[name]) if name in parts else None for name in ("probabilities.npy", "rows.npy")
         )
         constraint, players, groups = settings["constraint"], settings["players"], settings.get("groups")
-        game = _Game(settings["distribution"], probabilities, rows, constraint, players, groups)
+        game = Game(settings["distribution"], probabilities, rows, constraint, players, groups)
         if "network.json" in parts:
             from ._sources import compile_in_passing
 
@@ -565,6 +495,8 @@ class Explainer:
         else:
             circuit = Circuit.from_bytes(parts["circuit.bsc"])
         explainer = cls.__new__(cls)
+        explainer._feature_names = settings.get("feature_names")
+        explainer._output_names = settings.get("output_names")
         explainer._prepare(circuit, game, settings["class"], settings["threads"], settings["input"])
         return explainer
 
@@ -579,132 +511,3 @@ def _unpickled(content: bytes, rest: dict[str, Any]) -> Explainer:
     explainer = Explainer._of_content(content)
     explainer.__dict__.update(rest)
     return explainer
-
-
-def _explanation_class() -> type[Explanation]:
-    """shap's class where shap is installed; it has the same fields."""
-    try:
-        return cast("type[Explanation]", importlib.import_module("shap").Explanation)
-    except ImportError:
-        return Explanation
-
-
-def output_of(given: str) -> ModelOutput:
-    """What is explained, under our names or under shap's."""
-    if given in ("probability", "log_loss"):
-        raise InputError(f"model_output {given!r} is not explained: there are 'label', and 'score' (shap's 'raw')")
-    return cast(ModelOutput, "score" if given == "raw" else given)
-
-
-def _narrowed(shown: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Objects as numbers, if they are that."""
-    try:
-        return shown.astype(np.float64)
-    except (TypeError, ValueError):
-        return shown
-
-
-def _as_numbers(shown: npt.NDArray[Any]) -> Floats:
-    """Columns of numbers as they are; of texts, their places among the different ones, which is all that a colour needs."""
-    numbers_ = np.empty(shown.shape, dtype=np.float64)
-    for place, column in enumerate(shown.T):
-        try:
-            numbers_[:, place] = [np.nan if value is None else value for value in column]
-        except (TypeError, ValueError):
-            known = {text: number for number, text in enumerate(sorted({str(value) for value in column}))}
-            numbers_[:, place] = [known[str(value)] for value in column]
-    return numbers_
-
-
-def _thread_count(threads: int | None) -> int | None:
-    if threads is None:
-        return None
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise InputError(f"threads is {threads!r}, which is not a number of threads")
-    return int(threads)
-
-
-def _background(given: object, circuit: Circuit, input: Reading) -> Bits:
-    try:
-        # A copy: what the caller does to the rows later must not change what is saved. Whether the rows are raw is decided
-        # for themselves; where it could be both, they are what the rows to explain are.
-        return read_rows(given, circuit, "auto", otherwise=input).bits.copy()
-    except InputError as error:
-        raise InputError(f"background: {error}") from error
-
-
-def _probabilities(given: object, features: list[str]) -> Floats:
-    if isinstance(given, Mapping) or hasattr(given, "to_dict"):
-        named = dict(given if isinstance(given, Mapping) else cast(Any, given).to_dict())
-        if set(named) != set(features):
-            wrong = next(name for name in [*named, *features] if (name in named) != (name in features))
-            raise InputError(f"probabilities: the feature {wrong!r} is {'unknown' if wrong in named else 'missing'}")
-        given = [named[feature] for feature in features]
-    try:
-        asked = np.asarray(given)
-        values = np.array(asked, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"probabilities are not numbers: {error}") from error
-    if values.shape != (len(features),):
-        raise InputError(f"probabilities have the shape {values.shape}, but there are {len(features)} features")
-    for feature, value, own in zip(features, values, asked.tolist()):
-        if isinstance(own, (numbers.Rational, decimal.Decimal)) and own != Fraction(float(value)):
-            raise InputError(f"the probability of {feature!r} is {own}, which no float is: say which float is meant")
-        if not 0 <= value <= 1:
-            raise InputError(f"the probability of {feature!r} is {value}, which is not between 0 and 1")
-    return values
-
-
-def _reference(given: object, features: list[str]) -> object:
-    """The row of a reference."""
-    if isinstance(given, str):
-        if given not in ("zeros", "ones"):
-            raise InputError(f"reference is {given!r}, not 'zeros', 'ones', 'blur' or a row")
-        return np.full((1, len(features)), int(given == "ones"), dtype=np.uint8)
-    return given
-
-
-def _regions(given: tuple[int, int] | str, players: object) -> str:
-    if players != "features":
-        raise InputError("regions are players: no others can be chosen beside them")
-    return "regions:" + (given if isinstance(given, str) else "x".join(str(int(side)) for side in given))
-
-
-def _groups(given: Mapping[str, str]) -> dict[str, str]:
-    for player, group in given.items():
-        if not isinstance(group, str) or not group:
-            raise InputError(f"groups: the group of {player!r} is {group!r}, which is not a name")
-    return {str(player): group for player, group in given.items()}
-
-
-def _constraint_text(given: object, features: list[str]) -> str:
-    """The text of a DIMACS file."""
-    if isinstance(given, str) and ("\n" in given or given.startswith(("p ", "c "))):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        try:
-            return Path(given).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise FileError(f"{os.fspath(given)}: {getattr(error, 'strerror', None) or error}") from error
-    if not isinstance(given, Iterable):
-        raise InputError(f"constraint is {given!r}, which is neither a file, a text nor a list of clauses")
-    clauses = []
-    for number, clause in enumerate(given, 1):
-        if isinstance(clause, str) or not isinstance(clause, Iterable):
-            raise InputError(f"constraint, clause {number}: {clause!r} is not a list of literals")
-        literals = [_literal(number, literal, features) for literal in clause]
-        clauses.append(" ".join(map(str, [*literals, 0])))
-    return "\n".join([f"p cnf {len(features)} {len(clauses)}", *clauses, ""])
-
-
-def _literal(clause: int, given: object, features: list[str]) -> int:
-    """A literal as a number, given by number or by the name of its feature."""
-    if isinstance(given, str):
-        names = [*features, *(f"-{feature}" for feature in features)]
-        place = names.index(given) if given in names else -1
-        literal = place + 1 if place < len(features) else len(features) - place - 1
-    else:
-        literal = int(given) if isinstance(given, (int, np.integer)) and not isinstance(given, bool) else 0
-    if not 1 <= abs(literal) <= len(features):
-        raise InputError(f"constraint, clause {clause}: {given!r} is not a literal of the {len(features)} features")
-    return literal

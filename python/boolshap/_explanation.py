@@ -6,10 +6,11 @@ An explainer gives a `shap.Explanation` where shap is installed, and this class 
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -169,3 +170,11 @@ class ExactExplanation:
     base_values: list[Fraction]
     #: the answers that the scores explain, 0 or 1, or the class; of a model's scores these
     predictions: list[int | Fraction]
+
+
+def explanation_class() -> type[Explanation]:
+    """shap's class where shap is installed; it has the same fields."""
+    try:
+        return cast("type[Explanation]", importlib.import_module("shap").Explanation)
+    except ImportError:
+        return Explanation

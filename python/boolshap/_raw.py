@@ -132,15 +132,17 @@ def read_raw(source: Any) -> Raw | None:
         return None
     names, name = class_names(source), type(source).__name__
     classes = getattr(source, "classes_", None)
-    if isinstance(classes, list) or getattr(source, "n_outputs_", 1) not in (None, 1):
+    outputs = getattr(source, "n_outputs_", 1) or 1
+    is_forest = any(one in ("BaseForest", "BaseDecisionTree") for one in names)
+    if isinstance(classes, list) or (outputs > 1 and not (is_forest and classes is None)):
         return None
     labels = [] if classes is None else [str(label) for label in np.asarray(classes).tolist()]
     if any("HistGradientBoosting" in one for one in names) and hasattr(source, "_predictors"):
         return _of_histograms(source, name, labels)
     if any("GradientBoosting" in one for one in names) and hasattr(source, "_raw_predict_init"):
         return _of_boosting(source, name, labels)
-    if any(one in ("BaseForest", "BaseDecisionTree") for one in names):
-        return _of_forest(source, name, labels)
+    if is_forest:
+        return _of_forest(source, name, labels, outputs)
     if hasattr(source, "coef_") and hasattr(source, "intercept_") and not hasattr(source, "coefs_"):
         return _of_linear(source, name, labels)
     return None
@@ -174,15 +176,17 @@ def _tree(tree: Any, numbers: Floats, output: int | None) -> RawTree:
     return columns, thresholds, left, right, missing, np.ascontiguousarray(numbers, dtype=np.float64), output
 
 
-def _of_forest(source: Any, name: str, labels: list[str]) -> Raw:
+def _of_forest(source: Any, name: str, labels: list[str], outputs: int) -> Raw:
     fitted = getattr(source, "estimators_", [source])
     trees = []
     for one in fitted:
-        values = np.asarray(one.tree_.value, dtype=np.float64)[:, 0, :]
-        trees.append(_tree(one.tree_, votes(values) if labels else values, None))
+        values = np.asarray(one.tree_.value, dtype=np.float64)
+        trees.append(_tree(one.tree_, votes(values[:, 0, :]) if labels else values[:, :, 0], None))
     columns, has_names = _columns(source)
-    constants = [0.0] * max(len(labels), 1)
     decision = "largest" if len(labels) > 1 else "number"
+    if outputs > 1:
+        labels = [str(output) for output in range(outputs)]
+    constants = [0.0] * max(len(labels), 1)
     missing = _takes_missing(source)
     model = RawModel.of_parts(columns, labels, constants, [], trees, (1.0, len(trees)), True, missing, decision)
     return Raw(model, name, has_names, _number_of(source), _DOUBLE)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, cast
@@ -13,14 +11,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
-from ._explainer import Distribution, Explainer, Index, _as_numbers, _narrowed, _thread_count, output_of
+from . import _archive, _native
+from ._explainer import Explainer
 from ._explanation import ExactExplanation
+from ._game import output_of, players_of, thread_count
 from ._native import Circuit
 from ._pipeline import Front
 from ._raw import Raw
+from ._shown import as_numbers, narrowed
 from ._tables import RawTable, read_numbers
-from ._types import Floats, ModelOutput
+from ._types import Distribution, Floats, Index, ModelOutput
 from .errors import InputError
 
 _FORMAT = "boolshap raw explainer 1"
@@ -52,10 +52,12 @@ class RawExplainer(Explainer):
         for name in ("probabilities", "constraint", "groups", "regions"):
             if said[name] is not None:
                 raise InputError(f"{name} is for models of bits, and {found.name} takes raw columns")
-        if said["players"] not in ("features", "columns"):
-            raise InputError("players of a model of raw columns are its columns")
+        players = players_of(said["players"])
+        if players not in ("features", "columns") and (isinstance(players, str) or found.front is not None):
+            what = "the raw columns" if found.front is not None else "its columns, or a dict of them"
+            raise InputError(f"players of {found.name} are {what}")
         distribution, reference, class_ = said["distribution"], said["reference"], said["class_"]
-        threads, model_output = _thread_count(said["threads"]), said["model_output"]
+        threads, model_output = thread_count(said["threads"]), said["model_output"]
         given = self._settled(background, said["masker"], said["data"], said["link"], said["output_names"])
         if reference is not None:
             if given is not None or isinstance(reference, str):
@@ -74,22 +76,27 @@ class RawExplainer(Explainer):
             rows = np.ascontiguousarray(found.front.background(given), dtype=np.float64)
             model = model.renamed(found.front.made_names() or model.columns, model.outputs)
             found.compare(rows)
-            self._start(model, rows, str(distribution or "background"), class_, model_output, threads)
-            self._feature_names = names
+            made_of = found.front.owner_names()
+            self._start(model, rows, str(distribution or "background"), class_, model_output, threads, made_of)
+            self._named(names)
             return
-        if names is not None and len(names) != len(model.columns):
-            raise InputError(f"feature_names gives {len(names)} names for {len(model.columns)} columns")
         own = _names_of(given, len(model.columns))
         # LightGBM writes underscores for blanks.
         is_same = own is not None and [name.replace(" ", "_") for name in own] == model.columns
         columns = own if is_same or not found.has_names else None
-        if columns is None and not found.has_names:
+        if columns is None and not found.has_names and names is not None and len(names) == len(model.columns):
             columns = names
         if columns is not None:
             model = model.renamed(columns, model.outputs)
         rows = read_numbers(given, model.columns).numbers
         found.compare(rows)
-        self._start(model, rows, str(distribution or "background"), class_, model_output, threads)
+        owners = None if isinstance(players, str) else _owners(players, model.columns)
+        self._start(model, rows, str(distribution or "background"), class_, model_output, threads, owners)
+        self._named(names)
+
+    def _named(self, names: list[str] | None) -> None:
+        if names is not None and len(names) != len(self.players):
+            raise InputError(f"feature_names gives {len(names)} names for {len(self.players)} columns")
         self._feature_names = names
 
     def _start(
@@ -100,10 +107,10 @@ class RawExplainer(Explainer):
         class_: object,
         model_output: str | None,
         threads: int | None,
+        owners: list[str] | None,
     ) -> None:
         self._model, self._rows, self._distribution, self._threads = model, rows.copy(), distribution, threads
-        self._class, self._feature_names = class_, None
-        owners = None if self._front is None else self._front.owner_names()
+        self._class, self._feature_names, self._owners = class_, None, owners
         self._raw = _native.RawExplainer(model, rows, owners, _output(model_output), class_, None, None)
 
     @property
@@ -160,10 +167,10 @@ class RawExplainer(Explainer):
 
     def _read_any(self, X: object) -> RawTable:
         if self._front is None:
-            return read_numbers(X, self._raw.players)
+            return read_numbers(X, self._model.columns)
         rows = self._front.rows_of(X)
         made = np.ascontiguousarray(self._front.transform(rows), dtype=np.float64)
-        return RawTable(made, _narrowed(self._front.shown(rows)))
+        return RawTable(made, narrowed(self._front.shown(rows)))
 
     def _explained(self, rows: Any, index: Index) -> tuple[Floats, Floats]:
         values, sums = self._raw.explain(rows.numbers, index, self._threads)
@@ -176,10 +183,17 @@ class RawExplainer(Explainer):
 
     def _as_shown(self, rows: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
         if rows.shown is None:
-            return rows.numbers, None
+            return self._of_players(rows.numbers), None
         places = [self._front.columns.index(player) for player in self.players] if self._front is not None else []
         shown = rows.shown[:, places]
-        return (shown, None) if shown.dtype.kind in "buif" else (_as_numbers(shown), shown)
+        return (shown, None) if shown.dtype.kind in "buif" else (as_numbers(shown), shown)
+
+    def _of_players(self, numbers: Floats) -> Floats:
+        """A column for each player: of a player of several columns their mean, as all that a colour needs."""
+        if self._owners is None or self._front is not None:
+            return numbers
+        owners = np.array(self._owners)
+        return np.column_stack([numbers[:, owners == player].mean(axis=1) for player in self.players])
 
     def _content(self) -> bytes:
         settings = {
@@ -189,18 +203,14 @@ class RawExplainer(Explainer):
             "model_output": self.model_output,
             "threads": self._threads,
             "output_names": self._output_names,
+            **({} if self._feature_names is None else {"feature_names": self._feature_names}),
+            **({} if self._owners is None else {"players": self._owners}),
         }
-        rows, content = io.BytesIO(), io.BytesIO()
-        np.save(rows, self._rows, allow_pickle=False)
-        parts = {
+        return _archive.packed({
             "settings.json": json.dumps(settings, indent=1).encode(),
             "model.json": self._model.to_json().encode(),
-            "rows.npy": rows.getvalue(),
-        }
-        with zipfile.ZipFile(content, "w") as archive:
-            for name, part in parts.items():
-                archive.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
-        return content.getvalue()
+            "rows.npy": _archive.of_array(self._rows),
+        })
 
     @classmethod
     def _of_parts(cls, parts: Mapping[str, bytes], front: Front | None = None) -> RawExplainer:
@@ -211,14 +221,14 @@ class RawExplainer(Explainer):
         explainer = cast(RawExplainer, cls.__new__(cls))
         explainer._output_names, explainer._front = settings["output_names"], front
         model = _native.RawModel.from_json(parts["model.json"].decode())
-        rows = np.load(io.BytesIO(parts["rows.npy"]), allow_pickle=False)
-        explainer._start(
-            model, rows, settings["distribution"], settings["class"], settings["model_output"], settings["threads"]
-        )
+        rows, owners = _archive.array_of(parts["rows.npy"]), settings.get("players")
+        class_, output, threads = settings["class"], settings["model_output"], settings["threads"]
+        explainer._start(model, rows, settings["distribution"], class_, output, threads, owners)
+        explainer._feature_names = settings.get("feature_names")
         return explainer
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled_raw, (self._content(), self._front, self._feature_names)
+        return _unpickled_raw, (self._content(), self._front)
 
     def __repr__(self) -> str:
         return (
@@ -226,12 +236,16 @@ class RawExplainer(Explainer):
         )
 
 
-def _unpickled_raw(content: bytes, front: Front | None, feature_names: list[str] | None) -> RawExplainer:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    explainer = RawExplainer._of_parts(parts, front)
-    explainer._feature_names = feature_names
-    return explainer
+def _unpickled_raw(content: bytes, front: Front | None) -> RawExplainer:
+    return RawExplainer._of_parts(_archive.unpacked(content), front)
+
+
+def _owners(players: Mapping[str, str], columns: list[str]) -> list[str]:
+    """The player of every column; a column that is not named is one itself."""
+    for name in players:
+        if name not in columns:
+            raise InputError(f"players names {name!r}, which is no column")
+    return [players.get(column, column) for column in columns]
 
 
 def _output(given: str | None) -> str:

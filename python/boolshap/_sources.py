@@ -19,9 +19,10 @@ import numpy as np
 
 from . import _keras, _layers, _native, _raw, _scores, _sklearn, _torch
 from ._functions import MAX_FEATURES, Decide, Progress, deciding, reporter, truth_table
+from ._game import players_of
 from ._native import Circuit, Model, RealModel
 from ._pipeline import Front, split_pipeline
-from ._tables import holds_bits, players_of
+from ._tables import holds_bits
 from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 

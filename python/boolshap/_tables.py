@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import decimal
 import numbers
-import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -352,15 +350,3 @@ def _text(value: float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return np.format_float_positional(value, trim="-")
-
-
-def players_of(given: object) -> str | dict[str, str]:
-    """Who plays, as the library takes it."""
-    if isinstance(given, os.PathLike):
-        return str(Path(given))
-    if not isinstance(given, Mapping):
-        return str(given)
-    for feature, player in given.items():
-        if not isinstance(player, str) or not player:
-            raise InputError(f"players: the player of {feature!r} is {player!r}, which is not a name")
-    return {str(feature): player for feature, player in given.items()}

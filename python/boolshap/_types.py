@@ -22,3 +22,9 @@ Tree: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArra
 RawTree: TypeAlias = (
     "tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], Floats, int | None]"
 )
+#: What fills in absent players.
+Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
+#: Which value of the game.
+Index = Literal[
+    "shapley", "banzhaf", "interaction", "owen", "taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"
+]

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ._explainer import Distribution, Explainer
+from ._explainer import Explainer
+from ._types import Distribution
 from .errors import InputError
 
 if TYPE_CHECKING:

@@ -183,7 +183,7 @@ impl RawExplainer {
     ) -> PyResult<ScoresAndValues<'py>> {
         let (index, rows) = (index_of(index)?, raw_rows(&rows));
         let (scores, sums) = work(py, None, |watch| {
-            let explain = || Ok::<_, Error>((self.0.explain(&rows, index, watch)?, self.0.predictions(&rows)?));
+            let explain = || Ok::<_, Error>((self.0.explain(&rows, index, watch)?, self.0.predictions(&rows, watch)?));
             let Some(threads) = threads else { return explain() };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             pool.map_err(|e| Error::setting("threads", format!("is {threads}: {e}")))?.install(explain)

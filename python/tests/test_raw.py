@@ -280,6 +280,64 @@ def test_columns_go_by_name() -> None:
     assert boolshap.Explainer(unnamed, X[:50].to_numpy(), feature_names=list("abcd")).players == list("abcd")
 
 
+@pytest.mark.parametrize("index", ["shapley", "banzhaf", "interaction"])
+def test_columns_of_one_player_come_and_go_together(index: Any, tmp_path: Path) -> None:
+    X, y = DIABETES
+    X = X[:, :6]
+    model = RandomForestRegressor(4, max_depth=4, random_state=1).fit(X, y)
+    players = {"x1": "who", "x2": "who", "x4": "blood", "x6": "blood"}
+    explainer = boolshap.Explainer(model, X[:15], players=players)
+    assert explainer.players == ["who", "x3", "blood", "x5"]
+    members = [[0, 1], [2], [3, 5], [4]]
+    found = explainer.values(X[50:53], index=index)
+    for place, row in enumerate(X[50:53]):
+
+        def number(absent: Floats, row: Floats = row) -> Floats:
+            """The model where a player whose mark is 1 is the row's, averaged over the background."""
+            numbers = []
+            for marks in absent:
+                mixed = X[:15].copy()
+                for mark, own in zip(marks, members):
+                    if mark:
+                        mixed[:, own] = row[own]
+                numbers.append([model.predict(mixed).mean()])
+            return np.array(numbers)
+
+        scores, _ = brute_force(number, np.ones(4), np.zeros((1, 4)), index)
+        assert np.abs(found[place] - scores[:, 0]).max() < 1e-9
+    explainer.save(tmp_path / "it")
+    again = boolshap.Explainer.load(tmp_path / "it")
+    assert again.players == explainer.players and (again.values(X[50:53], index=index) == found).all()
+    assert explainer(X[:2]).data.shape == explainer(X[:2]).values.shape
+
+
+@pytest.mark.parametrize("model", [DecisionTreeRegressor(max_depth=3), RandomForestRegressor(3, max_depth=3, random_state=1)], ids=named)
+def test_regressors_of_several_numbers(model: Any) -> None:
+    X, y = DIABETES
+    X = X[:, 1:7]
+    model.fit(X, np.column_stack([y, y**2, -y]))
+    explanation = boolshap.Explainer(model, X[:10])(X[40:43])
+    assert explanation.values.shape == (3, 6, 3) and list(explanation.output_names) == ["0", "1", "2"]
+    for place, row in enumerate(X[40:43]):
+        scores, base = brute_force(model.predict, row, X[:10])
+        assert np.abs(explanation.values[place] - scores).max() < 1e-9 * 1e5
+        assert explanation.base_values[place] == pytest.approx(base)
+
+
+def test_names_are_kept_in_files(tmp_path: Path) -> None:
+    X, y = IRIS
+    bits = (X > X.mean(axis=0)).astype(int)
+    explainers = [
+        boolshap.Explainer(RandomForestClassifier(3, random_state=1).fit(rows, y), rows[:20], feature_names="abcd", output_names="pqr")
+        for rows in (X, bits)
+    ]
+    for explainer, rows in zip(explainers, (X, bits)):
+        explainer.save(tmp_path / "it")
+        for again in (boolshap.Explainer.load(tmp_path / "it"), pickle.loads(pickle.dumps(explainer))):
+            found = again(rows[:2])
+            assert (list(found.feature_names), list(found.output_names)) == (list("abcd"), list("pqr"))
+
+
 def test_an_explainer_is_saved_and_pickled(tmp_path: Path) -> None:
     X, y = IRIS
     explainer = boolshap.Explainer(HistGradientBoostingClassifier(max_iter=5).fit(X, y), X[:30], class_=1, threads=1)
@@ -336,7 +394,8 @@ def test_what_has_no_meaning_on_raw_columns_is_refused() -> None:
         ({}, "has to be said by rows"),
         ({"background": X[:5], "distribution": "empirical"}, "distribution 'empirical' is for models of bits"),
         ({"background": X[:5], "constraint": [[1]]}, "constraint is for models of bits"),
-        ({"background": X[:5], "players": {"x1": "a"}}, "players of a model of raw columns are its columns"),
+        ({"background": X[:5], "players": {"x9": "a"}}, "players names 'x9', which is no column"),
+        ({"background": X[:5], "players": "segments.png"}, "are its columns, or a dict of them"),
         ({"background": X[:5], "feature_names": ["a"]}, "feature_names gives 1 names for 4 columns"),
         ({"background": X[:0]}, "no rows"),
     ]:

@@ -6,9 +6,11 @@ use anyhow::{Context, bail};
 use boolshap::data::Entities;
 use boolshap::explain::Index;
 use boolshap::lit::thousands;
+use boolshap::model::RawModel;
 use boolshap::report::{Rows, Subject};
+use boolshap::workflow::{DistributionFrom, RawGame, RowsFrom, load_raw_model};
 use boolshap::{Model, NamedCircuit, Request};
-use boolshap_web::{Access, Server, ServerLimits, Site};
+use boolshap_web::{Access, RawSite, Served, Server, ServerLimits, Site};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -22,10 +24,11 @@ use std::time::Duration;
 /// in good order: what was accepted is answered.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    /// The circuit, or a model, which is compiled in passing if that takes a moment; or a booster of XGBoost (JSON) or LightGBM
+    /// (text), which has the API and no page
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
-    /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name
+    /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name; of a booster, the rows to compare with
     data: Option<PathBuf>,
     /// The model that SOURCE was compiled from: certificates can then hold proofs
     #[arg(long, value_name = "MODEL")]
@@ -65,7 +68,9 @@ impl Serve {
             return usage("the page shows Shapley values; requests name their own index");
         }
         let server = Server::bind(self.address()?, self.access()?)?;
-        let place = || self.circuit.display().to_string();
+        if let Some(model) = load_raw_model(&self.circuit)? {
+            return self.run_raw(model, request, server, self.limits(memory));
+        }
         let source = ready_source(&self.circuit, request.model_output.unwrap_or_default())?;
         let model = match &self.model {
             Some(path) => Some(Model::load(path)?),
@@ -73,14 +78,7 @@ impl Serve {
         };
         let circuit = Arc::new(source.circuit);
         let rows = self.read_rows(&circuit, &request)?;
-        let limits = ServerLimits {
-            rows: self.max_entities,
-            body_bytes: (self.max_body as usize) << 20,
-            time: self.max_time,
-            workers: rayon::current_num_threads(),
-            memory,
-            ..ServerLimits::default()
-        };
+        let limits = self.limits(memory);
         let total = rows.total();
         let site = with_progress("preparing", |watch| {
             let chosen = self.game.chosen();
@@ -88,13 +86,55 @@ impl Serve {
             Site::new(circuit, rows, &request, limits, watch)?.about(model)?.opening_with(&opening)
         })?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
+        self.serve(server, site, &data)
+    }
+
+    fn serve(&self, server: Server, site: impl Served, data: &str) -> anyhow::Result<()> {
+        let (place, address) = (self.circuit.display(), server.address());
         let token = if self.has_token() { "?token=TOKEN" } else { "" };
-        print(&format!("serving {}{data} at http://{}/{token} (Ctrl-C stops it)", place(), server.address()))?;
+        print(&format!("serving {place}{data} at http://{address}/{token} (Ctrl-C stops it)"))?;
         match server.run(site)? {
             true => note("stopped: every request under way was answered"),
             false => note("stopped: some requests took too long and were cut off"),
         }
         Ok(())
+    }
+
+    /// A model of raw columns against rows: there is no page, so that data are its background.
+    fn run_raw(
+        &self,
+        model: RawModel,
+        mut request: Request,
+        server: Server,
+        limits: ServerLimits,
+    ) -> anyhow::Result<()> {
+        if self.model.is_some() || !self.keep.is_empty() {
+            return usage("--model and --keep are for circuits, and this is a model of raw columns");
+        }
+        match (&self.data, self.game.chosen().contains(&"distribution")) {
+            (Some(_), true) => {
+                return usage("a model of raw columns has no page: give DATA or --distribution, not both");
+            }
+            (Some(data), false) => {
+                request.distribution = DistributionFrom::Background(RowsFrom::File(input_path(data)))
+            }
+            (None, true) => {}
+            (None, false) => return usage("a model of raw columns is explained against rows: give DATA as well"),
+        }
+        let game = with_progress("preparing", |watch| RawGame::of_request(model, &request, watch))?;
+        let data = format!(" against {} rows", thousands(game.background_rows() as u64));
+        self.serve(server, RawSite::new(game, limits), &data)
+    }
+
+    fn limits(&self, memory: Option<u64>) -> ServerLimits {
+        ServerLimits {
+            rows: self.max_entities,
+            body_bytes: (self.max_body as usize) << 20,
+            time: self.max_time,
+            workers: rayon::current_num_threads(),
+            memory,
+            ..ServerLimits::default()
+        }
     }
 
     fn has_token(&self) -> bool {

@@ -9,6 +9,8 @@ use boolshap::Scores;
 use boolshap::data::ExplainedClass;
 use boolshap::lit::Watch;
 use boolshap::workflow::Scope;
+#[cfg(feature = "server")]
+use boolshap::{Error, Request, data::RawRows, workflow::RawExplainer};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -68,6 +70,27 @@ impl Answer {
         let decides = decides && matches!(ask.scope, Scope::Each | Scope::Predicted);
         let own_bases = ask.scope == Scope::Predicted || explainer.has_own_bases();
         Ok(Answer { players, error_bound, cautions, scores, scope: ask.scope, explained, decides, own_bases, flips })
+    }
+
+    /// Explains rows of a model of raw columns: with several outputs, each of them.
+    #[cfg(feature = "server")]
+    pub(crate) fn of_raw(
+        explainer: &RawExplainer,
+        rows: &RawRows,
+        request: &Request,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Error> {
+        let scores = explainer.scores(rows, request, watch)?;
+        Ok(Answer {
+            players: request.index.columns(explainer.players()),
+            error_bound: if request.exact { 0.0 } else { explainer.error_bound() },
+            cautions: Vec::new(),
+            scores,
+            scope: if explainer.width() > 1 { Scope::Each } else { Scope::Label },
+            explained: Vec::new(),
+            decides: false,
+            flips: None,
+        })
     }
 
     /// About how many bytes it takes in memory.

@@ -4,7 +4,7 @@
 use crate::error::ApiError;
 use crate::memory::Share;
 use crate::patience::Patience;
-use crate::routes::App;
+use crate::routes::{App, Served};
 use arrow_schema::ArrowError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
@@ -24,8 +24,8 @@ const BLOCK: usize = 64 << 10;
 const REFUSED: Duration = Duration::from_secs(2);
 
 /// Reads the body of a request, with the memory that it takes.
-pub(crate) async fn read_body(app: &App, mut body: Body) -> Result<(Bytes, Share), ApiError> {
-    let limit = app.site.limits.body_bytes;
+pub(crate) async fn read_body<S: Served>(app: &App<S>, mut body: Body) -> Result<(Bytes, Share), ApiError> {
+    let limit = app.site.limits().body_bytes;
     let (mut share, mut patience) = (Share::new(&app.memory), Patience::default());
     let (mut blocks, mut length, mut refused) = (Vec::new(), 0, None);
     // After a refusal the rest is passed over, so that the client reads the answer and not that the connection broke.

@@ -1,7 +1,7 @@
 //! The live page and the HTTP API of a circuit.
 //!
 //! [`Site`] is what is served: a circuit, its rows, and the games that can be chosen, each prepared when it is first asked
-//! for. [`answer`] is the API without HTTP, for a page that has the library inside. [`app`] is the routes, [`Server`]
+//! for. `RawSite` is a model of raw columns with its background. [`answer`] is the API without HTTP, for a page that has the library inside. [`app`] is the routes, [`Server`]
 //! listens, keeps the limits and ends in good order (feature `server`). Nothing here computes: all answers are the library's.
 
 mod answers;
@@ -28,6 +28,8 @@ mod openapi_ask;
 mod patience;
 #[cfg(feature = "server")]
 mod quiet;
+#[cfg(feature = "server")]
+mod raw_site;
 mod request;
 #[cfg(feature = "server")]
 mod routes;
@@ -40,7 +42,9 @@ pub use error::ApiError;
 #[cfg(feature = "server")]
 pub use guard::Access;
 #[cfg(feature = "server")]
-pub use routes::app;
+pub use raw_site::RawSite;
+#[cfg(feature = "server")]
+pub use routes::{Served, app};
 #[cfg(feature = "server")]
 pub use server::{ServeError, Server};
 pub use site::{ServerLimits, Site};

@@ -4,7 +4,7 @@
 //! than the limit, work is stopped and the pages that were kept are forgotten.
 
 use crate::error::ApiError;
-use crate::routes::App;
+use crate::routes::{App, Served};
 use crate::site::{CONNECTION, ServerLimits};
 use axum::http::StatusCode;
 use std::fs::File;
@@ -60,7 +60,7 @@ impl Memory {
     }
 
     /// Looks at what the process holds, for as long as there is a server.
-    pub(crate) fn watch(app: &Arc<App>) {
+    pub(crate) fn watch<S: Served>(app: &Arc<App<S>>) {
         // Open from now on: a server with too many connections could not open it any more.
         let Some(status) = status_file() else { return };
         let server = Arc::downgrade(app);
@@ -73,7 +73,7 @@ impl Memory {
                     memory.held.store(held, Relaxed);
                     memory.is_full.store(is_full, Relaxed);
                     if is_full {
-                        app.site.report.forget_pages();
+                        app.site.forget();
                     }
                 }
                 let is_idle = memory.taken.load(Relaxed) == 0 && app.metrics.computing.now() == 0;

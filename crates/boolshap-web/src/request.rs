@@ -52,33 +52,7 @@ impl ExplainQuestion {
     /// From a JSON body.
     pub(crate) fn of_json(site: &Site, body: &[u8]) -> Result<Self, ApiError> {
         let limit = site.limits.rows;
-        // Counted before anything is read, so that too many entities are the error whatever else is wrong.
-        if opened(body).saturating_sub(2) > limit {
-            return Err(ApiError::too_large(format!("more than {limit} in one request")));
-        }
-        let wrong =
-            |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {problem}"));
-        let text = std::str::from_utf8(body).map_err(|error| wrong(error.to_string()))?;
-        let (mut settings, mut entities) = (HashMap::new(), None);
-        each_in_json(
-            text,
-            |error| wrong(error.to_string()),
-            |name, value| {
-                let Some(name) = name else {
-                    return Err(ApiError::new(
-                        StatusCode::BAD_REQUEST,
-                        "the body must be an object with the field 'entities'",
-                    ));
-                };
-                let is_new = match name.as_ref() {
-                    "entities" => entities.replace(value).is_none(),
-                    name => settings.insert(name.to_string(), text_of(name, value)?).is_none(),
-                };
-                if is_new { Ok(()) } else { Err(ApiError::bad(name, "is there twice")) }
-            },
-        )?;
-        let entities =
-            entities.ok_or_else(|| ApiError::bad("entities", "is missing: a list of entities is expected"))?;
+        let (settings, entities) = settings_and_entities(body, limit)?;
         let circuit = site.circuit();
         let read = |reading| bits_of_json(entities, &circuit.features, circuit.binariser.as_ref(), reading, limit);
         Self::new(site, &settings, |reading| Ok(read(reading)?))
@@ -124,6 +98,36 @@ impl ExplainQuestion {
         let ask = Ask { scope, index: request.index, exact: request.exact };
         Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, groups, flips })
     }
+}
+
+/// The settings of a JSON body, by their texts, and the text of its entities, at most this many.
+pub(crate) fn settings_and_entities(body: &[u8], limit: usize) -> Result<(HashMap<String, String>, &str), ApiError> {
+    // Counted before anything is read, so that too many entities are the error whatever else is wrong.
+    if opened(body).saturating_sub(2) > limit {
+        return Err(ApiError::too_large(format!("more than {limit} in one request")));
+    }
+    let wrong = |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {problem}"));
+    let text = std::str::from_utf8(body).map_err(|error| wrong(error.to_string()))?;
+    let (mut settings, mut entities) = (HashMap::new(), None);
+    each_in_json(
+        text,
+        |error| wrong(error.to_string()),
+        |name, value| {
+            let Some(name) = name else {
+                return Err(ApiError::new(
+                    StatusCode::BAD_REQUEST,
+                    "the body must be an object with the field 'entities'",
+                ));
+            };
+            let is_new = match name.as_ref() {
+                "entities" => entities.replace(value).is_none(),
+                name => settings.insert(name.to_string(), text_of(name, value)?).is_none(),
+            };
+            if is_new { Ok(()) } else { Err(ApiError::bad(name, "is there twice")) }
+        },
+    )?;
+    let entities = entities.ok_or_else(|| ApiError::bad("entities", "is missing: a list of entities is expected"))?;
+    Ok((settings, entities))
 }
 
 /// The group of each player, from an object of texts.

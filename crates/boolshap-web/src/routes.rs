@@ -13,7 +13,7 @@ use crate::memory::{Memory, Share};
 use crate::metrics::Metrics;
 use crate::openapi;
 use crate::request::{ExplainQuestion, SETTINGS};
-use crate::site::Site;
+use crate::site::{ServerLimits, Site};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
@@ -37,9 +37,21 @@ const AT_ONCE: u128 = 500_000;
 const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/figure /api/words /api/explain \
                       /api/ask /api/openapi.json /metrics";
 
+/// What can be served: a circuit, or a model of raw columns.
+pub trait Served: Send + Sync + Sized + 'static {
+    /// What a request may cost.
+    fn limits(&self) -> &ServerLimits;
+    /// Its API, described for programs.
+    fn description(&self) -> Value;
+    /// The routes of its own.
+    fn routes() -> Router<Arc<App<Self>>>;
+    /// Gives back memory that it can do without.
+    fn forget(&self) {}
+}
+
 /// What all requests share.
-pub(crate) struct App {
-    pub(crate) site: Site,
+pub struct App<S = Site> {
+    pub(crate) site: S,
     pub(crate) metrics: Metrics,
     pub(crate) memory: Arc<Memory>,
     /// The API described.
@@ -51,14 +63,14 @@ pub(crate) struct App {
 }
 
 type Shared = State<Arc<App>>;
-type Options = Result<Query<Vec<(String, String)>>, QueryRejection>;
+pub(crate) type Options = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
-impl App {
-    pub(crate) fn new(site: Site, access: Access) -> Self {
-        let workers = site.limits.workers.max(1);
+impl<S: Served> App<S> {
+    pub(crate) fn new(site: S, access: Access) -> Self {
+        let workers = site.limits().workers.max(1);
         App {
-            memory: Arc::new(Memory::new(&site.limits)),
-            description: openapi::document(&site).to_string().into(),
+            memory: Arc::new(Memory::new(site.limits())),
+            description: site.description().to_string().into(),
             site,
             metrics: Metrics::default(),
             access,
@@ -69,40 +81,61 @@ impl App {
 }
 
 /// The routes of a site, for a test or a server of one's own; [`Server`](crate::Server) adds limits on connections.
-pub fn app(site: Site, access: Access) -> Router {
+pub fn app(site: impl Served, access: Access) -> Router {
     routes(Arc::new(App::new(site, access)))
 }
 
-pub(crate) fn routes(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/", get(page))
-        .route("/page.css", get(|| async { ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], PAGE_STYLE) }))
-        .route("/page.js", get(|| async { ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], PAGE_SCRIPT) }))
+impl Served for Site {
+    fn limits(&self) -> &ServerLimits {
+        &self.limits
+    }
+
+    fn description(&self) -> Value {
+        openapi::document(self)
+    }
+
+    fn forget(&self) {
+        self.report.forget_pages();
+    }
+
+    fn routes() -> Router<Arc<App>> {
+        let style = || async { ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], PAGE_STYLE) };
+        let script = || async { ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], PAGE_SCRIPT) };
+        Router::new()
+            .route("/", get(page))
+            .route("/page.css", get(style))
+            .route("/page.js", get(script))
+            .route("/api/model", get(model))
+            .route("/api/page", get(page_data))
+            .route("/api/rows", get(rows))
+            .route("/api/figure", get(figure))
+            .route("/api/words", post(words))
+            .route("/api/explain", post(explain))
+            .route("/api/ask", post(ask))
+    }
+}
+
+pub(crate) fn routes<S: Served>(app: Arc<App<S>>) -> Router {
+    type Shared<S> = State<Arc<App<S>>>;
+    S::routes()
         .route("/api/health", get(|| async { axum::Json(json!({"status": "ok"})) }))
-        .route("/api/model", get(model))
-        .route("/api/page", get(page_data))
-        .route("/api/rows", get(rows))
-        .route("/api/figure", get(figure))
-        .route("/api/words", post(words))
-        .route("/api/explain", post(explain))
-        .route("/api/ask", post(ask))
         .route(
             "/api/openapi.json",
-            get(|State(app): Shared| async move { kept("application/json", app.description.clone()) }),
+            get(|State(app): Shared<S>| async move { kept("application/json", app.description.clone()) }),
         )
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(metrics::<S>))
         .fallback(|uri: Uri| async move {
             ApiError::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
         })
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not take {method}", uri.path()))
         })
-        .layer(middleware::from_fn_with_state(app.clone(), at_the_door))
+        .layer(middleware::from_fn_with_state(app.clone(), at_the_door::<S>))
         .with_state(app)
 }
 
 /// Admission, the headers of every answer, and the count of it.
-async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Response {
+async fn at_the_door<S: Served>(State(app): State<Arc<App<S>>>, request: Request, next: Next) -> Response {
     let begin = Instant::now();
     let route = request
         .extensions()
@@ -118,13 +151,13 @@ async fn at_the_door(State(app): Shared, request: Request, next: Next) -> Respon
 }
 
 /// Computes here what is small, and elsewhere what is not.
-async fn compute<T: Send + 'static>(
-    app: Arc<App>,
+pub(crate) async fn compute<S: Served, T: Send + 'static>(
+    app: Arc<App<S>>,
     visits: u128,
-    work: impl FnOnce(&App, &Watch<'_>) -> Result<T, ApiError> + Send + 'static,
+    work: impl FnOnce(&App<S>, &Watch<'_>) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let broken = || ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "this is a defect of boolshap: please report it");
-    let limit = app.site.limits.time;
+    let limit = app.site.limits().time;
     if visits <= AT_ONCE {
         let watch = Watch::unlimited().timeout(limit);
         return catch_unwind(AssertUnwindSafe(|| work(&app, &watch))).unwrap_or_else(|_| Err(broken()));
@@ -171,7 +204,7 @@ fn kept(kind: &'static str, text: Arc<str>) -> Response {
     ([(header::CONTENT_TYPE, kind)], Bytes::from_owner(Arc::<[u8]>::from(text))).into_response()
 }
 
-async fn metrics(State(app): Shared) -> Response {
+async fn metrics<S: Served>(State(app): State<Arc<App<S>>>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
 }
@@ -181,7 +214,7 @@ async fn model(State(app): Shared) -> axum::Json<Value> {
 }
 
 /// The options of a query, each known and there once.
-fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, ApiError> {
+pub(crate) fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, ApiError> {
     let Query(given) = given.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     desk::options(given, known)
 }

@@ -4,8 +4,7 @@ use crate::connections::{Connections, Place, WatchedBody};
 use crate::guard::Access;
 use crate::memory::Memory;
 use crate::patience::PatientStream;
-use crate::routes::{App, routes};
-use crate::site::Site;
+use crate::routes::{App, Served, routes};
 use axum::Router;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -82,11 +81,11 @@ impl Server {
     }
 
     /// Answers until SIGTERM comes; whether all that was under way then could be answered.
-    pub fn run(self, site: Site) -> Result<bool, ServeError> {
+    pub fn run(self, site: impl Served) -> Result<bool, ServeError> {
         let address = self.address;
         let refused = |source| ServeError::Io { address, source };
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let runtime = builder.worker_threads(site.limits.workers.max(1)).enable_all().build().map_err(refused)?;
+        let runtime = builder.worker_threads(site.limits().workers.max(1)).enable_all().build().map_err(refused)?;
         let app = Arc::new(App::new(site, self.access.clone()));
         app.memory.check().map_err(|needed| ServeError::NoMemory { needed })?;
         Memory::watch(&app);
@@ -101,8 +100,8 @@ impl Server {
         Ok(all_answered)
     }
 
-    async fn serve(self, app: Arc<App>, end: impl Future<Output = ()>) -> io::Result<bool> {
-        let connections = Connections::new(app.site.limits.connections);
+    async fn serve<S: Served>(self, app: Arc<App<S>>, end: impl Future<Output = ()>) -> io::Result<bool> {
+        let connections = Connections::new(app.site.limits().connections);
         let service = TowerToHyperService::new(routes(app.clone()));
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let under_way = GracefulShutdown::new();

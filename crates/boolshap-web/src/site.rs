@@ -43,6 +43,16 @@ impl Default for ServerLimits {
     }
 }
 
+impl ServerLimits {
+    /// The same with as many connections as the memory allows: they may have a quarter of it.
+    pub(crate) fn within_memory(mut self) -> Self {
+        if let Some(memory) = self.memory {
+            self.connections = self.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
+        }
+        self
+    }
+}
+
 /// A circuit to be served.
 pub struct Site {
     pub(crate) report: LiveReport,
@@ -60,12 +70,8 @@ impl Site {
         limits: ServerLimits,
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
-        let mut limits = limits;
-        if let Some(memory) = limits.memory {
-            // Connections may have a quarter of it.
-            limits.connections = limits.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
-        }
-        Ok(Site { report: LiveReport::new(circuit, rows, request, watch)?, limits, model: None })
+        let report = LiveReport::new(circuit, rows, request, watch)?;
+        Ok(Site { report, limits: limits.within_memory(), model: None })
     }
 
     /// The site of a page that carries its circuit: nothing is prepared.

@@ -56,6 +56,7 @@ mod starts;
 mod stream;
 mod subsets;
 mod tape;
+mod tree_blocks;
 mod tree_game;
 #[cfg(test)]
 mod tree_game_tests;

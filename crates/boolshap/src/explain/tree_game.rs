@@ -7,26 +7,30 @@
 //! whose values are closed forms: with p of the a and q of the b in a set of players, its interaction index is
 //! `(-1)^q (a-p)! (b-q)! / (a+b-p-q+1)!`, the Shapley value for p + q = 1, and Banzhaf's is `(-1)^q / 2^(a+b-p-q)`.
 //!
-//! For one mask of a row, b and its columns are the same for all background rows that complete it, so a column's score takes an
-//! addition for each mask of the background. No bits, no circuit, no limit of thresholds. Rounding: the shares of all leaves of
+//! For rows that lack the same, b and its columns are the same for all background rows that complete them, so a column's score takes
+//! an addition for each set that background rows lack; in floats several leaves are added up together (`tree_blocks`). No bits, no
+//! circuit, no limit of thresholds. Rounding: the shares of all leaves of
 //! a tree in a player's score are at most 2 together, as every coalition reaches one leaf with the player and one without.
 //!
 //! Lundberg et al., "From local explanations to global understanding with explainable AI for trees", 2020 (the closed form for a
 //! pair of rows); Grabisch and Roubens, 1999 (the interaction index).
 
 use super::index::Index;
-use super::tree_walk::{MAX_SLOTS, Meeting, walk};
+use super::tree_blocks::{self, Adder, Gains, bits};
+use super::tree_walk::{MAX_SLOTS, Meeting, Places, walk};
 use super::{ExplainError, GUARANTEED};
 use crate::data::{ExactSum, RawRows};
 use crate::lit::{Meter, Watch};
-use crate::model::{RawModel, RawNode};
+use crate::model::{RawModel, RawNode, RawTree};
 use dashu_int::UBig;
 use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The most rows that go down a tree together.
-const CHUNK: usize = 4096;
+/// The most rows that go down a tree together: what is found of one serves all that are like it.
+const CHUNK: usize = 8192;
+/// The most scores of rows that go together, unless there are few rows.
+const CHUNK_CELLS: usize = 1 << 22;
 /// The fewest, as the background goes with every chunk.
 const SMALL_CHUNK: usize = 256;
 
@@ -135,20 +139,13 @@ impl<N: Amount> Shares<N> {
         &self.tables[theirs][a * side + b]
     }
 
-    /// What each set of slots gets from a leaf of number 1, for a row with this mask.
-    fn of_mask(&self, mask: u64, meeting: &Meeting<'_>) -> Vec<N> {
-        let slots = meeting.slots.len();
-        let full = if slots == 0 { 0 } else { u64::MAX >> (64 - slots) };
-        let theirs = full & !mask;
+    /// What each set of slots gets from a leaf of number 1, for a row that lacks these.
+    fn of_lacks(&self, theirs: u64, others: &[(u64, u32)], slots: usize) -> Vec<N> {
         let b = theirs.count_ones() as usize;
         let mut gained = vec![N::zero(); self.index.width(slots)];
         // The same for all background rows that leave the same number of columns to the row.
         let mut alike: Vec<u32> = vec![0; slots + 1];
-        for (&other, &count) in meeting.background.masks.iter().zip(&meeting.background.counts) {
-            if other & theirs != theirs {
-                continue;
-            }
-            let ours = mask & !other;
+        for &(ours, count) in others.iter().filter(|(ours, _)| ours & theirs == 0) {
             let a = ours.count_ones() as usize;
             alike[a] += count;
             self.add_ours(&mut gained, ours, theirs, (a, b), slots, count);
@@ -190,17 +187,6 @@ impl<N: Amount> Shares<N> {
             }
         }
     }
-}
-
-/// The places of the bits of a mask.
-fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            place
-        })
-    })
 }
 
 /// The place of a pair of slots, or of columns, the second fastest.
@@ -296,14 +282,21 @@ impl TreeGame {
         check_index(index)?;
         let rows = self.model.prepared("the rows", rows)?;
         let shares = Shares::new(index, MAX_SLOTS);
-        let chunk = rows.len().div_ceil(rayon::current_num_threads().max(1)).clamp(SMALL_CHUNK, CHUNK);
+        let gains = (shares.tables.len() == 2).then(|| Gains::new(&shares.tables[0], &shares.tables[1]));
+        let most = CHUNK_CELLS / (index.width(self.players) * self.model.width()).max(1);
+        let most = most.clamp(SMALL_CHUNK, CHUNK);
+        let chunk = rows.len().div_ceil(rayon::current_num_threads().max(1)).clamp(SMALL_CHUNK, most);
         let starts: Vec<usize> = (0..rows.len()).step_by(chunk).collect();
         let meter = Meter::new(watch, (starts.len() * self.model.trees.len()) as u64);
         let parts: Vec<Vec<f64>> = starts
             .into_par_iter()
             .map(|start| {
                 let part = rows.part(start, (start + chunk).min(rows.len()));
-                let mut scores = self.of_trees(&part, &shares, &watch.silent(), || Ok(meter.add(1)?))?;
+                let done = || Ok(meter.add(1)?);
+                let mut scores = match &gains {
+                    Some(gains) => self.by_blocks(&part, gains, &watch.silent(), done)?,
+                    None => self.by_leaves(&part, &shares, &watch.silent(), done)?,
+                };
                 let scale = self.model.factor / f64::from(self.model.divisor) / self.background.len() as f64;
                 scores.iter_mut().for_each(|score| *score *= scale);
                 self.add_slopes(&mut scores, &part, index);
@@ -318,7 +311,7 @@ impl TreeGame {
         check_index(index)?;
         let rows = self.model.prepared("the rows", rows)?;
         let shares = Shares::new(index, MAX_SLOTS);
-        let mut scores: Vec<RBig> = self.of_trees(&rows, &shares, watch, || Ok(()))?;
+        let mut scores: Vec<RBig> = self.by_leaves(&rows, &shares, watch, || Ok(()))?;
         let scale =
             RBig::of_float(self.model.factor) / RBig::from(self.model.divisor) / RBig::from(self.background.len());
         scores.iter_mut().for_each(|score| *score = &*score * &scale);
@@ -359,24 +352,20 @@ impl TreeGame {
         sums.into_iter().enumerate().map(base).collect()
     }
 
-    /// What all trees give, before it is divided by anything.
+    /// What all trees give, before it is divided by anything. Every tree `give`s its own, with so many numbers to a set.
     fn of_trees<N: Amount>(
         &self,
-        rows: &RawRows,
-        shares: &Shares<N>,
-        watch: &Watch<'_>,
-        done: impl Fn() -> Result<(), ExplainError>,
+        rows: usize,
+        sets: usize,
+        mut give: impl FnMut(&mut [N], &RawTree, usize) -> Result<(), ExplainError>,
     ) -> Result<Vec<N>, ExplainError> {
         let outputs = self.model.width();
-        let sets = shares.index.width(self.players);
-        let mut all = vec![N::zero(); rows.len() * sets * outputs];
+        let mut all = vec![N::zero(); rows * sets * outputs];
         for tree in &self.model.trees {
             // Tree by tree, so that the sums that are rounded stay short.
             let wide = if tree.output().is_some() { 1 } else { outputs };
-            let mut own = vec![N::zero(); rows.len() * sets * wide];
-            walk(tree, &self.owner, rows, &self.background, watch, |meeting| {
-                add_leaf(&mut own, meeting, shares, self.players, wide);
-            })?;
+            let mut own = vec![N::zero(); rows * sets * wide];
+            give(&mut own, tree, wide)?;
             let one = N::of_float(1.0);
             match tree.output() {
                 None => all.iter_mut().zip(&own).for_each(|(all, own)| all.add_product(own, &one)),
@@ -385,9 +374,51 @@ impl TreeGame {
                     places.zip(&own).for_each(|(all, own)| all.add_product(own, &one));
                 }
             }
-            done()?;
         }
         Ok(all)
+    }
+
+    /// Leaf by leaf.
+    fn by_leaves<N: Amount>(
+        &self,
+        rows: &RawRows,
+        shares: &Shares<N>,
+        watch: &Watch<'_>,
+        done: impl Fn() -> Result<(), ExplainError>,
+    ) -> Result<Vec<N>, ExplainError> {
+        let mut places = Places::default();
+        self.of_trees(rows.len(), shares.index.width(self.players), |own, tree, wide| {
+            let both = [rows, &self.background];
+            walk(
+                tree,
+                &self.owner,
+                both,
+                |leaves, _| leaves == 1,
+                watch,
+                |meeting| {
+                    add_leaf(own, tree, meeting, &mut places, shares, self.players, wide);
+                },
+            )?;
+            done()
+        })
+    }
+
+    /// Block by block: the same in floats, of single players, faster.
+    fn by_blocks(
+        &self,
+        rows: &RawRows,
+        gains: &Gains,
+        watch: &Watch<'_>,
+        done: impl Fn() -> Result<(), ExplainError>,
+    ) -> Result<Vec<f64>, ExplainError> {
+        self.of_trees(rows.len(), self.players, |own, tree, wide| {
+            let both = [rows, &self.background];
+            let mut adder = Adder::new(gains, self.players, wide);
+            walk(tree, &self.owner, both, tree_blocks::ends, watch, |meeting| {
+                adder.add(own, tree, &self.owner, meeting, both);
+            })?;
+            done()
+        })
     }
 
     fn add_slopes(&self, scores: &mut [f64], rows: &RawRows, index: Index) {
@@ -407,8 +438,17 @@ impl TreeGame {
 }
 
 /// Adds what a leaf gives to the scores of all rows that are there.
-fn add_leaf<N: Amount>(own: &mut [N], meeting: &Meeting<'_>, shares: &Shares<N>, players: usize, wide: usize) {
-    if meeting.numbers.iter().all(|number| *number == 0.0) {
+fn add_leaf<N: Amount>(
+    own: &mut [N],
+    tree: &RawTree,
+    meeting: &Meeting<'_>,
+    known: &mut Places,
+    shares: &Shares<N>,
+    players: usize,
+    wide: usize,
+) {
+    let RawNode::Leaf(numbers) = &tree.nodes()[meeting.node] else { return };
+    if numbers.iter().all(|number| *number == 0.0) {
         return;
     }
     let (slots, sets) = (meeting.slots.len(), shares.index.width(players));
@@ -421,12 +461,18 @@ fn add_leaf<N: Amount>(own: &mut [N], meeting: &Meeting<'_>, shares: &Shares<N>,
             })
             .collect(),
     };
-    let numbers: Vec<N> = meeting.numbers.iter().map(|number| N::of_float(*number)).collect();
-    // Of each mask once, whether one row has it or thousands.
-    let gained: Vec<Vec<N>> = meeting.row_groups.masks.iter().map(|&mask| shares.of_mask(mask, meeting)).collect();
-    for (&row, &group) in meeting.rows.iter().zip(&meeting.row_groups.of) {
+    let numbers: Vec<N> = numbers.iter().map(|number| N::of_float(*number)).collect();
+    let others = known.counted(&meeting.background.lacks, slots);
+    // Of each set once, whether one row lacks it or thousands.
+    known.clear(slots);
+    let mut gained: Vec<Vec<N>> = Vec::new();
+    for (&row, &lacks) in meeting.rows.ids.iter().zip(&meeting.rows.lacks) {
+        let (place, is_new) = known.place(lacks);
+        if is_new {
+            gained.push(shares.of_lacks(lacks, &others, slots));
+        }
         let scores = &mut own[row as usize * sets * wide..(row as usize + 1) * sets * wide];
-        for (&place, gain) in places.iter().zip(&gained[group as usize]) {
+        for (&place, gain) in places.iter().zip(&gained[place]) {
             let cells = scores[place * wide..(place + 1) * wide].iter_mut();
             cells.zip(&numbers).for_each(|(score, number)| score.add_product(gain, number));
         }

@@ -169,6 +169,54 @@ proptest! {
     }
 }
 
+/// A path that asks more columns than a table of all sets would hold, each of them twice, beside trees that ask some of them.
+#[test]
+fn long_paths_are_the_definition() {
+    const MANY: usize = 14;
+    let mut random = Seeded::new(8, 0);
+    let mut model = RawModel::new((0..MANY).map(|column| format!("c{column}")).collect(), Vec::new());
+    for shift in [0, 5] {
+        let mut nodes = Vec::new();
+        for step in 0..2 * MANY {
+            let test = RawTest::AtMost(if step < MANY { 2.0 } else { 1.0 });
+            let (column, missing_first, zero_is_missing) = ((step * 3 + shift) % MANY, false, false);
+            let children = [2 * step + 2, 2 * step + 1];
+            nodes.push(RawNode::Split { column, test, missing_first, zero_is_missing, children });
+            nodes.push(RawNode::Leaf(vec![step as f64]));
+        }
+        nodes.push(RawNode::Leaf(vec![50.0]));
+        model.trees.push(RawTree::new(0, &nodes, None).unwrap());
+    }
+    let model = Arc::new(model.checked().unwrap());
+    // Few of them break a condition, so that some get far.
+    let mut row = |_| (0..MANY).map(|_| [0.0, 0.0, 0.0, 0.0, 1.5, 3.0][random.below(6)]).collect::<Vec<f64>>();
+    let (entities, background): (Vec<_>, Vec<_>) = ((0..3).map(&mut row).collect(), (0..4).map(&mut row).collect());
+    let game = TreeGame::new(model.clone(), &RawRows::of_rows(MANY, &background.concat())).unwrap();
+    let found = game.explain(&RawRows::of_rows(MANY, &entities.concat()), Index::Shapley, &Watch::unlimited()).unwrap();
+    let factorials: Vec<f64> = (0..=MANY).map(|n| (1..=n).map(|k| k as f64).product()).collect();
+    for (entity, scores) in entities.iter().zip(found.chunks(MANY)) {
+        let worth = |set: usize| -> f64 {
+            let number = |other: &Vec<f64>| -> f64 {
+                let mixed = |column: usize| if set >> column & 1 == 1 { entity[column] } else { other[column] };
+                model.trees.iter().map(|tree| tree.leaf(mixed)[0]).sum()
+            };
+            background.iter().map(number).sum::<f64>() / background.len() as f64
+        };
+        let worths: Vec<f64> = (0..1 << MANY).map(worth).collect();
+        for (column, score) in scores.iter().enumerate() {
+            let without = (0..worths.len()).filter(|set| set >> column & 1 == 0);
+            let expected: f64 = without
+                .map(|set| {
+                    let size = set.count_ones() as usize;
+                    let weight = factorials[size] * factorials[MANY - 1 - size] / factorials[MANY];
+                    weight * (worths[set | 1 << column] - worths[set])
+                })
+                .sum();
+            assert!((score - expected).abs() < 1e-9, "column {column}: {score} and not {expected}");
+        }
+    }
+}
+
 /// Rows in one chunk or in many, beside others or alone, get the same bits.
 #[test]
 fn scores_do_not_depend_on_the_rows_beside() {

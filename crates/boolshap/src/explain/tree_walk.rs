@@ -1,59 +1,43 @@
 //! Rows and background rows together on their way down a tree of raw columns.
 //!
-//! A path to a leaf is a set of conditions, one for each column that it asks: all answers about the column lead along the path. A
-//! row fulfils some of them and a background row some; which, is a mask with a bit for each column of the path, in the order in
-//! which they are first asked. A mixture of the two that takes each column from one of them reaches the leaf just if every column
-//! comes from one that fulfils its condition. So at a leaf nothing counts but the masks, of which there are far fewer than rows:
-//! at most 2 to the number of columns on the path.
+//! A path to a leaf is a set of conditions, one for each player that it asks: all answers about its columns lead along the path. A
+//! row breaks some of them and a background row some; which, is a set with a bit for each player of the path, in the order in
+//! which they are first asked: what the row lacks. A mixture of the two that takes each player from one of them reaches the leaf
+//! just if every player comes from one that keeps its condition. So at a leaf nothing counts but what is lacked, and there are far
+//! fewer such sets than rows: at most 2 to the number of players on the path.
 //!
-//! All rows and all background rows go down together, into both children of every node, with their masks. Those that no row of the
-//! other side completes on any path from here are left behind. Cost: nodes times rows of both sides, and at each leaf the product
-//! of the numbers of different masks. Nadel and Wettenstein, "From Decision Trees to Boolean Logic: A Fast and Unified SHAP
-//! Algorithm", 2025, group rows in the same way.
+//! All rows and all background rows go down together, into both children of every node, with what they lack. Those that no row of
+//! the other side completes on any path from here are left behind. Cost: nodes times rows of both sides. Nadel and Wettenstein,
+//! "From Decision Trees to Boolean Logic: A Fast and Unified SHAP Algorithm", 2025, group rows in the same way.
 
 use super::ExplainError;
 use crate::data::RawRows;
 use crate::lit::Watch;
-use crate::model::{RawNode, RawTree};
+use crate::model::{RawNode, RawTest, RawTree};
 use hashbrown::HashTable;
 
-/// The most different columns on a path.
+/// The most different players on a path.
 pub(super) const MAX_SLOTS: usize = 64;
-/// Up to this many columns, masks are found by a table of all of them.
-const TABLE_SLOTS: usize = 12;
-/// Below this many leaves it is cheaper to go on than to look who can be left behind.
-const WORTH_LOOKING: usize = 6;
-/// No mask.
+/// Up to this many players, sets of them are found in a table of all sets.
+pub(super) const TABLE_SLOTS: usize = 12;
+/// Up to this many leaves it is cheaper to go on than to look who can be left behind.
+const FEW_LEAVES: usize = 5;
+/// No place.
 const NONE: u32 = u32::MAX;
 
-/// Rows on their way down: which they are, and the conditions so far that each fulfils.
-struct Crowd {
-    ids: Vec<u32>,
-    masks: Vec<u64>,
+/// Rows on their way down: which they are, and the conditions so far that each breaks.
+pub(super) struct Crowd {
+    pub ids: Vec<u32>,
+    pub lacks: Vec<u64>,
 }
 
-/// Rows of a crowd by their masks.
-pub(super) struct Groups {
-    /// The masks that occur, in the order of the first rows that have them.
-    pub masks: Vec<u64>,
-    /// How many rows have each.
-    pub counts: Vec<u32>,
-    /// The mask of each row, by its place in the list.
-    pub of: Vec<u32>,
-}
-
-/// What meets at a leaf.
+/// What meets at a leaf, or at a node with few leaves below.
 pub(super) struct Meeting<'w> {
-    /// The numbers of the leaf.
-    pub numbers: &'w [f64],
-    /// The player of each bit of a mask.
+    pub node: usize,
+    /// The player of each bit.
     pub slots: &'w [usize],
-    /// The rows that are there.
-    pub rows: &'w [u32],
-    /// Their masks.
-    pub row_groups: &'w Groups,
-    /// The masks of the background rows.
-    pub background: &'w Groups,
+    pub rows: &'w Crowd,
+    pub background: &'w Crowd,
 }
 
 /// A node to go on at.
@@ -64,64 +48,79 @@ struct Stop {
     background: Crowd,
 }
 
-/// Takes all rows down a tree, and calls `visit` at every leaf where rows of both sides meet. Columns with one owner are one player:
-/// their conditions are one.
+/// Takes all rows down a tree, and calls `visit` where rows of both sides meet: at every leaf, or above it at the first node that
+/// `ends` the way, given the leaves below it and the players on its path. Columns with one owner are one player: their conditions
+/// are one.
 pub(super) fn walk(
     tree: &RawTree,
     owner: &[usize],
-    rows: &RawRows,
-    background: &RawRows,
+    [rows, background]: [&RawRows; 2],
+    ends: impl Fn(usize, usize) -> bool,
     watch: &Watch<'_>,
     mut visit: impl FnMut(&Meeting<'_>),
 ) -> Result<(), ExplainError> {
     let leaves = leaves_below(tree);
-    let mut finder = Finder::default();
+    let mut closure = Closure::default();
+    let mut sides = Vec::new();
     let mut stops =
         vec![Stop { node: 0, slots: Vec::new(), rows: Crowd::all(rows), background: Crowd::all(background) }];
     let mut done = 0usize;
-    while let Some(stop) = stops.pop() {
+    while let Some(Stop { node, mut slots, rows: ours, background: theirs }) = stops.pop() {
         done += 1;
         if done.is_multiple_of(64) {
             watch.check()?;
         }
-        let split = &tree.nodes()[stop.node];
+        let split = &tree.nodes()[node];
         let (column, children) = match split {
-            RawNode::Leaf(numbers) => {
-                let row_groups = finder.groups(&stop.rows.masks, stop.slots.len());
-                let background = finder.groups(&stop.background.masks, stop.slots.len());
-                visit(&Meeting {
-                    numbers,
-                    slots: &stop.slots,
-                    rows: &stop.rows.ids,
-                    row_groups: &row_groups,
-                    background: &background,
-                });
+            RawNode::Split { column, children, .. } if !ends(leaves[node], slots.len()) => (*column, *children),
+            _ => {
+                visit(&Meeting { node, slots: &slots, rows: &ours, background: &theirs });
                 continue;
             }
-            RawNode::Split { column, children, .. } => (*column, *children),
         };
-        let mut slots = stop.slots;
-        let found = slots.iter().position(|&slot| slot == owner[column]);
-        let slot = found.unwrap_or(slots.len());
-        if found.is_none() {
-            slots.push(owner[column]);
-        }
-        if slots.len() > MAX_SLOTS {
-            return Err(ExplainError::LongPath { columns: slots.len(), limit: MAX_SLOTS });
-        }
-        let is_new = found.is_none();
-        let rows = stop.rows.part(split, rows.column(column), slot, is_new);
-        let background = stop.background.part(split, background.column(column), slot, is_new);
-        for ((child, mut rows), mut background) in children.into_iter().zip(rows).zip(background) {
-            if leaves[child] >= WORTH_LOOKING {
-                leave_behind(&mut finder, &mut rows, &mut background, slots.len());
+        let slot = slot_of(&mut slots, owner[column])?;
+        take_sides(split, rows.column(column), &ours.ids, &mut sides);
+        let ours = ours.part(&sides, slot);
+        take_sides(split, background.column(column), &theirs.ids, &mut sides);
+        let theirs = theirs.part(&sides, slot);
+        for ((child, mut ours), mut theirs) in children.into_iter().zip(ours).zip(theirs) {
+            if leaves[child] > FEW_LEAVES {
+                closure.leave_behind(&mut ours, &mut theirs, slots.len());
             }
-            if !rows.ids.is_empty() && !background.ids.is_empty() {
-                stops.push(Stop { node: child, slots: slots.clone(), rows, background });
+            if !ours.ids.is_empty() && !theirs.ids.is_empty() {
+                stops.push(Stop { node: child, slots: slots.clone(), rows: ours, background: theirs });
             }
         }
     }
     Ok(())
+}
+
+/// The bit of a player on a path, which gets one if it has none.
+pub(super) fn slot_of(slots: &mut Vec<usize>, player: usize) -> Result<usize, ExplainError> {
+    let slot = slots.iter().position(|&known| known == player).unwrap_or(slots.len());
+    if slot == slots.len() {
+        slots.push(player);
+    }
+    match slots.len() {
+        columns if columns > MAX_SLOTS => Err(ExplainError::LongPath { columns, limit: MAX_SLOTS }),
+        _ => Ok(slot),
+    }
+}
+
+/// Which child of a node each row goes to, 0 or 1.
+pub(super) fn take_sides(split: &RawNode, numbers: &[f64], ids: &[u32], sides: &mut Vec<u64>) {
+    sides.clear();
+    let numbers = ids.iter().map(|&id| numbers[id as usize]);
+    match split {
+        // The same as below, without a branch. No comparison holds of a missing number.
+        RawNode::Split { test: RawTest::AtMost(most), missing_first: true, zero_is_missing: false, .. } => {
+            sides.extend(numbers.map(|number| u64::from(number > *most)));
+        }
+        RawNode::Split { test: RawTest::AtMost(most), missing_first: false, zero_is_missing: false, .. } => {
+            sides.extend(numbers.map(|number| 1 - u64::from(number <= *most)));
+        }
+        _ => sides.extend(numbers.map(|number| split.child(number) as u64)),
+    }
 }
 
 /// For each node the leaves below it.
@@ -137,94 +136,145 @@ fn leaves_below(tree: &RawTree) -> Vec<usize> {
 
 impl Crowd {
     fn all(rows: &RawRows) -> Self {
-        Crowd { ids: (0..rows.len() as u32).collect(), masks: vec![0; rows.len()] }
+        Crowd { ids: (0..rows.len() as u32).collect(), lacks: vec![0; rows.len()] }
     }
 
-    /// The same at the two children of a node that asks a column with these numbers.
-    fn part(self, split: &RawNode, numbers: &[f64], slot: usize, is_new: bool) -> [Crowd; 2] {
-        let bit = 1u64 << slot;
-        let (mut first, mut second) = (Vec::with_capacity(self.ids.len()), Vec::with_capacity(self.ids.len()));
-        for (&id, &mask) in self.ids.iter().zip(&self.masks) {
-            // A condition that is broken once stays so.
-            let kept = if is_new { mask | bit } else { mask };
-            let goes = split.child(numbers[id as usize]);
-            first.push(if goes == 0 { kept } else { mask & !bit });
-            second.push(if goes == 1 { kept } else { mask & !bit });
-        }
-        [Crowd { ids: self.ids.clone(), masks: first }, Crowd { ids: self.ids, masks: second }]
+    /// The same at the two children of a node that sends rows to these sides.
+    fn part(self, sides: &[u64], slot: usize) -> [Crowd; 2] {
+        let first = self.lacks.iter().zip(sides).map(|(lacks, side)| lacks | side << slot).collect();
+        let mut second = self.lacks;
+        second.iter_mut().zip(sides).for_each(|(lacks, side)| *lacks |= (side ^ 1) << slot);
+        [Crowd { ids: self.ids.clone(), lacks: first }, Crowd { ids: self.ids, lacks: second }]
     }
 
-    fn keep(&mut self, groups: &Groups, lives: &[bool]) {
-        if lives.iter().all(|&one| one) {
-            return;
-        }
+    fn keep(&mut self, lives: impl Fn(u64) -> bool) {
         let mut to = 0;
-        for (from, group) in groups.of.iter().enumerate() {
-            if lives[*group as usize] {
-                (self.ids[to], self.masks[to]) = (self.ids[from], self.masks[from]);
-                to += 1;
-            }
+        for from in 0..self.ids.len() {
+            let (id, lacks) = (self.ids[from], self.lacks[from]);
+            (self.ids[to], self.lacks[to]) = (id, lacks);
+            to += usize::from(lives(lacks));
         }
         self.ids.truncate(to);
-        self.masks.truncate(to);
+        self.lacks.truncate(to);
     }
 }
 
-/// Leaves behind the rows of each side that no row of the other completes.
-fn leave_behind(finder: &mut Finder, rows: &mut Crowd, background: &mut Crowd, slots: usize) {
-    let full = u64::MAX >> (64 - slots.max(1));
-    let (ours, theirs) = (finder.groups(&rows.masks, slots), finder.groups(&background.masks, slots));
-    let completed = |one: &u64, others: &[u64]| others.iter().any(|other| one | other == full);
-    let lives: Vec<bool> = ours.masks.iter().map(|mask| completed(mask, &theirs.masks)).collect();
-    rows.keep(&ours, &lives);
-    let lives: Vec<bool> = theirs.masks.iter().map(|mask| completed(mask, &ours.masks)).collect();
-    background.keep(&theirs, &lives);
+/// Says of a set whether one of some others has nothing in common with it. Its memory is used again and again.
+#[derive(Default)]
+struct Closure {
+    /// For every set of players whether it contains one of the others, a bit each.
+    contains: Vec<u64>,
+    known: Vec<u64>,
 }
 
-/// Finds equal masks; its table is used again and again.
+impl Closure {
+    /// Leaves behind the rows of each side that no row of the other completes.
+    fn leave_behind(&mut self, rows: &mut Crowd, background: &mut Crowd, slots: usize) {
+        // Where rows are many, nearly every background row is completed by one of them.
+        let both = background.ids.len() >= rows.ids.len() / 8;
+        self.leave(rows, &background.lacks, slots);
+        if both {
+            self.leave(background, &rows.lacks, slots);
+        }
+    }
+
+    fn leave(&mut self, crowd: &mut Crowd, others: &[u64], slots: usize) {
+        let full = u64::MAX >> (64 - slots.max(1));
+        if slots > TABLE_SLOTS {
+            self.known.clear();
+            self.known.extend_from_slice(others);
+            self.known.sort_unstable();
+            self.known.dedup();
+            let known = &self.known;
+            crowd.keep(|lacks| known.iter().any(|other| other & lacks == 0));
+            return;
+        }
+        self.close(others, slots);
+        let contains = &self.contains;
+        crowd.keep(|lacks| {
+            let set = full & !lacks;
+            contains[(set >> 6) as usize] >> (set & 63) & 1 == 1
+        });
+    }
+
+    fn close(&mut self, others: &[u64], slots: usize) {
+        /// For each of six players the sets without it.
+        const WITHOUT: [u64; 6] = [
+            0x5555_5555_5555_5555,
+            0x3333_3333_3333_3333,
+            0x0f0f_0f0f_0f0f_0f0f,
+            0x00ff_00ff_00ff_00ff,
+            0x0000_ffff_0000_ffff,
+            0x0000_0000_ffff_ffff,
+        ];
+        self.contains.clear();
+        self.contains.resize(1 << slots.saturating_sub(6), 0);
+        others.iter().for_each(|&set| self.contains[(set >> 6) as usize] |= 1 << (set & 63));
+        for (slot, without) in WITHOUT.iter().enumerate().take(slots) {
+            self.contains.iter_mut().for_each(|word| *word |= (*word & without) << (1 << slot));
+        }
+        for slot in 6..slots {
+            let step = 1 << (slot - 6);
+            for pair in self.contains.chunks_exact_mut(2 * step) {
+                let (without, with) = pair.split_at_mut(step);
+                with.iter_mut().zip(without).for_each(|(with, without)| *with |= *without);
+            }
+        }
+    }
+}
+
+/// Sets of players that occur, each with a number from 0 on. Its table is used again and again.
 #[derive(Default)]
-struct Finder {
+pub(super) struct Places {
     table: Vec<u32>,
     map: HashTable<(u64, u32)>,
+    count: u32,
+    is_small: bool,
 }
 
-impl Finder {
-    fn groups(&mut self, masks: &[u64], slots: usize) -> Groups {
-        let mut groups = Groups { masks: Vec::new(), counts: Vec::new(), of: Vec::with_capacity(masks.len()) };
-        if slots <= TABLE_SLOTS {
+impl Places {
+    /// Forgets all sets; the next ones have this many bits.
+    pub(super) fn clear(&mut self, bits: usize) {
+        self.is_small = bits <= TABLE_SLOTS;
+        if self.is_small {
             self.table.clear();
-            self.table.resize(1 << slots, NONE);
-        } else {
-            self.map.clear();
+            self.table.resize(1 << bits, NONE);
         }
-        for &mask in masks {
-            let next = groups.masks.len() as u32;
-            let place = if slots <= TABLE_SLOTS {
-                let place = &mut self.table[mask as usize];
-                if *place == NONE {
-                    *place = next;
-                }
-                *place
-            } else {
-                self.map
-                    .entry(spread(mask), |(one, _)| *one == mask, |(one, _)| spread(*one))
-                    .or_insert((mask, next))
-                    .get()
-                    .1
-            };
-            if place == next {
-                groups.masks.push(mask);
-                groups.counts.push(0);
-            }
-            groups.counts[place as usize] += 1;
-            groups.of.push(place);
-        }
-        groups
+        self.map.clear();
+        self.count = 0;
     }
-}
 
-/// A mask's bits spread over a word, for a hash table.
-fn spread(mask: u64) -> u64 {
-    let mixed = mask.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ mixed >> 32
+    /// The number of a set, and whether it is new.
+    #[inline]
+    pub(super) fn place(&mut self, set: u64) -> (usize, bool) {
+        let next = self.count;
+        let place = if self.is_small {
+            let place = &mut self.table[set as usize];
+            if *place == NONE {
+                *place = next;
+            }
+            *place
+        } else {
+            let spread = |set: u64| {
+                let mixed = set.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                mixed ^ mixed >> 32
+            };
+            self.map.entry(spread(set), |(one, _)| *one == set, |(one, _)| spread(*one)).or_insert((set, next)).get().1
+        };
+        self.count += u32::from(place == next);
+        (place as usize, place == next)
+    }
+
+    /// How often each of these sets is there, in the order in which they occur.
+    pub(super) fn counted(&mut self, sets: &[u64], bits: usize) -> Vec<(u64, u32)> {
+        self.clear(bits);
+        let mut counted: Vec<(u64, u32)> = Vec::new();
+        for &set in sets {
+            match self.place(set) {
+                (_, true) => counted.push((set, 1)),
+                (place, false) => counted[place].1 += 1,
+            }
+        }
+        counted
+    }
 }

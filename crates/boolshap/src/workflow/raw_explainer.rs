@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// The most nodes of the tree that a label becomes, where nothing else is said.
 pub const MAX_MERGED_NODES: usize = 1 << 20;
 
+/// How many rows are predicted between two looks at the watch.
+const PART: usize = 1024;
+
 /// A model of raw columns and its background.
 pub struct RawExplainer {
     game: TreeGame,
@@ -84,9 +87,15 @@ impl RawExplainer {
     }
 
     /// What base values and scores add up to: the outputs of rows, those of a row side by side.
-    pub fn predictions(&self, rows: &RawRows) -> Result<Vec<f64>, Error> {
+    pub fn predictions(&self, rows: &RawRows, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
         let model = self.game.model();
-        Ok(model.numbers(&model.prepared("the rows", rows)?))
+        let prepared = model.prepared("the rows", rows)?;
+        let mut numbers = Vec::with_capacity(rows.len() * model.width());
+        for start in (0..rows.len()).step_by(PART) {
+            watch.check()?;
+            numbers.extend(model.numbers(&prepared.part(start, (start + PART).min(rows.len()))));
+        }
+        Ok(numbers)
     }
 
     /// How far scores in floats can be from the true ones.

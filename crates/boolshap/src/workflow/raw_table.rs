@@ -1,10 +1,7 @@
 //! Models of raw columns and tables in files: which models a file can hold, the rows of a table by the names of their columns,
 //! and the scores of all rows, a part of the table at a time.
 
-use super::resolve::read_players;
-use super::{
-    Description, DistributionFrom, Error, Explained, ModelOutput, PlayersFrom, RawExplainer, Request, RowsFrom,
-};
+use super::{Description, Error, Explained, PlayersFrom, RawExplainer, Request};
 use crate::data::{
     Cells, Chunk, DataError, MARKERS, Numbers, RawRows, ScoreColumns, ScoreMeans, ScoreSink, Scores, Table,
 };
@@ -154,7 +151,7 @@ impl RawTable {
     }
 
     /// An error of a part's row with the row's number in the table.
-    fn in_table(&self, error: Error, first: u64) -> Error {
+    pub(super) fn in_table(&self, error: Error, first: u64) -> Error {
         match error {
             Error::Data(DataError::Cell { row, column, value, problem, .. })
             | Error::Explain(crate::explain::ExplainError::Data(DataError::Cell {
@@ -169,39 +166,6 @@ impl RawTable {
 }
 
 impl RawExplainer {
-    /// Explains a model against the rows of a file, as a request says.
-    pub fn of_request(model: RawModel, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
-        request.check()?;
-        let refused = |setting, why| Err(Error::setting(setting, why));
-        let DistributionFrom::Background(RowsFrom::File(path)) = &request.distribution else {
-            return refused("distribution", "of a model on raw columns is background:FILE, the rows to compare with");
-        };
-        if request.constraint.is_some() {
-            return refused("constraint", "is for bits, and this model takes raw columns");
-        }
-        if request.engine.is_some() {
-            return refused("engine", "is for circuits, and this is a model on raw columns");
-        }
-        let table = RawTable::open(path, &model.columns)?;
-        let background = table.read(watch)?;
-        let owners = match &request.players {
-            PlayersFrom::Features | PlayersFrom::Columns => None,
-            PlayersFrom::File(path) => {
-                let players = read_players(path, &model.columns)?;
-                Some((0..model.columns.len()).map(|column| players.names()[players.of(column)].clone()).collect())
-            }
-            PlayersFrom::Named(of) => {
-                let owner = |column: &String| of.get(column).unwrap_or(column).clone();
-                Some(model.columns.iter().map(owner).collect::<Vec<_>>())
-            }
-            PlayersFrom::Regions(_) => return refused("regions", "are for pixels, and this model takes raw columns"),
-        };
-        let output = request.model_output.unwrap_or(ModelOutput::Score);
-        let class = request.class.as_ref();
-        Self::prepare(model, &background, owners.as_deref(), output, class, None, watch)
-            .map_err(|error| table.in_table(error, 1))
-    }
-
     /// The columns of a file of these scores.
     pub fn columns(&self, request: &Request, kept: Vec<FieldRef>) -> ScoreColumns {
         let names = request.index.columns(self.players());
@@ -236,9 +200,9 @@ impl RawExplainer {
     }
 
     /// The scores of some rows: for each row and output the base value, then the scores.
-    fn scores(&self, rows: &RawRows, request: &Request, watch: &Watch<'_>) -> Result<Scores, Error> {
+    pub fn scores(&self, rows: &RawRows, request: &Request, watch: &Watch<'_>) -> Result<Scores, Error> {
         let outputs = self.width();
-        let values = Numbers::Floats(self.predictions(rows)?);
+        let values = Numbers::Floats(self.predictions(rows, watch)?);
         if !request.exact {
             let found = self.explain(rows, request.index, watch)?;
             let numbers = grouped(&self.base_values(), &found, rows.len(), outputs);
