@@ -101,7 +101,7 @@ def limited():
 
 
 def counted(command, limit, pattern, folder):
-    """The number of models that a program prints, the seconds it took, or why there is none."""
+    """The number of models that a program prints, the seconds it took, or why it gave no number."""
     begin = time.perf_counter()
     try:
         done = subprocess.run(

@@ -150,7 +150,7 @@ class Attribution(RowAnswer):
 
 @dataclass(frozen=True)
 class Change:
-    """One player that changes, told in raw values where the circuit knows them."""
+    """One player that changes, in raw values where the circuit knows them."""
 
     player: str
     before: Any
@@ -174,7 +174,7 @@ class Counterfactual:
 class Counterfactuals(RowAnswer):
     """The nearest inputs of another class."""
 
-    #: the distance of the nearest; None if there is none within what may change
+    #: the distance of the nearest; None if no allowed change reaches one
     distance: float | None
     #: how many there are at that distance
     count: int
@@ -229,7 +229,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is true of a claim that somebody else made."""
+    """Whether a claim made elsewhere is true."""
 
     #: the claim: a list of players, or the features of an input
     claim: list[str] | list[int]

@@ -42,7 +42,7 @@ class Asker:
     `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. `players` are what changes as one: the
     `"features"`, the `"columns"` (a one-hot column is one player), or a dict that gives every feature the name of its
     player. `constraint` leaves only inputs that satisfy a formula, given as in `Explainer`. `class_` takes one class of
-    several as a label; by default all classes are told apart. `input` says how rows are to be read, as in `Explainer`,
+    several as a label; by default every class is a label of its own. `input` says how rows are to be read, as in `Explainer`,
     and `timeout` is the most seconds for an answer.
 
     A `Model` of more than 40 inputs is not compiled: a SAT solver answers for it, one reason or the smallest, radius and

@@ -48,7 +48,7 @@ class ColumnRule:
     """How one column becomes bits."""
 
     name: str
-    #: "bit": 0 and 1 in fit, told apart at a half; "number": 1 strictly above the threshold; "bins": a bit for each interval
+    #: "bit": 0 and 1 in fit, separated at a half; "number": 1 strictly above the threshold; "bins": a bit for each interval
     #: between edges, upper ends included; "category": a bit for each value.
     kind: Literal["bit", "number", "bins", "category"]
     threshold: float = 0.0
@@ -371,7 +371,7 @@ def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
     if (weights != np.floor(weights)).any():
         wrong = float(weights[weights != np.floor(weights)][0])
         raise InputError(
-            f"sample_weight {wrong!r} is not a whole number, and a row counts as so many rows: multiply all of them by a number and round"
+            f"sample_weight {wrong!r} is not a whole number, and a row of weight 3 counts as three rows: multiply all of them by a number and round"
         )
     if not 0 < weights.sum() <= _MOST_ROWS:
         raise InputError(f"sample_weight adds up to {weights.sum():.10g}, which is not between 1 and {_MOST_ROWS} rows")

@@ -122,7 +122,7 @@ def _splits(source: Any, names: list[str]) -> Any:
 
 
 def read_raw(source: Any) -> Raw | None:
-    """A fitted model as sums of trees and slopes; None if it is none of these."""
+    """A fitted model as sums of trees and slopes; None for other models."""
     library = _library(source)
     if library == "xgboost" and (hasattr(source, "get_booster") or hasattr(source, "save_raw")):
         return _of_xgboost(source)

@@ -174,7 +174,7 @@ def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | No
 def compile_in_passing(
     source: object, model_output: str, background: object = None, features: list[str] | int | None = None
 ) -> Circuit:
-    """The same with no options, where nobody asked to compile: a network that would take long is refused. A function has as many
+    """The same with no options, where compiling is only a means: a network that would take long is refused. A function has as many
     features as the background has columns."""
     if inspect.isroutine(source) and background is not None:
         columns = getattr(background, "columns", None)

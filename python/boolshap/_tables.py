@@ -104,7 +104,7 @@ def read_rows(
         nonlocal open_
         found = _has_other(given, table, circuit, rows)
         open_ = not found and otherwise != "auto"
-        # Nobody can know from the values: it is asked again with what was said.
+        # The values leave it open, so the caller's word decides.
         return found or open_
 
     is_raw = circuit._reads_raw(names, reading, look)

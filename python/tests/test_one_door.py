@@ -104,10 +104,10 @@ def test_numbers_are_the_same(folder, ask, distribution, players, index, class_)
     assert done.returncode == 0, done.stderr
     with open(folder / "s.csv") as file:
         header, *lines = csv.reader(file)
-    told = [[Fraction(cell) for name, cell in zip(header, row) if name != "explained_value"] for row in lines]
+    printed = [[Fraction(cell) for name, cell in zip(header, row) if name != "explained_value"] for row in lines]
     status, answer = ask(distribution=distribution, players=players, index=index, exact=True, **{"class": class_})
     assert status == 200
-    for row, one in zip(told, answer["explanations"], strict=True):
+    for row, one in zip(printed, answer["explanations"], strict=True):
         base = one.get("base_value", answer["base_value"])
         assert [one["prediction"], Fraction(base), *map(Fraction, one["scores"])] == row
     explainer = boolshap.Explainer(
@@ -118,9 +118,9 @@ def test_numbers_are_the_same(folder, ask, distribution, players, index, class_)
         class_=class_,
     )
     exact = explainer.exact(ROWS, index=index)
-    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in told]
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in printed]
     floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
-    assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+    assert np.abs(floats - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-12
 
 
 @pytest.mark.parametrize("index", ["owen", "taylor:2", "taylor:3", "ksii:2", "ksii:3"])
@@ -141,7 +141,7 @@ def test_numbers_of_groups_and_sets_are_the_same(folder, ask, distribution, play
     assert done.returncode == 0, done.stderr
     with open(folder / "s.csv") as file:
         header, *lines = csv.reader(file)
-    told = [[Fraction(cell) for name, cell in zip(header, row) if name != "explained_value"] for row in lines]
+    printed = [[Fraction(cell) for name, cell in zip(header, row) if name != "explained_value"] for row in lines]
     explainer = boolshap.Explainer(
         boolshap.load(folder / "c.bsc"),
         ROWS if of_rows else None,
@@ -151,15 +151,15 @@ def test_numbers_of_groups_and_sets_are_the_same(folder, ask, distribution, play
         class_=0,
     )
     exact = explainer.exact(ROWS, index=index)
-    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in told]
-    assert np.abs(explainer.values(ROWS, index=index) - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
-    assert ["*".join(names) for names in explainer.names(index)] == header[-len(told[0]) + 2 :]
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in printed]
+    assert np.abs(explainer.values(ROWS, index=index) - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-12
+    assert ["*".join(names) for names in explainer.names(index)] == header[-len(printed[0]) + 2 :]
     if players == "p.csv":
         return
     fields = {"groups": groups} if index == "owen" else {}
     status, answer = ask(distribution=distribution, players=players, index=index, exact=True, **fields, **{"class": 0})
     assert status == 200, answer
-    for row, one in zip(told, answer["explanations"], strict=True):
+    for row, one in zip(printed, answer["explanations"], strict=True):
         assert [one["prediction"], Fraction(answer["base_value"]), *map(Fraction, one["scores"])] == row
 
 
@@ -227,20 +227,20 @@ def test_scores_of_scores_are_the_same(folder, ask_scores, distribution, players
         assert done.returncode == 0, done.stderr
         with open(folder / "s.csv") as file:
             header, *lines = csv.reader(file)
-        told = [[Fraction(cell) for name, cell in zip(header, row) if name != "class"] for row in lines]
+        printed = [[Fraction(cell) for name, cell in zip(header, row) if name != "class"] for row in lines]
         best = [max(range(3), key=lambda k: (score(row, k), -k)) for row in ROWS]
         of = {0: lambda row: score(row, 0), "dear": lambda row: score(row, 2)}
         of["predicted"] = lambda row: score(row, best[ROWS.index(row)])
         of["0-dear"] = lambda row: score(row, 0) - score(row, 2)
-        assert [row[0] for row in told] == [of[class_](row) for row in ROWS]
+        assert [row[0] for row in printed] == [of[class_](row) for row in ROWS]
         assert ("class" in header) == (class_ == "predicted")
         if index == "shapley":
-            assert all(row[0] == sum(row[1:]) for row in told)
+            assert all(row[0] == sum(row[1:]) for row in printed)
     status, answer = ask_scores(
         distribution=distribution, players=players, index=index, exact=True, model_output="score", **{"class": class_}
     )
     assert status == 200
-    for row, one in zip(told, answer["explanations"], strict=True):
+    for row, one in zip(printed, answer["explanations"], strict=True):
         base = one.get("base_value", answer["base_value"])
         assert [Fraction(one["prediction"]), Fraction(base), *map(Fraction, one["scores"])] == row
     background = ROWS if of_rows else None
@@ -248,10 +248,10 @@ def test_scores_of_scores_are_the_same(folder, ask_scores, distribution, players
     for source in (boolshap.load(folder / "v.bsc"), folder / "m.json"):
         explainer = boolshap.Explainer(source, background, **settings)
         exact = explainer.exact(ROWS, index=index)
-        assert [[*row] for row in zip(exact.predictions, exact.base_values)] == [row[:2] for row in told]
-        assert exact.values == [row[2:] for row in told]
+        assert [[*row] for row in zip(exact.predictions, exact.base_values)] == [row[:2] for row in printed]
+        assert exact.values == [row[2:] for row in printed]
         floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
-        assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+        assert np.abs(floats - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-12
 
 
 def test_a_file_of_scores_says_what_it_is_everywhere(folder, score_file, ask_scores):
@@ -342,11 +342,11 @@ def test_regions_against_a_reference_are_the_same(image, reference):
     folder, rows = image
     text = "rows.csv:3" if reference == "row" else reference
     options = ("--distribution", f"reference:{text}", "--regions", "2x3")
-    header, told = scores_of(folder, "c.bsc", *options)
+    header, printed = scores_of(folder, "c.bsc", *options)
     assert header[-6:] == ["r0c0", "r0c1", "r0c2", "r1c0", "r1c1", "r1c2"]
     given = {"regions": (2, 3), "reference": rows[2] if reference == "row" else reference, "class_": 1}
     exact = boolshap.Explainer(boolshap.load(folder / "c.bsc"), **given).exact(rows)
-    assert list(exact.values) == [row[-6:] for row in told]
+    assert list(exact.values) == [row[-6:] for row in printed]
     line = [str(BINARY), "serve", "c.bsc", "rows.csv", "--listen", "127.0.0.1:0", *options]
     server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
@@ -359,7 +359,7 @@ def test_regions_against_a_reference_are_the_same(image, reference):
     finally:
         server.terminate()
         server.wait(300)
-    assert [[Fraction(score) for score in one["scores"]] for one in answer["explanations"]] == [row[-6:] for row in told]
+    assert [[Fraction(score) for score in one["scores"]] for one in answer["explanations"]] == [row[-6:] for row in printed]
 
 
 def served(folder: Any, file: str, body: dict[str, Any], *options: object) -> Any:
@@ -398,25 +398,25 @@ def test_each_row_against_its_own_blurred_copy(image, radius, output):
     assert done.returncode == 0, done.stderr
     text = "blur" if radius == 1 else f"blur:{radius}"
     options = ("--distribution", f"reference:{text}", "--regions", "2x3")
-    header, told = scores_of(folder, "v.bsc", *options)
+    header, printed = scores_of(folder, "v.bsc", *options)
     circuit = boolshap.load(folder / "v.bsc")
     blurred = median_of(rows, radius)
     assert (blurred != rows).any()
     first = header.index("base_value")
-    for row, own, one in zip(rows, blurred, told, strict=True):
+    for row, own, one in zip(rows, blurred, printed, strict=True):
         exact = boolshap.Explainer(circuit, regions=(2, 3), reference=own, class_=1).exact(row)
         assert [exact.base_values[0], *exact.values[0]] == one[first:]
     explainer = boolshap.Explainer(circuit, regions=(2, 3), reference=text, class_=1)
     exact = explainer.exact(rows)
-    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[first:] for row in told]
+    assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[first:] for row in printed]
     again = explainer(rows)
-    np.testing.assert_allclose(again.base_values, [float(row[first]) for row in told], atol=1e-12)
+    np.testing.assert_allclose(again.base_values, [float(row[first]) for row in printed], atol=1e-12)
     with pytest.raises(boolshap.errors.InputError, match="another reference for each row"):
         _ = explainer.expected_value
     answer = served(folder, "v.bsc", {"entities": rows.tolist(), "class": 1, "exact": True}, *options)
     assert answer["base_value"] is None
     found = [[Fraction(number) for number in [one["base_value"], *one["scores"]]] for one in answer["explanations"]]
-    assert found == [row[first:] for row in told]
+    assert found == [row[first:] for row in printed]
 
 
 def test_a_blurred_copy_needs_an_image(image):
@@ -449,7 +449,7 @@ def test_scores_given_what_is_known_are_the_same(folder, given, kind):
     done = command(folder, "explain", "v.bsc", "some.csv", "-o", "s.csv", "--exact", "--class", 2, *options)
     assert done.returncode == 0, done.stderr
     with open(folder / "s.csv") as file:
-        told = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+        printed = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
     circuit = boolshap.load(folder / "v.bsc")
     if given == "empirical":
         explainer = boolshap.Explainer(circuit, ROWS, distribution="empirical", players=kind, class_=2)
@@ -457,12 +457,12 @@ def test_scores_given_what_is_known_are_the_same(folder, given, kind):
         explainer = boolshap.Explainer(circuit, constraint=formula, players=kind, class_=2)
     exact = explainer.exact(rows)
     found = [[*one] for one in zip(exact.predictions, exact.base_values)]
-    assert [[*one, *scores] for one, scores in zip(found, exact.values)] == told
-    np.testing.assert_allclose(explainer.shap_values(rows), [[float(score) for score in row[2:]] for row in told], atol=1e-12)
+    assert [[*one, *scores] for one, scores in zip(found, exact.values)] == printed
+    np.testing.assert_allclose(explainer.shap_values(rows), [[float(score) for score in row[2:]] for row in printed], atol=1e-12)
     taylor = explainer.exact(rows, index="taylor:2")
-    assert [base + sum(numbers) for base, numbers in zip(taylor.base_values, taylor.values)] == [row[0] for row in told]
+    assert [base + sum(numbers) for base, numbers in zip(taylor.base_values, taylor.values)] == [row[0] for row in printed]
     answer = served(folder, "v.bsc", {"entities": rows, "class": 2, "exact": True}, *options)
-    for row, one in zip(told, answer["explanations"], strict=True):
+    for row, one in zip(printed, answer["explanations"], strict=True):
         assert [Fraction(one["prediction"]), Fraction(answer["base_value"]), *map(Fraction, one["scores"])] == row
 
 
@@ -566,14 +566,14 @@ def test_networks_of_real_weights_are_the_same(folder, output):
     done = command(folder, "explain", "real.json", "rows.csv", "-o", "real.csv", "--exact", *given)
     assert done.returncode == 0, done.stderr
     with open(folder / "real.csv") as file:
-        told = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+        printed = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
     # The model itself is served, compiled in passing, where its label is asked for.
     server = server_of(folder, "real.json" if output == "label" else "real.bsc")
     status, answer = next(server)(exact=True)
     next(server, None)
     assert status == 200
-    for row, one in zip(told, answer["explanations"], strict=True):
+    for row, one in zip(printed, answer["explanations"], strict=True):
         base = one.get("base_value", answer["base_value"])
         assert [Fraction(one["prediction"]), Fraction(base), *map(Fraction, one["scores"])] == row
     ours = boolshap.Explainer(circuit)(np.array(ROWS))
-    np.testing.assert_allclose(ours.values, [[float(score) for score in row[2:]] for row in told], atol=1e-12)
+    np.testing.assert_allclose(ours.values, [[float(score) for score in row[2:]] for row in printed], atol=1e-12)

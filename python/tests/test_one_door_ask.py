@@ -286,28 +286,28 @@ TABLE = [
 def test_answers_are_the_same(folder, servers, name, question, settings):
     done = by_command(folder, name, question, settings)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     status, answer = by_http(servers, name, question, settings)
     assert status == 200, answer
-    for digests in (one["digests"] for one in (told, answer) if question == "codes"):
+    for digests in (one["digests"] for one in (printed, answer) if question == "codes"):
         # Of what comes as a file elsewhere, the bytes differ.
         digests.pop("codes"), digests.pop("against", None)
-    assert answer == told
-    assert len(told["rows"]) == len(rows_of(name)) or question in ("properties", "difference")
+    assert answer == printed
+    assert len(printed["rows"]) == len(rows_of(name)) or question in ("properties", "difference")
     mine = by_python(folder, name, question, settings)
-    assert found_in(question, mine) == in_json(question, told)
+    assert found_in(question, mine) == in_json(question, printed)
     if question == "robustness":
-        assert mine.overall["mean_radius"] == told["mean_radius"]
-        assert {str(radius): count for radius, count in mine.overall["histogram"].items()} == told["histogram"]
-        assert mine.overall["mean_radius_of_inputs"] == Fraction(told["mean_radius_of_inputs"])
+        assert mine.overall["mean_radius"] == printed["mean_radius"]
+        assert {str(radius): count for radius, count in mine.overall["histogram"].items()} == printed["histogram"]
+        assert mine.overall["mean_radius_of_inputs"] == Fraction(printed["mean_radius_of_inputs"])
     if question == "bias":
-        assert mine.overall["classifier_biased"] == told["classifier_biased"]
+        assert mine.overall["classifier_biased"] == printed["classifier_biased"]
         given = lambda groups: [(one["group"], str(one["probability"]), {str(k): str(v) for k, v in one["shares"].items()}) for one in groups or []]
-        assert given(mine.overall["acceptance"]) == given(told["acceptance"])
-        assert mine.overall["inputs"] == told["inputs"] and mine.overall["biased_rows"] == told["biased_rows"]
-        assert ["".join(map(str, bits)) for bits in mine.overall["witness"] or []] == (told["witness"] or [])
+        assert given(mine.overall["acceptance"]) == given(printed["acceptance"])
+        assert mine.overall["inputs"] == printed["inputs"] and mine.overall["biased_rows"] == printed["biased_rows"]
+        assert ["".join(map(str, bits)) for bits in mine.overall["witness"] or []] == (printed["witness"] or [])
     if question == "codes":
-        assert mine.overall["digests"]["circuit"] == told["digests"]["circuit"]
+        assert mine.overall["digests"]["circuit"] == printed["digests"]["circuit"]
 
 
 def certificates_of(answer):
@@ -328,8 +328,8 @@ def test_certificates_over_http_are_those_of_the_command_line(folder, servers, t
     assert written
     done = by_command(folder, name, question, {**settings, "certificate": tmp_path / "theirs"})
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert written == certificates_of(told) and answer.get("not_certified") == told.get("not_certified")
+    printed = json.loads(done.stdout)
+    assert written == certificates_of(printed) and answer.get("not_certified") == printed.get("not_certified")
     checked = boolshap.check(tmp_path, boolshap.load(folder / f"{name}.json"))
     assert len(checked) == len(written) and all(one.valid for one in checked)
 

@@ -63,7 +63,7 @@ class Doors:
         line = [str(BINARY), *map(str, arguments)]
         return subprocess.run(line, cwd=self.folder, capture_output=True, text=True, timeout=300)
 
-    def told(self, *options: object) -> list[list[Fraction]]:
+    def printed(self, *options: object) -> list[list[Fraction]]:
         """What the command line writes: for each row the prediction, the base value, the scores; of several classes those together."""
         given = ("--distribution", "background:background.csv", "--exact", "-o", "s.csv", *options)
         done = self.command("explain", self.file, "rows.csv", *given)
@@ -94,18 +94,18 @@ def doors(request, tmp_path_factory):
 @pytest.mark.parametrize("index", ["shapley", "banzhaf", "interaction"])
 def test_numbers_are_the_same(doors, index):
     for class_ in range(3) if doors.classes == 3 else [None]:
-        told = doors.told("--index", index, *([] if class_ is None else ["--class", class_]))
+        printed = doors.printed("--index", index, *([] if class_ is None else ["--class", class_]))
         fields = {} if class_ is None else {"class": class_}
         status, answer = doors.ask(index=index, exact=True, **fields)
         assert status == 200, answer
         assert answer["error_bound"] == 0
-        for row, one in zip(told, answer["explanations"], strict=True):
+        for row, one in zip(printed, answer["explanations"], strict=True):
             assert [Fraction(one["prediction"]), Fraction(answer["base_value"]), *map(Fraction, one["scores"])] == row
         explainer = boolshap.Explainer(doors.booster, {name: BACKGROUND[:, place] for place, name in enumerate(COLUMNS)}, class_=class_)
         exact = explainer.exact(ROWS, index=index)
-        assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in told]
+        assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in printed]
         floats = explainer.values(ROWS, index=index)
-        assert np.abs(floats - np.array([row[2:] for row in told], dtype=float)).max() < 1e-12
+        assert np.abs(floats - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-12
         status, answer = doors.ask(index=index, **fields)
         assert status == 200 and (np.array([one["scores"] for one in answer["explanations"]]) == floats).all()
         assert ["*".join(names) for names in explainer.names(index)] == answer["players"]

@@ -1,6 +1,6 @@
 """Every plot of shap that the package promises, drawn from our explanations.
 
-The pictures go to the folder in BOOLSHAP_PLOTS, if it is set, for somebody to look at.
+The pictures go to the folder in BOOLSHAP_PLOTS, if it is set, to be looked at.
 """
 
 from __future__ import annotations

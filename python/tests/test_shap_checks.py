@@ -35,7 +35,7 @@ LEFT_OUT = {
     "tree_path_dependent": "its scores depend on how many training rows went through each node, not on the function alone",
     "model_output='probability', 'log_loss'": "a sigmoid of a sum is no sum of trees: refused, see test_at_home",
     "text, image and partition maskers": "they define other games: refused, see test_at_home",
-    "GPU": "there is none",
+    "GPU": "the engines run on processors only",
 }
 
 Case = tuple[Callable[[], Any], Callable[[Any], Any], pandas.DataFrame]

@@ -1,6 +1,6 @@
 """Scores on Spark, on a real cluster of two executors with their own processes.
 
-BOOLSHAP_SPARK_ROWS says how many rows are explained (100,000 unless told).
+BOOLSHAP_SPARK_ROWS says how many rows are explained (100,000 by default).
 """
 
 import os

@@ -234,7 +234,7 @@ def test_what_is_wrong_with_raw_values_is_named(raw_circuit: Circuit) -> None:
 
 
 def test_arrays_of_numbers_are_raw_or_it_is_asked() -> None:
-    """As many bits as columns: an array without names is raw where it shows, and otherwise nobody can know."""
+    """As many bits as columns: an array without names is raw where its values show it, and otherwise ambiguous."""
     random = np.random.default_rng(1)
     X = random.integers(0, 5, size=(80, 4)).astype(float)
     classifier = boolshap.BnnClassifier(hidden=(2,), epochs=3).fit(X, X[:, 0] > 2)

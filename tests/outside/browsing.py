@@ -11,7 +11,7 @@ REPORTS = [name for name in NAMES if name != "bare"]
 
 
 def launch(playwright):
-    """A browser that asks nobody for anything of its own accord."""
+    """A browser that makes no requests of its own accord."""
     quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", *quiet])
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-# What these assert is told as fully as in a test.
+# Assertions in these explain themselves as fully as in a test.
 pytest.register_assert_rewrite("asking", "browsing", "serving", "games")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

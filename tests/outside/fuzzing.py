@@ -77,7 +77,7 @@ class Nodes:
             return self.literal(int(variables[0]) * int(self.rng.choice([-1, 1])))
         self.rng.shuffle(variables)
         if kind < 5:
-            # One of two branches, told apart by a variable.
+            # One of two branches, chosen by a variable.
             first, rest = int(variables[0]), variables[1:]
             sides = [self.gate("A", [self.literal(lit), self.random(rest)]) for lit in (first, -first)]
             return self.gate("O", sides)
@@ -655,7 +655,7 @@ class Case:
 
 
 def fuzz(boolshap, seed, first, cases):
-    """Runs so many cases, ten in each world; for each mode how many, how many refused, the worst error and bound."""
+    """Runs this many cases, ten in each world; for each mode how many, how many refused, the worst error and bound."""
     found = {}
     for number in range(first, first + cases):
         if number % 10 == 0 or number == first:

@@ -61,7 +61,7 @@ class Space:
         return sum((costs.get(name, Fraction(1)) for name in self.differs(entity, other)), Fraction())
 
     def nearest(self, entity, to=None, not_up=(), not_down=(), costs=None):
-        """The least cost and the inputs at it; None if there is none."""
+        """The least cost and the inputs at it; None if no input qualifies."""
         wished = lambda x: self.answers[x] == to if to is not None else self.answers[x] != self.answers[entity]
         rises = lambda x: any(x[i] > entity[i] for i in not_up)
         falls = lambda x: any(x[i] < entity[i] for i in not_down)
@@ -72,7 +72,7 @@ class Space:
         return least, [x for x in found if self.cost(entity, x, costs or {}) == least]
 
     def within(self, entity, radius):
-        """How many inputs with another decision differ in at most so many players."""
+        """How many inputs with another decision differ in at most `radius` players."""
         return sum(self.answers[x] != self.answers[entity] and len(self.differs(entity, x)) <= radius for x in self.inputs)
 
     def biased(self, entity, protected):

@@ -58,7 +58,7 @@ class Server:
         return self.process.poll() is None
 
     def stop(self, within=120):
-        """Ends it; after so many seconds it would never have ended."""
+        """Ends it, and fails if it is still running after these seconds."""
         self.client.close()
         if self.is_alive():
             self.process.send_signal(signal.SIGTERM)

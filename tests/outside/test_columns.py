@@ -109,7 +109,7 @@ def test_random_tables_become_the_bits_of_the_documentation(boolshap, seed):
     width = len(expected)
     tally = {tuple(map(int, line[:width])): list(map(int, line[width:])) for line in lines}
     assert {row: [c[0] + c[2], c[1] + c[3]] for row, c in tally.items()} == counted
-    # Raw rows and their bits are told apart by their names, and mean the same.
+    # Raw rows and their bits have different names and the same meaning.
     write_rows(boolshap.folder / "bits.csv", result["features"], zip(*(bits for _, bits in expected)))
     for name in ("t.csv", "bits.csv"):
         boolshap("predict", "m.json", name, "-o", name + ".out")
@@ -336,7 +336,7 @@ def test_files_of_the_last_version_keep_their_names_and_never_guess(boolshap):
     only["output"] = {"step": {"weights": "1 1", "need": "1"}}
     (boolshap.folder / "m.json").write_text(json.dumps(only))
     boolshap("compile", "m.json", "-o", "c.bsc")
-    # Of 9,000 rows only the last is not 0 or 1: nobody looks that far.
+    # Of 9,000 rows only the last is not 0 or 1: too far down to be looked at.
     for rows, reads in [([[1, 0], [0, 1]], None), ([[1, 0], [50, 1]], "raw"), ([[0, 1]] * 8999 + [[0, 9]], None)]:
         write_rows(boolshap.folder / "both.csv", ["age", "fee"], rows)
         for line in ("predict c.bsc both.csv -o p.csv", "explain c.bsc both.csv -o p.csv", "report c.bsc both.csv -o r.html"):

@@ -52,11 +52,11 @@ def holds_for(boolshap, value, games, rows, players, index, *options):
     """Fractions are equal, floats within their bound, which is small."""
     for exact in (True, False):
         for class_ in (0, 1):
-            header, told, said = explain(
+            header, printed, said = explain(
                 boolshap, "m.json", "e.csv", "--model-output", "score", "--class", class_, "--index", index, *options,
                 *["--exact"][:exact],
             )  # fmt: skip
-            for row, one, game in zip(rows, told, games[class_], strict=True):
+            for row, one, game in zip(rows, printed, games[class_], strict=True):
                 scores = INDICES[index](game, players)
                 expected = [value(row, class_), game(frozenset()), *scores.values()]
                 assert header == ["prediction", "base_value", *scores]
@@ -152,10 +152,10 @@ def test_many_players_by_numpy(boolshap):
     write_table(boolshap.folder / "e.csv", features, rows[:2].tolist())
     values = np.array([value(row, 0) for row in rows.tolist()], dtype=float)
     groups = {name: [place] for place, name in enumerate(features)}
-    _, told, _ = explain(
+    _, printed, _ = explain(
         boolshap, "m.json", "e.csv", "--model-output", "score", "--class", 0, "--distribution", "empirical:b.csv"
     )
-    for row, one in zip(rows[:2], told):
+    for row, one in zip(rows[:2], printed):
         scores = shapley_of_table(conditional_table(rows, values, row, groups, value(row.tolist(), 0)))
         np.testing.assert_allclose(np.array(one[2:], dtype=float), scores, rtol=0, atol=1e-9)
 

@@ -54,8 +54,8 @@ def test_the_demos_table_has_the_bits_of_its_rows(shell):
     rows = (shell.place / "boolshap-demo/housing.csv").read_text().splitlines()
     assert len(rows) == 20641
     train = "boolshap train boolshap-demo/housing.csv --target median_house_value --hidden 2 -o m.json --json"
-    told = json.loads(shell(train + " --tally tally.csv"))
-    assert told["rows"] == 20640
+    printed = json.loads(shell(train + " --tally tally.csv"))
+    assert printed["rows"] == 20640
     embedded = (ROOT / "crates/boolshap-bench/assets/rows.csv").read_text().splitlines()[1:]
     fitted = (shell.place / "tally.csv").read_text().splitlines()[1:]
     assert [line.split(",")[:13] for line in fitted] == [line.split(",")[:13] for line in embedded]
@@ -132,13 +132,13 @@ def test_what_takes_long_is_said_and_refused_in_passing(boolshap):
     assert not (boolshap.folder / "s.csv").exists()
     assert "too large to be compiled in passing (60 bits, 13 neurons, by partial-sums" in refused
     assert "boolshap compile MODEL -o CIRCUIT" in refused and "--hidden" in refused
-    told = boolshap.json("compile", "wide.json", "--estimate")
-    assert told["nodes"] is None and told["nodes_are"] == "unknown" and told["route"] == "partial-sums"
-    assert told["smaller"]["neurons"] < 13
+    printed = boolshap.json("compile", "wide.json", "--estimate")
+    assert printed["nodes"] is None and printed["nodes_are"] == "unknown" and printed["route"] == "partial-sums"
+    assert printed["smaller"]["neurons"] < 13
     text = boolshap("compile", "wide.json", "--estimate").stdout
     assert "neurons would take " in text and "--hidden" in text
     (boolshap.folder / "table.json").write_text(json.dumps(wide(26, 13, 2)))
-    told = boolshap.json("compile", "table.json", "--estimate")
+    printed = boolshap.json("compile", "table.json", "--estimate")
     real = boolshap.json("compile", "table.json", "-o", "table.bsc")
-    assert told["nodes_are"] == "about" and real["nodes"] / 2 < told["nodes"] < real["nodes"] * 2
+    assert printed["nodes_are"] == "about" and real["nodes"] / 2 < printed["nodes"] < real["nodes"] * 2
     boolshap("compile", "table.json", code=2)

@@ -1,4 +1,4 @@
-"""Circuit files that were changed by somebody who can compute checksums and digests: every wrong answer is prevented or
+"""Circuit files changed by a forger who can compute checksums and digests: every wrong answer is prevented or
 announced. Either the file is refused, or it is explained as it is, by an oracle that evaluates the file itself, and nothing
 calls it proved; and `verify` finds out whatever is not the model's."""
 
@@ -597,7 +597,7 @@ def conjunctions(file, *lists):
 
 
 def wide(original, features):
-    """A file of so many features without nodes, claimed to be proved."""
+    """A file with features and no nodes, claimed to be proved."""
     file = original.copy()
     names = [f"x{j + 1}" for j in range(features)]
     proof = {"method": "exhaustive", "of": "model", "digest": "0" * 64}
@@ -703,7 +703,7 @@ def pigeons(file, holes):
         nobody = at_most_one = yes
         for pigeon in range(holes + 1):
             variable = pigeon * holes + hole
-            # Of those so far nobody, or at most one, is in this hole.
+            # None of those so far, or at most one, is in this hole.
             nobody, at_most_one = file.add(3, variable, nobody, no), file.add(3, variable, at_most_one, nobody)
         alone.append(at_most_one)
     return file.add(5, 2, file.add(4, len(sits), *sits), file.add(4, len(alone), *alone))

@@ -100,7 +100,7 @@ def check(boolshap, variables, clauses, with_scores):
             boolshap("explain", "c.bsc", "e.csv", "-o", "s.csv", "--exact")
             scores.append((folder / "s.csv").read_text())
     assert len(set(scores)) <= 1, "the same scores whoever compiled it"
-    # What we write, somebody else counts.
+    # Another program counts the models of what we write.
     boolshap("compile", "f.cnf", "-o", "c.bsc")
     # python-nnf is slow on large circuits.
     for shape in [[], ["--smooth", "--fan-in-2"]] if len(clauses) < 100 else [[]]:

@@ -60,7 +60,7 @@ WORLDS = {
     # One bit of op is not mentioned, and no bit of size.
     "columns in part": (["op=A", "x", "op=B", "z", "op=C", "size=S", "size=L"], ["op=A", "x", "z", "op=C"]),
 }
-# Probabilities for plain bits and for columns of so many values; 0.6 + 0.3 + 0.1 is 1, though not in floats.
+# Probabilities for plain bits and for columns of several values; 0.6 + 0.3 + 0.1 is 1, though not in floats.
 AWKWARD = ["0.1", "0.35", "0", "1", "0.75", "0.3333333333333333333333"]
 AWKWARD_COLUMNS = {2: ["0", "1"], 3: ["0.6", "0.3", "0.1"]}
 # Under a constraint every row needs some weight.

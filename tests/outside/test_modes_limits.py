@@ -107,7 +107,7 @@ def test_a_players_file_that_only_renames_has_no_limit(boolshap, distribution):
     assert exact_rows(boolshap, "c.bsc", "e.csv", "--distribution", distribution, "--players", "columns") == plain
 
 
-# Each mode with one index: the definition takes seconds for an entity of so many features.
+# Each mode with one index: the definition takes seconds for an entity of that many features.
 @pytest.mark.parametrize("options, index", [
     ([], "banzhaf"),
     (["--distribution", "background:r.csv"], "shapley"),

@@ -1,4 +1,4 @@
-"""The page as somebody sees it who never saw it before: what was decided, why, what would change it; every word and number
+"""The page as a first-time reader sees it: what was decided, why, what would change it; every word and number
 held against the command line, pandas and scikit-learn; nothing old shown as new; and nothing that keeps people out (axe-core)."""
 
 import os

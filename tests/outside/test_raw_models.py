@@ -107,8 +107,8 @@ def test_fractions_labels_and_kept_columns(boolshap):
     frame.to_csv(folder / "rows.csv", index=False)
     options = ["--distribution", "background:rows.csv", "--keep", "id"]
     boolshap("explain", file, "rows.csv", *options, "-o", "floats.csv")
-    told = boolshap.json("explain", file, "rows.csv", *options, "-o", "exact.csv", "--exact")
-    assert (told["rows"], told["error_bound"]) == (30, 0)
+    printed = boolshap.json("explain", file, "rows.csv", *options, "-o", "exact.csv", "--exact")
+    assert (printed["rows"], printed["error_bound"]) == (30, 0)
     floats, exact = pd.read_csv(folder / "floats.csv"), pd.read_csv(folder / "exact.csv")
     assert list(floats) == list(exact) == ["id", "prediction", "base_value", *NAMES]
     for name in ["prediction", "base_value", *NAMES]:

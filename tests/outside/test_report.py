@@ -292,8 +292,8 @@ def test_timings_are_told(circuits):
     facts = dict(page_data(report(made, "--timings", "t.json"))["facts"])
     # The first number with a unit is the whole time, to what is written.
     number, unit = re.match(r"([\d.]+) ?(s|ms|µs|us|ns)\b", facts["Compiled in"]).groups()
-    told = float(number) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}[unit]
-    assert told == pytest.approx(json.loads(compiled)["seconds"], rel=0.06)
+    printed = float(number) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}[unit]
+    assert printed == pytest.approx(json.loads(compiled)["seconds"], rel=0.06)
     assert facts.items() >= dict(page_data(report(made))["facts"]).items()
     for wrong in ("", "{}", "[1]", '{"seconds": "long"}'):
         (made.folder / "wrong.json").write_text(wrong)

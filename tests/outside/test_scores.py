@@ -94,10 +94,10 @@ def test_images_against_numpy(boolshap, shared_data):
     for class_ in range(10):
         # A gate that is true is +1 and not 1 more than 0.
         scores = 2 * last[class_] @ of_gates
-        told = np.array([float(row[f"x{pixel + 1}:{class_}"]) for pixel in range(PIXELS)])
-        assert np.abs(told - scores).max() < 1e-9
+        printed = np.array([float(row[f"x{pixel + 1}:{class_}"]) for pixel in range(PIXELS)])
+        assert np.abs(printed - scores).max() < 1e-9
         assert abs(float(row[f"prediction:{class_}"]) - expected[class_]) < 1e-9
-        assert abs(float(row[f"base_value:{class_}"]) + told.sum() - expected[class_]) < 1e-9
+        assert abs(float(row[f"base_value:{class_}"]) + printed.sum() - expected[class_]) < 1e-9
     assert int(row["class"]) == int(expected.argmax())
 
 
@@ -170,9 +170,9 @@ def test_small_networks_in_fractions(boolshap, seed):
             )  # fmt: skip
             with open(boolshap.folder / "s.csv") as file:
                 _, *lines = csv.reader(file)
-            for row, told in zip(rows[:2], lines, strict=True):
+            for row, printed in zip(rows[:2], lines, strict=True):
                 base, found = definition(lambda bits, k=class_: value(bits, k), groups, rows[1:], row)
-                assert list(map(Fraction, told)) == [value(row, class_), base, *found]
+                assert list(map(Fraction, printed)) == [value(row, class_), base, *found]
 
 
 def test_changed_files_are_refused_or_found_out(boolshap):

@@ -162,7 +162,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
             one.sendall(explain_request(100_000))
         begin = time.monotonic()
         while connections(server) > 1:
-            assert time.monotonic() - begin < 120, "nobody reads, but the server waits"
+            assert time.monotonic() - begin < 120, "the peer does not read, but the server waits"
             time.sleep(0.2)
         assert peak_bytes(server) <= 0.4 * GIB
         # What was not read in time is cut off.
@@ -171,7 +171,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
             with pytest.raises(OSError):
                 while one.recv(1 << 20):
                     pass
-                raise OSError("the end, without an error: whether it was the whole answer is not told")
+                raise OSError("the end, without an error: whether it was the whole answer is not printed")
             one.close()
         # Who reads slowly, but reads, gets all of it.
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def heavy(circuits):
-    """A circuit, and requests for exact interactions of so many different entities of it."""
+    """A circuit, and requests for exact interactions of this many different entities of it."""
     made, rng = circuits("hostile"), np.random.default_rng(8)
 
     def body(rows):
@@ -112,7 +112,7 @@ def test_one_entity_that_takes_too_long_is_given_up(circuits):
         wait_until(lambda: computing(server) == 0)
         before = processor_seconds(server.process.pid)
         time.sleep(1)
-        assert processor_seconds(server.process.pid) - before < 0.5, "nobody waits for it, but it goes on"
+        assert processor_seconds(server.process.pid) - before < 0.5, "the client has gone, but the work goes on"
 
 
 def connect(server):

@@ -258,7 +258,7 @@ def framed(method, path, headers, body):
 
 
 def statuses(port, request, patience=300):
-    """The statuses that come back over a raw connection. After a while a request that wants more is told that there is none."""
+    """The statuses that come back over a raw connection. After a while the connection is closed, so that a read ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
         got = b""
         try:

@@ -78,8 +78,8 @@ fn cookie_name(uri: &Uri, headers: &HeaderMap) -> String {
 
 /// Whom the request names.
 fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
-    let told = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
-    told.or(uri.authority().map(|authority| authority.as_str()))
+    let stated = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    stated.or(uri.authority().map(|authority| authority.as_str()))
 }
 
 fn query_token(uri: &Uri) -> Option<&str> {
@@ -101,10 +101,10 @@ fn welcome(name: &str, token: &str) -> Response {
 
 fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
     // Browsers always send Host.
-    let Some(told) = host(uri, headers) else { return true };
-    let host = match told.strip_prefix('[') {
+    let Some(stated) = host(uri, headers) else { return true };
+    let host = match stated.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => told.split(':').next().unwrap_or_default(),
+        None => stated.split(':').next().unwrap_or_default(),
     };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

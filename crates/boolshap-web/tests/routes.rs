@@ -26,7 +26,7 @@ fn site(access: Access) -> Router {
     serve(named, "count", ServerLimits { rows: 10, body_bytes: 4000, numbers: 27, ..ServerLimits::default() }, access)
 }
 
-/// A circuit with two kinds of rows, 2 and 5 of them, told in a column.
+/// A circuit with two kinds of rows, 2 and 5 of them, counted in a column.
 fn serve(named: NamedCircuit, column: &str, limits: ServerLimits, access: Access) -> Router {
     let features = named.features.len();
     let row = |first: bool| (0..features).map(|v| if v == 0 { first } else { v == 2 }).collect();
@@ -61,13 +61,13 @@ fn scores_are_those_of_the_definition() {
     let expected = BruteForce::new(&labels).explain(&rows, &uniform, &Watch::unlimited()).unwrap();
     let (status, answer) = post(&json!({"entities": rows, "flips": true}).to_string());
     assert_eq!(status, 200);
-    for (row, (expected, told)) in expected.iter().zip(answer["explanations"].as_array().unwrap()).enumerate() {
-        assert_eq!(told["prediction"], u8::from(expected.prediction));
-        for (score, told) in expected.scores.iter().zip(told["scores"].as_array().unwrap()) {
-            assert!((score - told.as_f64().unwrap()).abs() < 1e-12);
+    for (row, (expected, stated)) in expected.iter().zip(answer["explanations"].as_array().unwrap()).enumerate() {
+        assert_eq!(stated["prediction"], u8::from(expected.prediction));
+        for (score, stated) in expected.scores.iter().zip(stated["scores"].as_array().unwrap()) {
+            assert!((score - stated.as_f64().unwrap()).abs() < 1e-12);
         }
         let changes = |bit: usize| expected.prediction != ((row ^ 1 << bit) & 3 != 0);
-        assert_eq!(told["flips"], json!((0..3).filter(|&bit| changes(bit)).collect::<Vec<_>>()));
+        assert_eq!(stated["flips"], json!((0..3).filter(|&bit| changes(bit)).collect::<Vec<_>>()));
     }
     let (_, exact) = post(r#"{"entities": [{"a": 1, "b": false, "c": 0}], "exact": true}"#);
     assert_eq!(exact["base_value"], "3/4");
@@ -93,7 +93,7 @@ fn errors_name_their_field() {
     let many = format!("{{\"entities\": [{}]}}", ["[0,0,0]"; 11].join(","));
     assert_eq!(post(&many).0, 413);
     assert_eq!(post(&" ".repeat(5000)).0, 413);
-    // Too many are told before the rest is read, but a bracket in a text opens nothing.
+    // Too many are refused before the rest is read, but a bracket in a text opens nothing.
     assert_eq!(post(&format!("{{\"entities\": [{} and no more", ["[0"; 11].join(","))).0, 413);
     let text = r#"{"entities": [{"a": 1, "b": 0, "c": "[[[[[[[[[[\"[[[[[[[["}]}"#;
     assert_eq!(post(text).1["error"]["field"], "entities[0].c");
@@ -132,7 +132,7 @@ fn damaged_arrow_streams_are_refused() {
     }
 }
 
-/// Nine rows of an Arrow stream, each of whose features is the same text, told once.
+/// Nine rows of an Arrow stream, each of whose features is the same text, stored once.
 fn repeated(text: &str) -> (StatusCode, Value) {
     let keys = Int8Array::from(vec![0; 9]);
     let column = || -> ArrayRef {
@@ -174,7 +174,7 @@ fn a_column_of_the_data_may_be_called_row() {
     assert_eq!(sort["schema"]["enum"], json!(["row", "prediction", "label", "column:row"]));
 }
 
-/// Work that nobody waits for ends long before its own limit.
+/// Work whose client has gone ends long before its own limit.
 #[tokio::test]
 async fn work_ends_when_its_client_goes_away() {
     let features = 100;

@@ -65,7 +65,7 @@ pub enum Node<'a> {
     Or(&'a [NodeId]),
 }
 
-/// So many nodes of a level are worth several threads.
+/// From this many nodes of a level on, several threads pay.
 const MANY: usize = 1 << 15;
 
 /// Heads of nodes other than decisions; a decision's head is its variable, which is below all of these.

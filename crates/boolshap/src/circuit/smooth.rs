@@ -207,8 +207,8 @@ mod tests {
         let whole = smooth(&circuit).unwrap().stored_nodes();
         let watch = Watch::unlimited();
         let error = smooth_within(&circuit, whole / 2, &watch).unwrap_err();
-        let told = matches!(error, CircuitError::NodeLimit { done, total: 601, .. } if (300..601).contains(&done));
-        assert!(told, "{error}");
+        let stated = matches!(error, CircuitError::NodeLimit { done, total: 601, .. } if (300..601).contains(&done));
+        assert!(stated, "{error}");
         let late = watch.timeout(std::time::Duration::ZERO);
         assert!(matches!(paper_form_within(&circuit, whole, &late), Err(CircuitError::Stopped(_))));
     }

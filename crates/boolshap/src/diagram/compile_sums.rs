@@ -39,7 +39,7 @@ impl Default for SumsLimits {
 
 /// From this many states on, more are expected by the growth of the levels so far.
 const GROWN: usize = 1 << 19;
-/// The growth of so many levels is taken together.
+/// How many levels the growth is averaged over.
 const LATELY: usize = 4;
 /// No order is given up unless it is expected to have this many times the states allowed: growth may end sooner than usual.
 const DOUBT: f64 = 4.0;

@@ -33,9 +33,9 @@ pub fn compile_trees(
     let mut all = sums.leaf(vec![0.0; forest.classes()]);
     for (number, tree) in forest.trees().iter().enumerate() {
         watch.count(number as u64, "trees")?;
-        let told = |cause| DiagramError::Trees { done: number, total: forest.trees().len(), cause: Box::new(cause) };
-        let tree = sums.tree(tree, &levels, watch).map_err(told)?;
-        all = sums.add(all, tree, &mut HashMap::new(), watch).map_err(told)?;
+        let stated = |cause| DiagramError::Trees { done: number, total: forest.trees().len(), cause: Box::new(cause) };
+        let tree = sums.tree(tree, &levels, watch).map_err(stated)?;
+        all = sums.add(all, tree, &mut HashMap::new(), watch).map_err(stated)?;
         all = sums.compact(all);
     }
     classes.iter().map(|&class| sums.label(all, &order, max_nodes, |sums| forest.winner(sums) == class)).collect()

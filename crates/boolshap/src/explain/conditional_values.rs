@@ -21,7 +21,7 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many rows are evaluated at a time.
+/// How many rows are evaluated at a time.
 const TOGETHER: usize = 1 << 13;
 
 /// The values of all rows or inputs, in terms of their parts.

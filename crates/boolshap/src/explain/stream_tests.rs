@@ -186,10 +186,10 @@ fn a_bad_cell_names_its_row_and_a_stop_stops() {
 #[test]
 fn progress_rises_in_rows_to_the_end() {
     let sample = Sample::new(10, 20_000, 50);
-    let told = std::sync::Mutex::new(Vec::new());
+    let stated = std::sync::Mutex::new(Vec::new());
     let report = |progress: Progress| {
         assert_eq!((progress.stage, progress.unit), ("", "rows"));
-        told.lock().unwrap().push((progress.done as u64, progress.total.unwrap() as u64));
+        stated.lock().unwrap().push((progress.done as u64, progress.total.unwrap() as u64));
     };
     let telling = |rows: &Bits, watch: &Watch<'_>| {
         watch.step(rows.rows() as u64 / 2, rows.rows() as u64)?;
@@ -197,8 +197,8 @@ fn progress_rises_in_rows_to_the_end() {
     };
     let watch = Watch::unlimited().progress(&report);
     explain_stream(sample.entities(), telling, &mut Collected::default(), &watch).unwrap();
-    let told = told.into_inner().unwrap();
-    assert!(told.is_sorted_by_key(|(done, _)| done), "{told:?}");
-    assert_eq!((told[0].0, told.last().unwrap().0), (4_096, 20_000));
-    assert!(told.iter().all(|(_, total)| (17_000..22_000).contains(total)), "{told:?}");
+    let stated = stated.into_inner().unwrap();
+    assert!(stated.is_sorted_by_key(|(done, _)| done), "{stated:?}");
+    assert_eq!((stated[0].0, stated.last().unwrap().0), (4_096, 20_000));
+    assert!(stated.iter().all(|(_, total)| (17_000..22_000).contains(total)), "{stated:?}");
 }

@@ -17,7 +17,7 @@ const BLOCK_LEAVES: usize = 4;
 /// Nothing is gained.
 const NOTHING: u32 = u32::MAX;
 
-/// Whether the way down ends at a node with so many leaves below and so many players above.
+/// Whether the way down ends at a node with this many leaves below and players above.
 pub(super) fn ends(leaves: usize, slots: usize) -> bool {
     leaves <= BLOCK_LEAVES && slots + leaves - 1 <= TABLE_SLOTS
 }
@@ -125,7 +125,7 @@ struct LeafGains {
 /// Background rows that lack the same at a leaf.
 struct Others {
     lacks: u64,
-    /// Where the gains of so many players begin.
+    /// Where the gains of this number of players begin.
     row: usize,
     count: f64,
 }
@@ -319,7 +319,7 @@ impl LeafGains {
     }
 }
 
-/// The numbers of so many players in whole registers.
+/// How many numbers the players take in whole registers.
 fn lanes(slots: usize) -> usize {
     slots.max(1).next_multiple_of(8)
 }

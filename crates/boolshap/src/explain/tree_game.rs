@@ -352,7 +352,7 @@ impl TreeGame {
         sums.into_iter().enumerate().map(base).collect()
     }
 
-    /// What all trees give, before it is divided by anything. Every tree `give`s its own, with so many numbers to a set.
+    /// What all trees give, before it is divided by anything. Every tree `give`s its own, with this many numbers to a set.
     fn of_trees<N: Amount>(
         &self,
         rows: usize,

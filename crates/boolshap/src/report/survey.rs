@@ -195,12 +195,12 @@ mod tests {
             assert_eq!(survey.interaction_kinds, kinds.kinds.rows());
             let judge = Definition::new(Labels::of_circuit(&circuit).unwrap(), players.clone(), population).unwrap();
             let mean = |index: Index, place: usize| {
-                let told = judge.explain(&rows, index, &watch).unwrap();
-                told.iter().map(|one| one.to_floats().scores[place].abs()).sum::<f64>() / rows.len() as f64
+                let stated = judge.explain(&rows, index, &watch).unwrap();
+                stated.iter().map(|one| one.to_floats().scores[place].abs()).sum::<f64>() / rows.len() as f64
             };
             let signed = |place: usize| {
-                let told = judge.explain(&rows, Index::Interaction, &watch).unwrap();
-                told.iter().map(|one| one.to_floats().scores[place]).sum::<f64>() / rows.len() as f64
+                let stated = judge.explain(&rows, Index::Interaction, &watch).unwrap();
+                stated.iter().map(|one| one.to_floats().scores[place]).sum::<f64>() / rows.len() as f64
             };
             for player in 0..features {
                 assert!((survey.importance[player] - mean(Index::Shapley, player)).abs() < 1e-12);

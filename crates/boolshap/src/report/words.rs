@@ -171,11 +171,11 @@ fn features(named: &NamedCircuit) -> Vec<FeatureWords> {
         let columns = columns(named);
         let of_column =
             |feature: usize| columns.iter().find(|column| column.one_hot && column.features.contains(&feature));
-        let told = |(feature, name): (usize, &String)| match of_column(feature).and_then(|_| name.split_once('=')) {
+        let stated = |(feature, name): (usize, &String)| match of_column(feature).and_then(|_| name.split_once('=')) {
             Some((_, value)) => words(name, format!("not {value}"), value.into()),
             None => words(name, "0".into(), "1".into()),
         };
-        return named.features.iter().enumerate().map(told).collect();
+        return named.features.iter().enumerate().map(stated).collect();
     };
     let mut all = Vec::with_capacity(named.features.len());
     for column in schema.columns() {

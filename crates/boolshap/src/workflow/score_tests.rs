@@ -161,9 +161,9 @@ fn by_bits(table: &[RBig], players: &Players, distribution: &Distribution, entit
         };
         let labels = Labels::from_fn(features, is_set).unwrap();
         let judge = Definition::new(labels, players.clone(), distribution.clone()).unwrap();
-        let told = judge.explain(&[entity], index, &Watch::unlimited()).unwrap();
+        let stated = judge.explain(&[entity], index, &Watch::unlimited()).unwrap();
         let weight = RBig::from(dashu_int::UBig::ONE << bit) / &scale;
-        let numbers = std::iter::once(&told[0].base_value).chain(&told[0].scores);
+        let numbers = std::iter::once(&stated[0].base_value).chain(&stated[0].scores);
         sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number * &weight);
     }
     sums
@@ -207,8 +207,8 @@ fn compare_conditionally(named: &std::sync::Arc<NamedCircuit>, tables: &[Vec<RBi
                 for row in 0..rows.rows() {
                     let of = |table: &Vec<RBig>| by_bits(table, &players, &distribution, &rows.row(row), index);
                     let expected: Vec<RBig> = tables.iter().flat_map(of).collect();
-                    let told = exact.fractions(row).unwrap();
-                    assert_eq!(told, expected, "{index:?} {distribution:?} {}", players.kind());
+                    let stated = exact.fractions(row).unwrap();
+                    assert_eq!(stated, expected, "{index:?} {distribution:?} {}", players.kind());
                     let width = expected.len() / sums.len();
                     for (at, (float, expected)) in floats.floats(row).unwrap().iter().zip(&expected).enumerate() {
                         let apart = (float - expected.to_f64().value()).abs();

@@ -127,8 +127,8 @@ fn every_scope_agrees_with_the_definition() {
             match scores.fractions(row) {
                 Some(found) => assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), numbers),
                 None => {
-                    let told = expected[classes[0]][row].to_floats();
-                    assert!(scores.scores(row).iter().zip(&told.scores).all(|(a, b)| (a - b).abs() < 1e-12));
+                    let stated = expected[classes[0]][row].to_floats();
+                    assert!(scores.scores(row).iter().zip(&stated.scores).all(|(a, b)| (a - b).abs() < 1e-12));
                 }
             }
             assert_eq!(scores.prediction(row) as usize, answer);

@@ -2,7 +2,7 @@
 // the HTTP API and gives its answers (crates/boolshap-wasm). The module and what the report carries for it are in the page,
 // packed, as text.
 
-const PATIENCE = 1000; // a question that no longer counts is given up after so many milliseconds
+const PATIENCE = 1000; // a question that no longer counts is given up after this many milliseconds
 
 // The bytes of a block, as they are unpacked; nothing where there is no such block, or it is empty.
 function unpacking(id) {
@@ -97,7 +97,7 @@ function engineOf(module, open) {
         signal.addEventListener("abort", () => {
           queue = queue.filter((other) => other !== question);
           reject(new DOMException("a newer question", "AbortError"));
-          // What nobody waits for may not keep others waiting.
+          // An answer that is no longer wanted must not delay others.
           setTimeout(() => {
             if (asked === question) end();
           }, PATIENCE);

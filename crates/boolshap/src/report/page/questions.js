@@ -10,7 +10,7 @@ function about(question, settings = {}) {
   return { question, entities: [state.bits], players: columnPlayers(), sentences: true, ...settings };
 }
 
-// The sentence under the verdict, as soon as it is there; where it cannot be answered, there is none.
+// The sentence under the verdict, as soon as it is there; where it cannot be answered, it is left out.
 async function askChange(key) {
   if (page.output === "score" || !everyColumnHasValue(state.bits)) {
     state.words.change = null;
