@@ -89,6 +89,7 @@ impl Answer {
             scope: if explainer.width() > 1 { Scope::Each } else { Scope::Label },
             explained: Vec::new(),
             decides: false,
+            own_bases: false,
             flips: None,
         })
     }
