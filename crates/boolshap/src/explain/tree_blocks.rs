@@ -46,6 +46,9 @@ struct Block<'t> {
     leaves: Vec<BlockLeaf<'t>>,
 }
 
+/// A split on the way to a leaf, the side that leads there, and the player it is about.
+type Step = (usize, u64, usize);
+
 struct BlockLeaf<'t> {
     numbers: &'t [f64],
     /// The conditions that each pattern of answers breaks.
@@ -68,14 +71,14 @@ impl<'t> Block<'t> {
         block
     }
 
-    /// The leaves below a node, each with the splits above it: which, to what side, and about which player.
+    /// The leaves below a node, each with the steps that lead to it.
     fn collect(
         &mut self,
         tree: &'t RawTree,
         owner: &[usize],
         node: usize,
-        above: &mut Vec<(usize, u64, usize)>,
-        paths: &mut Vec<(&'t [f64], Vec<(usize, u64, usize)>)>,
+        above: &mut Vec<Step>,
+        paths: &mut Vec<(&'t [f64], Vec<Step>)>,
     ) {
         match &tree.nodes()[node] {
             RawNode::Leaf(numbers) if numbers.iter().all(|number| *number == 0.0) => {}
@@ -169,7 +172,8 @@ impl<'g> Adder<'g> {
         self.count(&block, above, bits);
         block.keys(meeting.rows, rows, above, &mut self.keys, &mut self.sides);
         self.places.clear(bits);
-        (self.starts.clear(), self.sums.clear());
+        self.starts.clear();
+        self.sums.clear();
         // In the order of the players if that is no longer, as no place has to be looked up then.
         let is_dense = self.players <= 2 * block.slots.len();
         let stride = self.wide * if is_dense { self.players } else { block.slots.len() };

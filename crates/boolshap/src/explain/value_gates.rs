@@ -36,6 +36,9 @@ pub(super) struct Gates {
     pub(super) arch: Arch,
 }
 
+/// The two scores of a gate for each number of agreeing inputs, computed when they are first needed.
+type UniformScores = Arc<[OnceLock<Pair<f64>>]>;
+
 /// A gate and its players.
 pub(super) struct PlayedGate {
     pub(super) part: usize,
@@ -45,7 +48,7 @@ pub(super) struct PlayedGate {
     pub(super) range: usize,
     pub(super) players: Vec<GatePlayer>,
     /// Scores by the number of agreeing inputs, those of all gates that are equal but for their signs.
-    pub(super) uniform: Arc<[OnceLock<Pair<f64>>]>,
+    pub(super) uniform: UniformScores,
 }
 
 /// A player with those of its features that the gate weighs; all of them if they are the values of a column.
@@ -70,7 +73,7 @@ impl Gates {
             rules: Rules::default(),
             arch: Arch::new(),
         };
-        let mut known: HashMap<(usize, usize), Arc<[OnceLock<Pair<f64>>]>> = HashMap::new();
+        let mut known: HashMap<(usize, usize), UniformScores> = HashMap::new();
         for (number, part) in parts.iter().enumerate() {
             match part {
                 Part::Feature(var) => gates.features.push((number, var.index())),
