@@ -152,7 +152,31 @@ def test_what_cannot_be_a_score_is_refused():
     circuit = boolshap.compile(lambda X: X[:, 0] * 0.5, features=2, model_output="score")
     with pytest.raises(BoolshapError, match="the file holds scores"):
         boolshap.Explainer(circuit, model_output="label")
-    with pytest.raises(BoolshapError, match="uniform, product and background"):
-        boolshap.Explainer(circuit, [[0, 1]], distribution="empirical")
     with pytest.raises(BoolshapError, match="the file holds scores"):
         _ = circuit.models
+
+
+def test_scores_given_what_is_known():
+    """v(S) is the mean number of the rows that agree on S, the base value where none does, and of all features the row's own."""
+    random = np.random.default_rng(5)
+    rows = random.integers(0, 2, (12, 4), dtype=np.uint8)
+
+    def score(inputs: Any) -> Any:
+        return inputs @ [0.5, -1.25, 2.0, 0.75] + 3.0 * inputs[:, 0] * inputs[:, 2]
+
+    circuit = boolshap.compile(score, features=4, model_output="score")
+    found = boolshap.Explainer(circuit, rows, distribution="empirical")(rows[:3])
+    base = score(rows).mean()
+    for row, scores in zip(rows[:3], found.values, strict=True):
+        values = {}
+        for known in itertools.product([False, True], repeat=4):
+            agreeing = rows[(rows == row)[:, list(known)].all(axis=1)]
+            values[known] = score(row[None])[0] if all(known) else score(agreeing).mean() if len(agreeing) else base
+        for player in range(4):
+            expected = 0.0
+            for known, value in values.items():
+                size = sum(known)
+                weight = math.factorial(size - 1) * math.factorial(4 - size) / math.factorial(4) if known[player] else 0.0
+                without = tuple(one and place != player for place, one in enumerate(known))
+                expected += weight * (value - values[without])
+            assert abs(expected - scores[player]) < 1e-12

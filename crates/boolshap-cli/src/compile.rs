@@ -1,7 +1,7 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
 use crate::terminal::{
-    note, outlook_text, output_path, output_paths, print, print_json, seconds, thousands, usage, with_progress,
+    note, outlook_text, output_path, output_paths, print, print_json, seconds, thousands, usage,
     with_timeout,
 };
 use anyhow::Context;
@@ -114,7 +114,7 @@ impl Compile {
             return self.write_sdd(&request, file, &output, &inputs);
         }
         let source = self.source.as_path();
-        let outlook = with_progress("estimating", |watch| outlook_if_long(source, &request, watch))?;
+        let outlook = with_timeout("estimating", self.timeout, |watch| outlook_if_long(source, &request, watch))?;
         outlook.iter().for_each(|outlook| note(&outlook_text(outlook)));
         let compiled = with_timeout("compiling", self.timeout, |watch| compile_watched(source, &request, watch))?;
         compiled.notes.iter().for_each(|text| note(text));

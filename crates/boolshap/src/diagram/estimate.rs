@@ -33,6 +33,10 @@ const TRIAL_NODES: usize = 1 << 16;
 const FEW_PAIRS: f64 = 32.0;
 /// How many states of a level are followed.
 const SAMPLED_STATES: usize = 1 << 12;
+/// Fewer are looked at in networks of thousands of inputs and hundreds of gates, so that an order takes less than a second: the
+/// sums of all gates of all sampled states of all levels.
+const SAMPLED_SUMS: usize = 1 << 27;
+const FEWEST_STATES: usize = 1 << 6;
 /// The inputs of a part, which [`AllInputs`] fills in one go.
 const PART: usize = 17;
 /// How many parts are looked at.
@@ -182,6 +186,7 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
         return Ok(0.0);
     }
     let mut chance = Seeded::new(0, 0xE573);
+    let sampled = (SAMPLED_SUMS / (network.first_gates() * levels).max(1)).clamp(FEWEST_STATES, SAMPLED_STATES);
     // Some of the states of a level, and how many it has.
     let (mut some, mut count, mut all) = (vec![start], 1.0, 0.0);
     for level in 0..levels {
@@ -215,9 +220,9 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
         count = (open / share - again / (share * share)).clamp(least, open / share);
         let mut found: Vec<(Vec<u64>, Open)> = next.into_iter().collect();
         found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        if found.len() > SAMPLED_STATES {
+        if found.len() > sampled {
             chance.shuffle(&mut found);
-            found.truncate(SAMPLED_STATES);
+            found.truncate(sampled);
         }
         some = found.into_iter().map(|(_, state)| state).collect();
     }
