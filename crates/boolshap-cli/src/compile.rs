@@ -1,8 +1,7 @@
 //! `boolshap compile`: a network, or another compiler's file, as a circuit.
 
 use crate::terminal::{
-    note, outlook_text, output_path, output_paths, print, print_json, seconds, thousands, usage,
-    with_timeout,
+    note, outlook_text, output_path, output_paths, print, print_json, seconds, thousands, usage, with_timeout,
 };
 use anyhow::Context;
 use boolshap::data::WholeFile;

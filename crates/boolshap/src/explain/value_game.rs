@@ -198,14 +198,7 @@ impl ValueGame {
             None if matches!(index, Index::Shapley | Index::Banzhaf | Index::Interaction) => {}
             None => return Err(ExplainError::IndexOfScores { index: index.name() }),
         }
-        let bounds = if exact { Vec::new() } else { self.part_bounds(index) };
-        let sizes: Vec<f64> = sums.iter().map(|sum| if exact { 0.0 } else { float(&sum.size()) }).collect();
-        for (sum, &size) in sums.iter().zip(&sizes).filter(|_| !exact) {
-            let bound = self.bound_of(sum, index, &bounds);
-            if bound > GUARANTEED * size || !size.is_finite() {
-                return Err(ExplainError::Imprecise { bound });
-            }
-        }
+        let sizes = if exact { vec![0.0; sums.len()] } else { self.precise_sizes(sums, index)? };
         let evaluator = match self.packed.get() {
             Some(gates) => ValueEvaluator::with_gates(&self.named, gates.clone()),
             None => ValueEvaluator::new(&self.named),
@@ -246,6 +239,19 @@ impl ValueGame {
         let groups = (0..rows.rows()).next().map_or(1, |row| wanted(row).len());
         let width = groups * (1 + index.width(self.players.len()));
         Ok(Scores::of_values(width, predictions, numbers, values))
+    }
+
+    /// The sizes of sums; fails if floats could be too far off.
+    fn precise_sizes(&self, sums: &[WeightedSum], index: Index) -> Result<Vec<f64>, ExplainError> {
+        let bounds = self.part_bounds(index);
+        let size_of = |sum: &WeightedSum| {
+            let (bound, size) = (self.bound_of(sum, index, &bounds), float(&sum.size()));
+            match bound > GUARANTEED * size || !size.is_finite() {
+                true => Err(ExplainError::Imprecise { bound }),
+                false => Ok(size),
+            }
+        };
+        sums.iter().map(size_of).collect()
     }
 
     fn exact_base_values(&self) -> Result<&[RBig], ExplainError> {

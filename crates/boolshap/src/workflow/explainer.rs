@@ -5,22 +5,18 @@
 //! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
 
 use super::resolve::in_groups;
+use super::scope::{scope_of, scope_sums};
 use super::{
-    ClassChoice, DistributionFrom, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor, Request,
-    RowsFrom,
+    Ask, ClassChoice, DistributionFrom, EngineName, Error, GroupsFrom, MAX_SMOOTH_NODES, ModelOutput, Predictor,
+    Request, RowsFrom, Scope,
 };
 use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, WeightedSum};
-use crate::data::{
-    Bits, Blur, Entities, ExplainedClass, Means, ScoreColumns, ScoreFile, ScoreMeans, ScoreSink, Scores, check_outputs,
-};
-use crate::explain::explain_stream;
+use crate::data::{Bits, Blur, Scores};
 use crate::explain::{
-    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, NetworkGame, Players,
-    Reference, Streamed, ValueGame,
+    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, NetworkGame, Players, Reference,
+    ValueGame,
 };
 use crate::lit::{Pieces, Progress, Remedy, Watch, thousands};
-use arrow_schema::FieldRef;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Exact scores of rows.
@@ -37,90 +33,30 @@ use std::sync::{Arc, OnceLock};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Explainer {
-    circuit: Arc<NamedCircuit>,
+    pub(super) circuit: Arc<NamedCircuit>,
     /// Of each class, or of the only label; none where there is no circuit, or numbers are explained.
     labels: Vec<Arc<Circuit>>,
     /// Where there is no circuit, the network against its background.
     network: Option<Arc<NetworkGame>>,
     values: OnceLock<ValueGame>,
-    outputs: Vec<Output>,
-    players: Players,
+    pub(super) outputs: Vec<Output>,
+    pub(super) players: Players,
     /// Where each row has a reference of its own, a row that is put in its place while none is known.
     distribution: Distribution,
     blur: Option<Blur>,
-    request: Request,
-    ask: Ask,
-}
-
-/// Which of the classes of a circuit are explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// The only label of a circuit without classes.
-    Label,
-    /// One class.
-    Class(usize),
-    /// Each class.
-    Each,
-    /// For each row the class predicted for it.
-    Predicted,
-    /// The score of one class less that of another.
-    Difference(usize, usize),
-}
-
-impl Scope {
-    /// Its name, for a circuit of several classes.
-    pub fn name(self) -> Option<String> {
-        match self {
-            Scope::Label => None,
-            Scope::Class(class) => Some(class.to_string()),
-            Scope::Each => Some("each".into()),
-            Scope::Predicted => Some("predicted".into()),
-            Scope::Difference(one, other) => Some(format!("{one}-{other}")),
-        }
-    }
-
-    /// What each group of base value and scores is about; nothing for a single label.
-    pub fn explained(self, classes: usize) -> Vec<ExplainedClass> {
-        match self {
-            Scope::Label | Scope::Difference(..) => Vec::new(),
-            Scope::Class(class) => vec![ExplainedClass::Class(class as u32)],
-            Scope::Each => (0..classes as u32).map(ExplainedClass::Class).collect(),
-            Scope::Predicted => vec![ExplainedClass::Predicted],
-        }
-    }
-}
-
-/// What is asked of an explainer for some rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
-    /// Which classes.
-    pub scope: Scope,
-    /// Which value of the game.
-    pub index: Index,
-    /// Whether in fractions.
-    pub exact: bool,
+    pub(super) request: Request,
+    pub(super) ask: Ask,
 }
 
 /// One label's game, and the engines made of it so far.
 #[derive(Default)]
-struct Output {
+pub(super) struct Output {
     game: OnceLock<Game>,
     floats: OnceLock<FloatGame>,
     fractions: OnceLock<ExactGame>,
     reference: OnceLock<Reference>,
     /// Of a network, in floats and in fractions.
     network: [OnceLock<ClassOfNetwork>; 2],
-}
-
-/// A table that was explained.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Explained {
-    /// How many rows it has.
-    pub rows: u64,
-    /// How many of them are distinct; nothing if there were more than are counted.
-    pub distinct_rows: Option<u64>,
-    /// The mean of the absolute numbers of all rows; nothing without rows.
-    pub means: Option<Means>,
 }
 
 impl Explainer {
@@ -240,7 +176,7 @@ impl Explainer {
     }
 
     /// That the circuit grew in the order that its players need, as far as games are ready.
-    fn reordered(&self) -> Option<String> {
+    pub(super) fn reordered(&self) -> Option<String> {
         let games = self.outputs.iter().filter_map(|output| output.game.get()?.reordered());
         let [before, after] = games.fold([0, 0], |[before, after], [old, new]| [before + old, after + new]);
         let [old, new] = [before, after].map(|nodes| thousands(nodes as u64));
@@ -554,100 +490,6 @@ impl Explainer {
         }
     }
 
-    /// The columns of a result, behind these columns of the input.
-    pub fn columns(&self, kept: Vec<FieldRef>) -> Result<ScoreColumns, Error> {
-        let scope = self.ask.scope;
-        let mut columns = ScoreColumns {
-            kept,
-            about: self.request.about(scope.name().as_deref()),
-            ..ScoreColumns::of_scores(&self.ask.index.columns(self.players.names()), self.ask.exact)
-        };
-        if let Scope::Class(class) = scope
-            && let Some((name, _)) = self.circuit.classes.get(class)
-        {
-            columns.about.insert("class_name".into(), name.clone());
-        }
-        if let Some(caution) = self.circuit.facts.cautions().first() {
-            columns.about.insert("caution".into(), caution.clone());
-        }
-        if let Some(note) = self.reordered() {
-            columns.about.insert("reordered".into(), note);
-        }
-        if scope == Scope::Each {
-            let of_class = |class: usize| columns.numbers.iter().map(move |name| format!("{name}:{class}"));
-            columns.numbers = (0..self.outputs.len()).flat_map(of_class).collect();
-        }
-        columns.explained = scope.explained(self.outputs.len());
-        if self.is_of_scores() {
-            columns.values = if scope == Scope::Each { self.outputs.len() } else { 1 };
-            if matches!(scope, Scope::Class(_)) || !self.decides() {
-                columns.explained.clear();
-            }
-        }
-        let reserved = |name: &&String| {
-            let of_classes = scope != Scope::Label && ["explained_value", "class"].contains(&name.as_str());
-            ["prediction", "base_value"].contains(&name.as_str()) || of_classes
-        };
-        if let Some(name) = columns.numbers[1..].iter().find(reserved) {
-            return Err(Error::input(format!("a player is called '{name}', like a column of the result")));
-        }
-        for (index, field) in columns.kept.iter().enumerate() {
-            let name = field.name();
-            if columns.results().contains(name) {
-                return Err(Error::input(format!("the result has a column '{name}' of its own")));
-            }
-            if columns.kept[..index].iter().any(|other| other.name() == name) {
-                return Err(Error::input(format!("the column '{name}' is there twice")));
-            }
-        }
-        Ok(columns)
-    }
-
-    /// Opens a file of rows for this circuit.
-    pub fn open(&self, path: &Path) -> Result<Entities, Error> {
-        let circuit = &self.circuit;
-        Ok(Entities::open(path, &circuit.features, circuit.binariser.as_ref(), self.request.input)?)
-    }
-
-    /// Reads, explains and writes a table of any length in bounded memory.
-    pub fn explain_table(
-        &self,
-        entities: Entities,
-        sink: &mut dyn ScoreSink,
-        watch: &Watch<'_>,
-    ) -> Result<Explained, Error> {
-        let columns = self.columns(Vec::new())?;
-        let mut means = ScoreMeans::new(sink, columns.numbers.len(), self.ask.exact);
-        // The stream speaks the errors of its stage; what else can fail is kept aside.
-        let failed = OnceLock::new();
-        let score = |rows: &Bits, watch: &Watch<'_>| {
-            self.explain(rows, watch).map_err(|error| match error {
-                Error::Explain(error) => error,
-                Error::Stopped(stopped) => stopped.into(),
-                other => {
-                    let _ = failed.set(other);
-                    crate::lit::Stopped::Interrupted.into()
-                }
-            })
-        };
-        let streamed = explain_stream(entities, score, &mut means, watch);
-        let Streamed { rows, distinct_rows } = match failed.into_inner() {
-            Some(error) => return Err(error),
-            None => streamed?,
-        };
-        Ok(Explained { rows, distinct_rows, means: means.finish() })
-    }
-
-    /// Explains a file into a file, CSV or Parquet by its ending.
-    pub fn explain_file(&self, input: impl AsRef<Path>, output: impl AsRef<Path>) -> Result<Explained, Error> {
-        check_outputs(&[output.as_ref()], &[&[input.as_ref()], &self.request.files()[..]].concat())?;
-        let entities = self.open(input.as_ref())?;
-        let mut file = ScoreFile::create(output.as_ref(), &self.columns(Vec::new())?)?;
-        let explained = self.explain_table(entities, &mut file, &Watch::unlimited())?;
-        file.finish()?;
-        Ok(explained)
-    }
-
     /// What the scores mean, as a line to read.
     pub fn describe(&self) -> String {
         self.request.describe(self.class_words().as_deref())
@@ -688,39 +530,6 @@ fn network_game(
             game.map(|game| Some(Arc::new(game))).map_err(|error| request.in_rows(error))
         }
         _ => needs("it is explained against background rows or a reference only"),
-    }
-}
-
-/// The scope of a choice for a circuit: the class predicted for each row by default.
-fn scope_of(class: Option<&ClassChoice>, circuit: &NamedCircuit) -> Result<Scope, Error> {
-    let names: Vec<String> = circuit.classes.iter().map(|(name, _)| name.clone()).collect();
-    match class {
-        None if names.is_empty() => Ok(Scope::Label),
-        Some(_) if names.is_empty() => {
-            Err(Error::setting("class", "is for circuits of several classes, and this one has a single label"))
-        }
-        None | Some(ClassChoice::Predicted)
-            if circuit.values.as_ref().is_none_or(|values| values.rule() == Rule::Largest) =>
-        {
-            Ok(Scope::Predicted)
-        }
-        None => Ok(Scope::Each),
-        Some(ClassChoice::Predicted) => Err(Error::setting("class", "'predicted' is for scores that decide")),
-        Some(ClassChoice::Each) => Ok(Scope::Each),
-        Some(one) => match one.difference(names.len(), &names).filter(|_| circuit.is_of_scores()) {
-            Some((first, second)) => Ok(Scope::Difference(first, second)),
-            None => one.number(names.len(), &names).map(Scope::Class),
-        },
-    }
-}
-
-/// The sums that a scope is about.
-fn scope_sums(sums: &[WeightedSum], scope: Scope) -> Vec<WeightedSum> {
-    match scope {
-        Scope::Label => vec![sums[0].clone()],
-        Scope::Class(class) => vec![sums[class].clone()],
-        Scope::Difference(one, other) => vec![sums[one].less(&sums[other])],
-        Scope::Each | Scope::Predicted => sums.to_vec(),
     }
 }
 

@@ -31,6 +31,7 @@ mod differing;
 #[cfg(feature = "sat")]
 mod encode;
 mod error;
+mod explain_table;
 mod explainer;
 mod free;
 mod import;
@@ -52,6 +53,7 @@ mod read_source;
 mod records;
 mod request;
 mod resolve;
+mod scope;
 mod sentences;
 mod stages;
 #[cfg(feature = "train")]
@@ -87,7 +89,8 @@ pub use describe::{Description, describe_any, describe_model, numbered};
 #[cfg(feature = "sat")]
 pub use encode::{Encoding, SddFiles, compile_sdd, encode};
 pub use error::{Error, ErrorKind};
-pub use explainer::{Ask, Explained, Explainer, Scope};
+pub use explain_table::Explained;
+pub use explainer::Explainer;
 pub use free::{FixedRow, FreeInputs};
 pub use import::{ImportedModel, import};
 #[cfg(feature = "train")]
@@ -109,6 +112,7 @@ pub use records::{ClaimsFrom, RecordsFrom};
 pub use request::{
     ConstraintFrom, DistributionFrom, EngineName, GroupsFrom, PlayersFrom, ReferenceFrom, Request, RowOfFile, RowsFrom,
 };
+pub use scope::{Ask, Scope};
 pub use stages::Stages;
 #[cfg(feature = "train")]
 pub use train::{Spread, TrainRequest, Trained, train, train_watched};
