@@ -172,7 +172,7 @@ def inputs(tmp_path_factory):
         "t26.json": lambda path: write_model(path, INPUTS, INPUTS),
         "t28.json": lambda path: write_model(path, 28, 28),
         "t29.json": lambda path: write_model(path, 29, 29),
-        "s60.json": lambda path: write_model(path, 60, 10),
+        "s44.json": lambda path: write_model(path, 44, 10),
         "a40.json": lambda path: write_model(path, 40, 20, 20),
         "e20.json": lambda path: write_model(path, 19, 19),
         "e24.json": lambda path: write_model(path, 24, 13),
@@ -214,7 +214,7 @@ def inputs(tmp_path_factory):
 CASES = {
     # The diagram is done at that time, and the circuit being made of it.
     "compile by truth table": ("compile {t29.json} -o out.bsc --via truth-table", 2.2),
-    "compile by partial sums": ("compile {s60.json} -o out.bsc --via partial-sums", 0.5),
+    "compile by partial sums": ("compile {s44.json} -o out.bsc --via partial-sums", 0.5),
     "compile by apply": ("compile {a40.json} -o out.bsc --via apply", 0.5),
     "compile by way of the formula": ("compile {e20.json} -o out.bsc --via cnf", 0.5),
     "compile a wide network": ("compile {wide.json} -o out.bsc", 0.5),

@@ -27,9 +27,10 @@ LIMITS = {
         r"the limit of 1000000 diagram nodes is reached after \d+ of 26 levels",
     ),
     "partial sums": (
-        "compile {s60.json} -o out.bsc --via partial-sums --timeout 3",
+        "compile {s44.json} -o out.bsc --via partial-sums --timeout 3",
         1500,
-        r"time limit of 3 seconds has passed with \d+ states listed, after \d+ of 60 levels",
+        # Between two levels, or while an order is judged.
+        r"time limit of 3 seconds has passed( with \d+ states listed, after \d+ of 44 levels|.*\(after [\d,]+ states\))",
     ),
     "apply": (
         "compile {a40.json} -o out.bsc --via apply --max-nodes 1000000",
@@ -103,7 +104,7 @@ def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
 
 # Work that would take more than it may hold, in GiB: the limit of memory ends it, and not the system.
 FULL = {
-    "partial sums": ("compile {s60.json} -o out.bsc --via partial-sums", 0.2),
+    "partial sums": ("compile {s44.json} -o out.bsc --via partial-sums", 0.2),
     "formula": ("encode {e24.json} -o out.cnf --max-clauses 100000000", 0.3),
     "smoothing": ("compile {t26.json} -o out.bsc --smooth --fan-in-2", 0.4),
     "verify by a walk": ("verify {t26.json} {c26.bsc} --method walk", 0.4),
@@ -155,7 +156,7 @@ def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
 
 
 @pytest.mark.parametrize("room", [200, 350, 500, 650])
-@pytest.mark.parametrize("line", ["compile {s60.json} -o out.bsc --via partial-sums", "info {c26.bsc}", "compile {t26.json} -o out.bsc --smooth"])
+@pytest.mark.parametrize("line", ["compile {s44.json} -o out.bsc --via partial-sums", "info {c26.bsc}", "compile {t26.json} -o out.bsc --smooth"])
 def test_too_little_address_space_is_an_error_and_never_an_abort(boolshap, inputs, line, room):
     code, said, _, _ = boolshap.measured(*words(inputs, line), "--threads", 2, mebibytes=room)
     assert code in (0, 1), f"{code}: {said}"
