@@ -35,7 +35,7 @@ const FEW_PAIRS: f64 = 32.0;
 const SAMPLED_STATES: usize = 1 << 12;
 /// Fewer are looked at in networks of thousands of inputs and hundreds of gates, so that an order takes less than a second: the
 /// sums of all gates of all sampled states of all levels.
-const SAMPLED_SUMS: usize = 1 << 27;
+const SAMPLED_SUMS: usize = 1 << 25;
 const FEWEST_STATES: usize = 1 << 6;
 /// The inputs of a part, which [`AllInputs`] fills in one go.
 const PART: usize = 17;

@@ -11,10 +11,11 @@ use super::{CompileRequest, Error, Explainer, ModelOutput, Request, Source, Via,
 use crate::circuit::{NamedCircuit, lower_obdd};
 use crate::data::{Bits, Seeded};
 use crate::diagram::{self, DirectOptions, Estimate, Size};
-use crate::lit::{Remedy, Watch, duration, roughly, thousands};
+use crate::lit::{Remedy, Stopped, Watch, duration, roughly, thousands};
 use crate::model::{AnyModel, Gate, Label, Model, Network, Output};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// Networks are compiled in passing up to this many nodes: a second or two.
 const IN_PASSING: u64 = 1 << 22;
@@ -138,6 +139,9 @@ pub fn outlook<'a>(
     }
 }
 
+/// How long an outlook that was not asked for may take.
+const LONGEST_LOOK: Duration = Duration::from_secs(20);
+
 /// The same where it may be long.
 pub fn outlook_if_long<'a>(
     source: impl Into<Source<'a>>,
@@ -161,7 +165,13 @@ pub fn outlook_if_long<'a>(
     if is_score || request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
         return Ok(None);
     }
-    Ok(Some(outlook_of(model, request, watch)?).filter(Outlook::is_long))
+    // A courtesy must not use up the time that was given for the work.
+    let brief = watch.timeout(watch.limit().map_or(LONGEST_LOOK, |(_, limit)| LONGEST_LOOK.min(limit / 10)));
+    match outlook_of(model, request, &brief) {
+        Err(Error::Diagram(error)) if matches!(error.stopped(), Some(Stopped::OutOfTime { .. })) => Ok(None),
+        Err(Error::Stopped(Stopped::OutOfTime { .. })) => Ok(None),
+        outlook => Ok(Some(outlook?).filter(Outlook::is_long)),
+    }
 }
 
 /// The model, or what is left of it where inputs are fixed.
