@@ -40,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         facts: Vec::new(),
         timing: None,
         choices: None,
+        beside: None,
     };
     let content = page.playground(&std::fs::read(module)?);
     Ok(WholeFile::write(Path::new(output), content.as_bytes())?)

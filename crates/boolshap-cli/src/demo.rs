@@ -121,6 +121,7 @@ impl Demo {
             facts: Vec::new(),
             timing: Some(experiment.figure()),
             choices: None,
+            beside: None,
         };
         let path = self.out.join("report.html");
         WholeFile::write(&path, page.html().as_bytes()).with_context(|| path.display().to_string())?;

@@ -1,13 +1,15 @@
 //! `boolshap report`: a page of plots that opens anywhere, or one figure for a paper.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, output_path, print, ready, ready_explained, usage, wait_text, with_progress};
+use crate::terminal::{
+    input_path, note, output_path, print, ready, ready_explained, second_model, usage, wait_text, with_progress,
+};
 use anyhow::Context;
 use boolshap::NamedCircuit;
 use boolshap::data::{Entities, Reading, WholeFile};
 use boolshap::explain::Index;
 use boolshap::lit::{Watch, thousands};
-use boolshap::report::{Figure, Page, Rows, Subject, Survey, image_figure, picture, png};
+use boolshap::report::{Beside, Figure, Page, Rows, Subject, Survey, image_figure, picture, png};
 use boolshap::workflow::{ClassChoice, Error, Explainer, Request, Scope, opening_class};
 use boolshap_bench::in_units;
 use clap::{Args, ValueEnum};
@@ -54,6 +56,9 @@ pub(crate) struct Report {
     /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     rows: usize,
+    /// A second circuit or model of the same features, to compare with on the page
+    #[arg(long, value_name = "OTHER")]
+    beside: Option<PathBuf>,
     /// Show how long compiling took, from the output of compile --json
     #[arg(long, value_name = "FILE")]
     timings: Option<PathBuf>,
@@ -78,7 +83,7 @@ impl Report {
         let (format, figure) = self.what()?;
         let row = self.row.unwrap_or(1) as usize;
         let class = self.class.as_deref().map(str::parse::<ClassChoice>).transpose()?;
-        let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref()];
+        let own = [Some(&self.circuit), Some(&self.data), self.timings.as_ref(), self.beside.as_ref()];
         let own: Vec<&Path> = own.into_iter().flatten().map(PathBuf::as_path).collect();
         let output = output_path(&self.output, &[own, request.files()].concat())?;
         if figure == Figure::Image {
@@ -92,6 +97,7 @@ impl Report {
         let request = with_progress("preparing", |watch| {
             request.opening(&self.game.chosen(), &circuit, [&rows.kinds, &rows.expanded()], watch)
         })?;
+        let beside = self.read_beside(&circuit, &rows, &request)?;
         let explainer = with_progress("preparing", |watch| {
             Explainer::prepare(circuit, &Request { class: class.clone(), ..request }, watch)
         })?;
@@ -114,6 +120,7 @@ impl Report {
             facts,
             timing: None,
             choices: None,
+            beside: beside.as_ref(),
         };
         let drawn = if figure == Figure::Circuit { &self.circuit } else { &self.data };
         let draw = || page.figure(figure, row - 1).map_err(|error| error.in_file(drawn));
@@ -126,6 +133,14 @@ impl Report {
         let what = if format == Format::Html { "report" } else { "figure" };
         print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
         Ok(())
+    }
+
+    /// The second model, made ready for what the page shows first.
+    fn read_beside(&self, circuit: &NamedCircuit, rows: &Rows, request: &Request) -> anyhow::Result<Option<Beside>> {
+        let Some(path) = &self.beside else { return Ok(None) };
+        let (name, other) = second_model(path, request)?;
+        let made = with_progress("preparing", |watch| Beside::new(&name, circuit, other, rows, request, watch));
+        Ok(Some(made.map_err(|error| error.in_file(path))?))
     }
 
     /// The rows of the data, of which the page offers the first; `row` among them.
@@ -199,8 +214,8 @@ impl Report {
         if format == Format::Html && (self.figure.is_some() || self.row.is_some()) {
             return usage("--figure and --row are for a figure alone: --format svg or png");
         }
-        if format != Format::Html && (self.timings.is_some() || !self.keep.is_empty()) {
-            return usage("--timings and --keep are for the page: --format html");
+        if format != Format::Html && (self.timings.is_some() || self.beside.is_some() || !self.keep.is_empty()) {
+            return usage("--timings, --beside and --keep are for the page: --format html");
         }
         if self.scale.is_some() && format != Format::Png {
             return usage("--scale is for --format png");

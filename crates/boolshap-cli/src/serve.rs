@@ -1,13 +1,13 @@
 //! `boolshap serve`: the live page and the HTTP API of a circuit.
 
 use crate::game_options::GameOptions;
-use crate::terminal::{input_path, note, print, ready_source, seconds, usage, with_progress};
+use crate::terminal::{input_path, note, print, ready_source, second_model, seconds, usage, with_progress};
 use anyhow::{Context, bail};
 use boolshap::data::Entities;
 use boolshap::explain::Index;
 use boolshap::lit::thousands;
 use boolshap::model::RawModel;
-use boolshap::report::{Rows, Subject};
+use boolshap::report::{Beside, Rows, Subject};
 use boolshap::workflow::{DistributionFrom, RawGame, RowsFrom, load_raw_model};
 use boolshap::{Model, NamedCircuit, Request};
 use boolshap_web::{Access, RawSite, Served, Server, ServerLimits, Site};
@@ -33,6 +33,9 @@ pub(crate) struct Serve {
     /// The model that SOURCE was compiled from: certificates can then hold proofs
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
+    /// A second circuit or model of the same features, to compare with on the page
+    #[arg(long, value_name = "OTHER")]
+    beside: Option<PathBuf>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -78,12 +81,20 @@ impl Serve {
         };
         let circuit = Arc::new(source.circuit);
         let rows = self.read_rows(&circuit, &request)?;
+        let second = self.beside.as_deref().map(|path| second_model(path, &request)).transpose()?;
         let limits = self.limits(memory);
         let total = rows.total();
         let site = with_progress("preparing", |watch| {
             let chosen = self.game.chosen();
             let opening = request.clone().opening(&chosen, &circuit, [&rows.kinds, &rows.expanded()], watch)?;
-            Site::new(circuit, rows, &request, limits, watch)?.about(model)?.opening_with(&opening)
+            let beside = second.map(|(name, other)| {
+                let made = Beside::new(&name, &circuit, other, &rows, &request, watch);
+                made.map_err(|error| error.in_file(self.beside.as_deref().unwrap_or(&self.circuit)))
+            });
+            let beside = beside.transpose()?;
+            anyhow::Ok(
+                Site::new(circuit, rows, &request, limits, watch)?.about(model)?.opening_with(&opening)?.beside(beside),
+            )
         })?;
         let data = if total > 0 { format!(" with {} rows", thousands(total)) } else { String::new() };
         self.serve(server, site, &data)
@@ -108,8 +119,8 @@ impl Serve {
         server: Server,
         limits: ServerLimits,
     ) -> anyhow::Result<()> {
-        if self.model.is_some() || !self.keep.is_empty() {
-            return usage("--model and --keep are for circuits, and this is a model of raw columns");
+        if self.model.is_some() || self.beside.is_some() || !self.keep.is_empty() {
+            return usage("--model, --beside and --keep are for circuits, and this is a model of raw columns");
         }
         match (&self.data, self.game.chosen().contains(&"distribution")) {
             (Some(_), true) => {

@@ -1,11 +1,11 @@
 //! What a person sees and does while a command runs: notes, errors, results, Ctrl-C and other signals.
 
 pub(crate) use crate::progress::{with_progress, with_timeout};
-use boolshap::NamedCircuit;
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
 pub(crate) use boolshap::lit::thousands;
 use boolshap::lit::{ColumnRemedy, Remedy, Watch};
 use boolshap::workflow::{Error, ErrorKind, ModelOutput, Outlook, ReadyCircuit, Wait, ready_circuit, ready_to_explain};
+use boolshap::{NamedCircuit, Request};
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -221,6 +221,12 @@ pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<Name
 /// The same with the network that was compiled, if it was one.
 pub(crate) fn ready_source(path: &Path, output: ModelOutput) -> anyhow::Result<ReadyCircuit> {
     ready_by(|watch| ready_circuit(path, output, watch))
+}
+
+/// A model to be put beside another, and what a page calls it.
+pub(crate) fn second_model(path: &Path, request: &Request) -> anyhow::Result<(String, NamedCircuit)> {
+    let circuit = ready_source(path, request.model_output.unwrap_or_default())?.circuit;
+    Ok((path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), circuit))
 }
 
 /// The same to be explained: a network that would take long to compile stays as it is.

@@ -1,9 +1,9 @@
 //! One circuit with its rows, and answers about it.
 
-use boolshap::Error;
 use boolshap::lit::Watch;
-use boolshap::report::{Carried, split_carried};
+use boolshap::report::{Beside, Carried, split_carried};
 use boolshap::workflow::read_circuit;
+use boolshap::{Error, NamedCircuit};
 use boolshap_web::{ApiError, Site, answer};
 use serde_json::json;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ pub struct Reply {
 }
 
 impl Engine {
-    /// Takes a question: `open/carried` and `open/files` open what their body holds,
+    /// Takes a question: `open/carried`, `open/beside` and `open/files` open what their body holds,
     /// `report/standing` is what a report of it shows and carries, all else is a path of the HTTP API.
     pub fn ask(&mut self, path: &str, body: &[u8]) -> Reply {
         let text = || std::str::from_utf8(body).map_err(|_| Error::input("the body is not UTF-8"));
         let replied = match path {
             "open/carried" => self.open_carried(body).map_err(ApiError::from),
+            "open/beside" => self.open_beside(body).map_err(ApiError::from),
             #[cfg(feature = "playground")]
             "open/files" => self.open_files(body).map_err(ApiError::from),
             path => text().map_err(ApiError::from).and_then(|text| self.answer(path, text)),
@@ -51,11 +52,17 @@ impl Engine {
 
     /// Opens what a page carries, with the rows that it shows; says what can be chosen.
     pub fn open_carried(&mut self, bytes: &[u8]) -> Result<String, Error> {
-        let (text, circuit) = split_carried(bytes)?;
-        let wrong = |error: serde_json::Error| Error::input(format!("what the page carries: {error}"));
-        let carried: Carried = serde_json::from_slice(text).map_err(wrong)?;
-        let site = Site::of_carried(Arc::new(read_circuit(circuit)?), carried)?;
-        Ok(self.opened(site))
+        let (circuit, carried) = read_carried(bytes)?;
+        Ok(self.opened(Site::of_carried(circuit, carried)?))
+    }
+
+    /// The same with a second model behind it.
+    pub fn open_beside(&mut self, bytes: &[u8]) -> Result<String, Error> {
+        let (own, beside) = split_carried(bytes)?;
+        let ((own, carried), (other, second)) = (read_carried(own)?, read_carried(beside)?);
+        let site = Site::of_carried(own.clone(), carried)?;
+        let beside = Beside::of_carried(&own, other, second, site.report().rows())?;
+        Ok(self.opened(site.beside(Some(beside))))
     }
 
     pub(crate) fn opened(&mut self, site: Site) -> String {
@@ -63,4 +70,11 @@ impl Engine {
         self.site = Some(site);
         said.to_string()
     }
+}
+
+/// The circuit and the request that a page carries.
+fn read_carried(bytes: &[u8]) -> Result<(Arc<NamedCircuit>, Carried), Error> {
+    let (text, circuit) = split_carried(bytes)?;
+    let wrong = |error: serde_json::Error| Error::input(format!("what the page carries: {error}"));
+    Ok((Arc::new(read_circuit(circuit)?), serde_json::from_slice(text).map_err(wrong)?))
 }

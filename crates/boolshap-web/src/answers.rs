@@ -55,7 +55,7 @@ struct Explained<'a> {
 impl Answer {
     /// Explains the entities.
     pub(crate) fn new(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<Self, ApiError> {
-        let menu = site.report.menu();
+        let menu = site.menu(question.beside);
         let (offered, ask) = (menu.explainer(question.game)?, question.ask);
         let grouped = question.groups.as_ref().map(|groups| offered.in_groups(groups)).transpose()?;
         let explainer = grouped.as_ref().unwrap_or(offered);

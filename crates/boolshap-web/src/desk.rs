@@ -186,6 +186,9 @@ impl FigureQuestion {
 /// What is said of entities beside their scores.
 pub(crate) fn said(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<String, ApiError> {
     let (game, scope) = (question.game, question.ask.scope);
+    if question.beside {
+        return Err(ApiError::contradiction("model", "is beside: words are about the model that is shown"));
+    }
     if matches!(scope, Scope::Each | Scope::Difference(..)) {
         return Err(ApiError::contradiction("class", "is several: words are about one"));
     }

@@ -71,6 +71,7 @@ fn known(site: &Site) -> Map<String, Value> {
         ("bits", format!("^[01]{{{}}}$", site.circuit().features.len()).into()),
         ("figures", json!(boolshap::report::FigureAsked::NAMES)),
         ("entities", entity_forms(site).into()),
+        ("models", if site.report.beside().is_some() { json!(["shown", "beside"]) } else { json!(["shown"]) }),
         ("distributions", distributions.into()),
         ("players", players.into()),
         ("model_outputs", json!([if site.circuit().values.is_some() { "score" } else { "label" }])),

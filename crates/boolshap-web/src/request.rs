@@ -22,18 +22,20 @@ pub(crate) struct ExplainQuestion {
     /// The groups of the players, for Owen values.
     pub(crate) groups: Option<GroupsFrom>,
     pub(crate) flips: bool,
+    /// Of the model beside the one that is shown.
+    pub(crate) beside: bool,
 }
 
 /// About how many bytes a fraction takes.
 pub(crate) const EXACT_BYTES: usize = 256;
 /// The settings of a request, besides its entities.
-pub(crate) const SETTINGS: [&str; 9] =
-    ["distribution", "players", "model_output", "class", "index", "groups", "exact", "flips", "input"];
+pub(crate) const SETTINGS: [&str; 10] =
+    ["model", "distribution", "players", "model_output", "class", "index", "groups", "exact", "flips", "input"];
 
 impl ExplainQuestion {
     /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
     pub(crate) fn cost(&self, site: &Site) -> Result<usize, ApiError> {
-        let players = site.report.menu().players()[self.game.players].len();
+        let players = site.menu(self.beside).players()[self.game.players].len();
         let classes = if self.ask.scope == Scope::Each { site.report.subjects().len() } else { 1 };
         let width = self.ask.index.width(players).saturating_mul(classes);
         let (rows, limit) = (self.entities.rows(), site.limits.numbers);
@@ -74,7 +76,13 @@ impl ExplainQuestion {
         entities: impl FnOnce(Reading) -> Result<Bits, ApiError>,
     ) -> Result<Self, ApiError> {
         let setting = |name: &str| settings.get(name).map(String::as_str);
-        let menu = site.report.menu();
+        let beside = match (setting("model"), site.report.beside()) {
+            (None | Some("shown"), _) => false,
+            (Some("beside"), Some(_)) => true,
+            (Some("beside"), None) => return Err(ApiError::bad("model", "there is no second model beside this one")),
+            (Some(other), _) => return Err(ApiError::bad("model", format!("'{other}' is not one of shown, beside"))),
+        };
+        let menu = site.menu(beside);
         let game = menu.choose(setting("distribution"), setting("players"))?;
         let mut request = Request::default();
         for name in ["model_output", "class", "index", "exact", "input"] {
@@ -96,7 +104,7 @@ impl ExplainQuestion {
         explainer.check_output(&request)?;
         let scope = explainer.scope(request.class.as_ref())?;
         let ask = Ask { scope, index: request.index, exact: request.exact };
-        Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, groups, flips })
+        Ok(ExplainQuestion { entities: entities(request.input)?, game, ask, groups, flips, beside })
     }
 }
 

@@ -250,7 +250,7 @@ async fn words(State(app): Shared, given: Options, request: Request) -> Result<R
     let work = move |app: &App, _: &Watch<'_>| ExplainQuestion::of_json(&app.site, &body);
     let question = compute(app.clone(), reading, work).await?;
     share.resize(question.cost(&app.site)?)?;
-    let visits = app.site.report.menu().explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
+    let visits = app.site.menu(question.beside).explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
     let visits = visits.saturating_mul(question.entities.rows() as u128);
     let said = compute(app.clone(), visits, move |app, watch| desk::said(&app.site, &question, watch));
     let body = whole_body(said.await?.into(), share)?;
@@ -273,7 +273,7 @@ async fn explain(State(app): Shared, given: Options, request: Request) -> Result
     let question = compute(app.clone(), reading, work).await?;
     share.resize(question.cost(&app.site)?)?;
     let rows = question.entities.rows();
-    let menu = app.site.report.menu();
+    let menu = app.site.menu(question.beside);
     let visits = menu.explainer(question.game)?.visits(question.ask).unwrap_or(u128::MAX);
     let flips = if question.flips { menu.flip_visits() } else { 0 };
     let visits = visits.saturating_add(flips).saturating_mul(rows as u128);

@@ -1,7 +1,8 @@
 //! What is served, and what a request for it may cost.
 
 use boolshap::lit::Watch;
-use boolshap::report::{Carried, LiveReport, Rows};
+use boolshap::report::{Beside, Carried, LiveReport, Rows};
+use boolshap::workflow::Menu;
 use boolshap::{Error, Model, NamedCircuit, Request};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +98,18 @@ impl Site {
     pub fn opening_with(mut self, request: &Request) -> Result<Self, Error> {
         self.report.open_with(request)?;
         Ok(self)
+    }
+
+    /// The same with a second model to compare with.
+    pub fn beside(mut self, beside: Option<Beside>) -> Self {
+        beside.into_iter().for_each(|beside| self.report.put_beside(beside));
+        self
+    }
+
+    /// The games of the model that is shown, or of the one beside it.
+    pub(crate) fn menu(&self, is_beside: bool) -> &Menu {
+        let own = self.report.menu();
+        self.report.beside().filter(|_| is_beside).map_or(own, Beside::menu)
     }
 
     pub(crate) fn circuit(&self) -> &NamedCircuit {

@@ -19,6 +19,9 @@ pub struct Carried {
     pub request: CarriedRequest,
     /// The rows.
     pub rows: CarriedRows,
+    /// The name of a second model; empty for the first.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 /// Rows as lists.
@@ -74,12 +77,17 @@ impl CarriedRows {
 
 /// What a page carries, or why it cannot.
 pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, String> {
-    carried_within(explainer, rows, MOST_CARRIED_BYTES)
+    let request = CarriedRequest::of(explainer, &rows.expanded());
+    carried_bytes(explainer, &Carried { request, rows: CarriedRows::of(rows), model: String::new() })
 }
 
-fn carried_within(explainer: &Explainer, rows: &Rows, most: usize) -> Result<Vec<u8>, String> {
-    let carried = Carried { request: CarriedRequest::of(explainer, &rows.expanded()), rows: CarriedRows::of(rows) };
-    let text = serde_json::to_vec(&carried).map_err(|error| error.to_string())?;
+/// The same, with the circuit of this explainer behind it.
+pub(super) fn carried_bytes(explainer: &Explainer, carried: &Carried) -> Result<Vec<u8>, String> {
+    carried_within(explainer, carried, MOST_CARRIED_BYTES)
+}
+
+fn carried_within(explainer: &Explainer, carried: &Carried, most: usize) -> Result<Vec<u8>, String> {
+    let text = serde_json::to_vec(carried).map_err(|error| error.to_string())?;
     let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
     bytes.extend(text);
     let before = bytes.len();
@@ -143,7 +151,9 @@ mod tests {
     #[test]
     fn a_circuit_that_is_too_large_is_left_out_with_a_reason() {
         let (explainer, rows) = small();
-        let reason = carried_within(&explainer, &rows, 10).unwrap_err();
+        let bytes = carried(&explainer, &rows).unwrap();
+        let all: Carried = serde_json::from_slice(split_carried(&bytes).unwrap().0).unwrap();
+        let reason = carried_within(&explainer, &all, 10).unwrap_err();
         assert_eq!(reason, "its circuit takes 1 MiB, and a page can carry 0 MiB");
         assert!(
             fixed_note(&reason).starts_with("This report shows the rows it was made from, and no other inputs: its")

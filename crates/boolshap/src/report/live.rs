@@ -3,7 +3,7 @@
 use super::carried::{Carried, carried, fixed_note};
 #[cfg(feature = "report")]
 use super::served_html;
-use super::{Page, RowSearch, Rows, Subject, Survey};
+use super::{Beside, Page, RowSearch, Rows, Subject, Survey};
 use crate::circuit::NamedCircuit;
 use crate::data::Bits;
 use crate::explain::Index;
@@ -22,6 +22,8 @@ pub struct LiveReport {
     /// One, or one for each class.
     subjects: Vec<Subject>,
     rows: Rows,
+    /// A second model to compare with.
+    beside: Option<Beside>,
     /// The class of each kind of rows, or its label; nothing where numbers are given.
     predicted: Option<Vec<u32>>,
     /// Which kind a row of bits is.
@@ -51,7 +53,7 @@ impl LiveReport {
 
     /// The report of a page that carries its circuit; nothing is prepared.
     pub fn of_carried(circuit: Arc<NamedCircuit>, carried: Carried) -> Result<Self, Error> {
-        let Carried { request, rows } = carried;
+        let Carried { request, rows, .. } = carried;
         let rows = rows.rows(circuit.features.len())?;
         let background = (rows.total() > 0).then(|| rows.expanded());
         let own = background.clone().unwrap_or_else(|| Bits::new(circuit.features.len()));
@@ -71,7 +73,17 @@ impl LiveReport {
         let games = subjects.len() * menu.distributions().len() * menu.players().len();
         let (pages, surveys) = (Mutex::new(vec![None; games + 1]), Mutex::new(vec![None; games]));
         let opening = menu.choose(None, None)?;
-        Ok(LiveReport { menu, opening, subjects, rows, predicted, kinds: OnceLock::new(), surveys, pages })
+        Ok(LiveReport {
+            menu,
+            opening,
+            subjects,
+            rows,
+            beside: None,
+            predicted,
+            kinds: OnceLock::new(),
+            surveys,
+            pages,
+        })
     }
 
     /// Pages open with the game of this request, which must be on the menu.
@@ -79,6 +91,16 @@ impl LiveReport {
         let players = request.players(self.menu.circuit())?;
         self.opening = self.menu.choose(Some(&request.distribution.name()), Some(players.kind()))?;
         Ok(())
+    }
+
+    /// Pages compare with this model.
+    pub fn put_beside(&mut self, beside: Beside) {
+        self.beside = Some(beside);
+    }
+
+    /// The second model to compare with.
+    pub fn beside(&self) -> Option<&Beside> {
+        self.beside.as_ref()
     }
 
     /// The games.
@@ -183,6 +205,7 @@ impl LiveReport {
             facts: Vec::new(),
             timing: None,
             choices,
+            beside: self.beside.as_ref(),
         };
         let mut data = page.json();
         data["game"]["distribution"] = self.menu.distributions()[choice.game.distribution].name.as_str().into();

@@ -9,6 +9,8 @@
 mod axis;
 mod beeswarm_dots;
 mod beeswarm_figure;
+#[cfg(feature = "page")]
+mod beside;
 #[cfg(feature = "report")]
 mod canvas;
 #[cfg(feature = "page")]
@@ -54,6 +56,8 @@ mod words;
 pub use crate::data::short_number;
 pub use crate::lit::thousands;
 pub use beeswarm_figure::{SwarmDot, SwarmRow, SwarmValue, beeswarm_figure, narrow_beeswarm_figure};
+#[cfg(feature = "page")]
+pub use beside::Beside;
 #[cfg(feature = "page")]
 pub use carried::{Carried, CarriedRows, MOST_CARRIED_BYTES, split_carried};
 pub use circuit_figure::{MAX_DRAWN_NODES, circuit_figure};

@@ -1,7 +1,7 @@
 //! What a page shows, as JSON: the script of the page draws it (`page_file`), in a report or as a server fills it.
 
 use super::figure_text::counted;
-use super::{MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
+use super::{Beside, MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
 use super::{game_words, heat_map_figure, image_figure, importance_figure, picture, short_names};
 use super::{thousands, waterfall_figure};
 use crate::explain::Players;
@@ -33,6 +33,8 @@ pub struct Page<'a> {
     pub timing: Option<String>,
     /// What can be chosen instead, if a server answers.
     pub choices: Option<Value>,
+    /// A second model to compare with.
+    pub beside: Option<&'a Beside>,
 }
 
 /// A drawing of the page that can also be had alone.
@@ -116,6 +118,7 @@ impl Page<'_> {
             "players": players.names(),
             "short": short_names(players.names()),
             "player_of": (0..players.feature_count()).map(|feature| players.of(feature)).collect::<Vec<_>>(),
+            "beside": self.beside.map(|beside| beside.json(rows)),
             "base_value": survey.base_value,
             "importance": survey.importance,
             "figures": self.figures(),
@@ -335,6 +338,7 @@ pub(super) mod tests {
             facts: Vec::new(),
             timing: None,
             choices: None,
+            beside: None,
         });
     }
 

@@ -11,7 +11,7 @@ use super::figure_text::escape;
 use super::page::Page;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, GzBuilder};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// The library as WebAssembly, packed; `make wasm` makes it.
@@ -52,6 +52,13 @@ impl Page<'_> {
     fn file(&self, module: &[u8], is_playground: bool) -> String {
         let mut data = self.json();
         let carried = carried(self.explainer, self.rows);
+        let beside = self.beside.map(|beside| beside.carried(self.rows)).transpose();
+        // One that cannot be carried is not offered.
+        let beside = beside.unwrap_or_else(|reason| {
+            data["notes"]["beside"] = format!("No second model beside it: {reason}.").into();
+            data["beside"] = Value::Null;
+            None
+        });
         // Most of a page are its rows: packed they take a quarter.
         let rows = json!({"kinds": data["kinds"].take(), "table": data["table"].take()}).to_string();
         let mut blocks = block("page-rows", &packed(rows.as_bytes()));
@@ -59,6 +66,7 @@ impl Page<'_> {
             Ok(bytes) => blocks += &(block("engine-module", module) + &block("engine-data", &packed(bytes))),
             Err(reason) => data["notes"]["fixed"] = fixed_note(reason).into(),
         }
+        blocks += &beside.map_or_else(String::new, |bytes| block("engine-beside", &packed(&bytes)));
         data["playground"] = is_playground.into();
         let hash = |text: &str| BASE64_STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes()));
         // What a page computes by is code to the policy, though it can reach nothing but numbers that it is given.
@@ -124,7 +132,6 @@ mod tests {
     use super::super::page::tests::page_of;
     use super::*;
     use flate2::read::GzDecoder;
-    use serde_json::Value;
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)><!--";
 

@@ -1,35 +1,70 @@
-// One decision pinned, and the one shown now beside it: two rows, two classes, or a row before and after a change.
+// Two decisions side by side: two rows, two classes, a row before and after a change, or what two models say of one input.
 
 function pin() {
   const { answer, game } = state;
   const of = page.choices.classes.length > 1 ? `, ${page.labels[1]}` : "";
-  const labels = page.players.map((_, player) => playerLabel(player).meaning);
+  state.beside = false;
   state.pinned = {
-    title: `${sourceText()}${of}`, verdict: $("prediction").textContent, base: page.base_value, end: scoreOf(answer) ?? answer.prediction,
-    players: page.players, scores: Array.from(answer.scores), meanings: labels, words: gameWords(game),
+    title: `${sourceText()}${of} (pinned)`, verdict: $("prediction").textContent, base: page.base_value,
+    players: page.players, scores: Array.from(answer.scores), meanings: meaningsNow(), words: `It was pinned with other bars: ${gameWords(game)}.`,
   };
   drawComparison();
 }
 
 function unpin() {
+  const back = $(state.beside ? "beside" : "pin");
   state.pinned = null;
+  state.beside = false;
   drawComparison();
-  $("pin").focus();
+  back.focus();
+}
+
+const meaningsNow = () => page.players.map((_, player) => playerLabel(player).meaning);
+
+// Shows what the second model says of the same input, from now on for every input; or no longer.
+function toggleBeside() {
+  if (state.beside) return unpin();
+  state.beside = true;
+  return askBeside();
+}
+
+const comparing = latest();
+
+// Until its answer is here, that of the input before is dimmed.
+async function askBeside() {
+  if (!state.beside) return;
+  $("comparison").classList.add("stale");
+  $("comparison").setAttribute("aria-busy", true);
+  const meanings = meaningsNow();
+  try {
+    const question = { ...questionOf([state.bits]), flips: false, model: "beside" };
+    const { base_value: base, players, explanations } = await ask("api/explain", question, comparing());
+    const answer = labelled(explanations[0]);
+    const score = scoreOf(answer);
+    const [decided, other] = verdict(score === undefined ? answer.prediction : Number(score >= 0), score, answer.class);
+    const words = "The two models have other bars.";
+    state.pinned = { title: page.beside.name, verdict: decided + other, base, players, scores: answer.scores, meanings, words };
+    drawComparison();
+  } catch (error) {
+    showError(error);
+  }
 }
 
 function drawComparison() {
-  const { pinned, answer } = state;
+  const { pinned, beside, answer } = state;
   $("comparison").hidden = !pinned;
+  $("comparison").classList.remove("stale");
+  $("comparison").setAttribute("aria-busy", false);
+  set($("beside"), { "aria-pressed": beside });
   if (!pinned) return;
+  say($("comparison-heading"), beside ? "What two models say of it" : "Compared with what was pinned");
+  say($("comparison-words"), (beside && page.beside.words) || "");
   const table = $("comparison-table");
-  const now = { title: sourceText(), verdict: $("prediction").textContent };
   const same = pinned.players.length === page.players.length && pinned.players.every((name, at) => name === page.players[at]);
   const head = (title, verdict) => el("th", { scope: "col" }, el("span", { className: "small", textContent: title }), el("br"), verdict);
-  table.tHead.replaceChildren(el("tr", {}, el("td"), head(`${pinned.title} (pinned)`, pinned.verdict), head(now.title, now.verdict), el("th", { scope: "col", className: "number", textContent: "Difference" })));
-  if (!same) {
-    const words = `It was pinned with other bars: ${pinned.words}.`;
-    return table.tBodies[0].replaceChildren(el("tr", {}, el("td", { colSpan: 4, textContent: words })));
-  }
+  const now = head(beside ? "this model" : sourceText(), $("prediction").textContent);
+  table.tHead.replaceChildren(el("tr", {}, el("td"), head(pinned.title, pinned.verdict), now, el("th", { scope: "col", className: "number", textContent: "Difference" })));
+  if (!same) return table.tBodies[0].replaceChildren(el("tr", {}, el("td", { colSpan: 4, textContent: pinned.words })));
   const difference = (player) => answer.scores[player] - pinned.scores[player];
   const order = page.players.map((_, player) => player).sort((a, b) => Math.abs(difference(b)) - Math.abs(difference(a)) || a - b);
   const cell = (meaning, score) => el("td", {}, el("span", { className: "meaning", textContent: meaning }), " ", el("span", { className: "amount", textContent: signed(score) }));

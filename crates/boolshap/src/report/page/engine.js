@@ -140,9 +140,11 @@ function carriedWith(bytes, { kinds, table }) {
 async function startEngine() {
   const carried = unpacking("engine-data");
   if (!carried) return null;
-  const [module, bytes] = await Promise.all([engineModule(), new Response(carried).arrayBuffer()]);
+  const bytesIn = async (stream) => (stream ? new Uint8Array(await new Response(stream).arrayBuffer()) : null);
+  const [module, bytes, beside] = await Promise.all([engineModule(), bytesIn(carried), bytesIn(unpacking("engine-beside"))]);
   const own = page;
-  const open = { path: "open/carried", body: carriedWith(new Uint8Array(bytes), own) };
+  const first = carriedWith(bytes, own);
+  const open = beside ? { path: "open/beside", body: withLength(first, beside) } : { path: "open/carried", body: first };
   const engine = engineOf(module, open);
   const { choices } = await engine.opened;
   const ownGame = gameQuery(own.game).toString();

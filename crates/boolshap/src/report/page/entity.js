@@ -175,7 +175,8 @@ function showAnswer(answer) {
   drawOutcome();
   drawWaterfall(isCalm());
   drawFlips();
-  drawComparison();
+  if (state.beside) askBeside();
+  else drawComparison();
   drawPixels();
   refreshQuestions();
 }
@@ -264,9 +265,8 @@ function drawOutcome() {
 const severalClasses = () => page.classes.length > 2;
 
 // Of several classes the predicted one, and what it is not if that is explained; else the answer to the question above.
-function verdict(prediction, score) {
+function verdict(prediction, score, predicted = state.answer.class) {
   if (score !== undefined) return [minus(score.toFixed(4)), ""];
-  const { class: predicted } = state.answer;
   if (severalClasses() && predicted !== undefined) {
     const name = minusNumbers(page.classes[predicted]);
     return [name, predicted === state.game.class ? "" : `, ${labelText(prediction)}`];

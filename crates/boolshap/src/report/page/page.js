@@ -22,7 +22,8 @@ const state = {
   answer: { flips: [] }, // with the page it belongs to
   words: null, // what is said of it: {why, change, rows_alike}
   needed: null, // the columns that are enough for the decision, where that was asked
-  pinned: null,
+  pinned: null, // a decision to compare with: one that was kept, or that of the model beside this one
+  beside: false, // whether that is the second model's, for whatever is shown
   showAll: false,
   query: { search: "", wrong: false, sort: "row", descending: false, offset: 0 },
 };

@@ -85,6 +85,7 @@ function listen() {
   $("explain-predicted").addEventListener("click", () => changeGame({ class: state.answer.class }));
   $("pin").addEventListener("click", pin);
   $("unpin").addEventListener("click", unpin);
+  $("beside").addEventListener("click", toggleBeside);
   $("to-rows").addEventListener("click", () => $("search").focus());
   $("show-all").addEventListener("click", () => {
     state.showAll = !state.showAll;
@@ -105,6 +106,8 @@ function listen() {
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
   $("undo").hidden = $("questions").hidden = !answersAny();
+  $("beside").hidden = !page.beside || !answersAny();
+  if (page.beside) say($("beside"), `Compare with ${page.beside.name}`);
   if (page.notes.fixed) $("fixed-hint").firstChild.textContent = `${page.notes.fixed} `;
   $("fixed-hint").hidden = answersAny() || rowCount() < 2;
 }
