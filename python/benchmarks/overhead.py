@@ -42,7 +42,7 @@ def main() -> None:
     rows = ((numbers[:, None] >> np.arange(FEATURES)) & 1).astype(np.uint8)
 
     explainer = boolshap.Explainer(circuit, threads=asked.threads)
-    engine = _native.Explainer(circuit, "uniform", None, None, None, "features", None)
+    engine = _native.Explainer(circuit, "uniform", None, None, None, "features", None, None, None, None)
     # The first call imports shap, which is not what is measured.
     kind = type(explainer(rows[:10]))
     facade, native = [], []

@@ -25,7 +25,7 @@ from ._native import Circuit
 from ._pipeline import Front
 from ._shown import as_images, as_numbers, shown_rows
 from ._tables import Rows, read_rows
-from ._types import Distribution, Floats, Index, ModelOutput, PathLike, Reading
+from ._types import Distribution, EngineName, Floats, Index, ModelOutput, PathLike, Reading
 from .errors import FileError, InputError
 
 _FORMAT = "boolshap explainer 1"
@@ -69,6 +69,10 @@ class Explainer:
     scores also `"A-B"`, the score of one class less that of another.
     `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
     to decide from the column names.
+
+    `engine="table"` computes the scores of all inputs at once, of up to 22 features that the circuit mentions and the uniform
+    distribution, and then looks rows up: for a million different rows of 20 bits. `"fast"`, the default, takes row by row;
+    `"paper"` and `"brute-force"` are slower ways to check it with.
 
     A tree, forest, boosting or linear model that was fitted on raw columns is explained without a circuit: every column is a
     player, and a background is needed. Then `model_output` is `"score"` by default.
@@ -118,6 +122,7 @@ class Explainer:
         reference: object = None,
         class_: int | str | None = None,
         model_output: ModelOutput | None = None,
+        engine: EngineName | None = None,
         threads: int | None = None,
         input: Reading = "auto",
         masker: object = None,
@@ -159,6 +164,7 @@ class Explainer:
             constraint=None if constraint is None else _game.constraint_text(constraint, features),
             players=_game.players_of(players) if regions is None else _game.regions_of(regions, players),
             groups=None if groups is None else _game.groups_of(groups),
+            engine=engine,
         )
         self._prepare(circuit, game, class_, _game.thread_count(threads), input, model_output)
         self._front = front
@@ -203,6 +209,7 @@ class Explainer:
             game.groups,
             class_,
             model_output,
+            game.engine,
         )
         for note in self._native.notes[len(circuit.cautions) :]:
             warnings.warn(note, stacklevel=3)
@@ -455,6 +462,7 @@ class Explainer:
             "constraint": game.constraint,
             "players": game.players,
             **({} if game.groups is None else {"groups": game.groups}),
+            **({} if game.engine is None else {"engine": game.engine}),
             "class": None if scope == "each" else int(scope) if scope and scope.isdigit() else scope,
             "threads": self._threads,
             "input": self._input,
@@ -486,7 +494,7 @@ class Explainer:
             _archive.array_of(parts[name]) if name in parts else None for name in ("probabilities.npy", "rows.npy")
         )
         constraint, players, groups = settings["constraint"], settings["players"], settings.get("groups")
-        game = Game(settings["distribution"], probabilities, rows, constraint, players, groups)
+        game = Game(settings["distribution"], probabilities, rows, constraint, players, groups, settings.get("engine"))
         if "network.json" in parts:
             from ._sources import compile_in_passing
 

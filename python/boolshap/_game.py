@@ -29,6 +29,7 @@ class Game:
     constraint: str | None
     players: str | dict[str, str]
     groups: dict[str, str] | None = None
+    engine: str | None = None
 
 
 def output_of(given: str) -> ModelOutput:

@@ -146,6 +146,7 @@ class Explainer:
         groups: dict[str, str] | None,
         class_: object,
         model_output: str | None,
+        engine: str | None,
     ) -> Explainer: ...
     distribution: Final[str]
     players: Final[list[str]]

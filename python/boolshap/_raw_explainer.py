@@ -49,7 +49,7 @@ class RawExplainer(Explainer):
         asked.apply_defaults()
         said: dict[str, Any] = asked.arguments
         found: Raw = self.__dict__.pop("_found")
-        for name in ("probabilities", "constraint", "groups", "regions"):
+        for name in ("probabilities", "constraint", "groups", "regions", "engine"):
             if said[name] is not None:
                 raise InputError(f"{name} is for models of bits, and {found.name} takes raw columns")
         players = players_of(said["players"])

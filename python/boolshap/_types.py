@@ -22,6 +22,8 @@ Tree: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArra
 RawTree: TypeAlias = (
     "tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], Floats, int | None]"
 )
+#: Which algorithm.
+EngineName = Literal["fast", "table", "paper", "brute-force"]
 #: What fills in absent players.
 Distribution = Literal["uniform", "product", "background", "empirical", "reference"]
 #: Which value of the game.

@@ -38,7 +38,7 @@ type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction
 #[pymethods]
 impl Explainer {
     #[new]
-    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_, model_output))]
+    #[pyo3(signature = (circuit, distribution, probabilities, rows, constraint, players, groups, class_, model_output, engine))]
     #[expect(clippy::too_many_arguments, reason = "the facade gives them their names")]
     fn new(
         py: Python<'_>,
@@ -51,6 +51,7 @@ impl Explainer {
         groups: Option<HashMap<String, String>>,
         class_: Option<Bound<'_, PyAny>>,
         model_output: Option<&str>,
+        engine: Option<&str>,
     ) -> PyResult<Self> {
         let named = &circuit.0;
         let rows = rows.map(|rows| rows_of(&rows, &named.features)).transpose()?;
@@ -65,6 +66,7 @@ impl Explainer {
                 groups: groups.map(GroupsFrom::Named),
                 class,
                 model_output: model_output.map(str::parse).transpose()?,
+                engine: engine.map(str::parse).transpose()?,
                 ..Request::default()
             };
             Ok(Explainer(workflow::Explainer::prepare(named.clone(), &request, watch)?))

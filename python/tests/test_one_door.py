@@ -121,6 +121,12 @@ def test_numbers_are_the_same(folder, ask, distribution, players, index, class_)
     assert [[base, *scores] for base, scores in zip(exact.base_values, exact.values)] == [row[1:] for row in printed]
     floats = explainer.shap_values(ROWS) if index == "shapley" else explainer.banzhaf(ROWS)
     assert np.abs(floats - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-12
+    if (distribution, players) == ("uniform", "features"):
+        table = boolshap.Explainer(boolshap.load(folder / "c.bsc"), class_=class_, engine="table")
+        looked_up = table.shap_values(ROWS) if index == "shapley" else table.banzhaf(ROWS)
+        assert np.abs(looked_up - np.array([row[2:] for row in printed], dtype=float)).max() < 1e-14
+        again = pickle.loads(pickle.dumps(table))
+        assert (again.values(ROWS, index=index) == looked_up).all()
 
 
 @pytest.mark.parametrize("index", ["owen", "taylor:2", "taylor:3", "ksii:2", "ksii:3"])

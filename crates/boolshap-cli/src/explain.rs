@@ -34,8 +34,9 @@ pub(crate) struct Explain {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     game: GameOptions,
-    /// Which algorithm: fast by default, or one in fractions; paper is for features as players of uniform or product
-    #[arg(long, value_parser = ["fast", "paper", "brute-force"])]
+    /// Which algorithm: fast by default, or one in fractions; table computes the scores of all inputs of up to 22 features
+    /// at once, for many different rows and the uniform distribution; paper is for features as players of uniform or product
+    #[arg(long, value_parser = ["fast", "table", "paper", "brute-force"])]
     engine: Option<String>,
     /// Write exact fractions
     #[arg(long)]

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// A game made ready for one kind of arithmetic: [`FloatGame`](super::FloatGame) and [`ExactGame`](super::ExactGame)
-/// compute every game, [`Reference`](super::Reference) are the slower ways that check them.
+/// compute every game, [`ScoreTable`](super::ScoreTable) has the scores of all inputs of the simplest one, and
+/// [`Reference`](super::Reference) are the slower ways that check them.
 pub trait Engine: Send + Sync {
     /// The scores of these rows, in order, on all threads of the current pool. Each row has passed the check of its index.
     fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;

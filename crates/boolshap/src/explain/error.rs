@@ -57,6 +57,9 @@ pub enum ExplainError {
         /// How many it takes.
         limit: usize,
     },
+    /// An index that is not in a table of the scores of all inputs.
+    #[error("a table of the scores of all inputs has Shapley and Banzhaf values only")]
+    IndexOfTable,
     /// A circuit that the open-box algorithm cannot take.
     #[error("the open-box algorithm needs a smooth circuit of fan-in 2: {0}")]
     NotPaperForm(#[from] Violation),

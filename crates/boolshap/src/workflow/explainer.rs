@@ -13,8 +13,8 @@ use super::{
 use crate::circuit::{Circuit, CircuitError, NamedCircuit, Rule, WeightedSum};
 use crate::data::{Bits, Blur, Scores};
 use crate::explain::{
-    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, NetworkGame, Players, Reference,
-    ValueGame,
+    ClassOfNetwork, Distribution, Engine, ExactGame, ExplainError, FloatGame, Game, Index, NetworkGame, Players,
+    Reference, ScoreTable, ValueGame,
 };
 use crate::lit::{Pieces, Progress, Remedy, Watch, thousands};
 use std::sync::{Arc, OnceLock};
@@ -54,6 +54,7 @@ pub(super) struct Output {
     game: OnceLock<Game>,
     floats: OnceLock<FloatGame>,
     fractions: OnceLock<ExactGame>,
+    table: OnceLock<ScoreTable>,
     reference: OnceLock<Reference>,
     /// Of a network, in floats and in fractions.
     network: [OnceLock<ClassOfNetwork>; 2],
@@ -360,7 +361,7 @@ impl Explainer {
     }
 
     fn value_game(&self, watch: &Watch<'_>) -> Result<&ValueGame, Error> {
-        if matches!(self.request.engine, Some(EngineName::Paper | EngineName::BruteForce)) {
+        if self.request.engine.is_some_and(|engine| engine != EngineName::Fast) {
             return Err(Error::setting("engine", "is for labels: scores of a model have one way"));
         }
         once(&self.values, || {
@@ -401,6 +402,12 @@ impl Explainer {
             return Err(Error::setting("engine", "was prepared for another index or arithmetic"));
         }
         match request.engine {
+            Some(EngineName::Table) => {
+                if !matches!(ask.index, Index::Shapley | Index::Banzhaf) || ask.exact {
+                    return Err(Error::setting("engine", "table has Shapley and Banzhaf values in floats"));
+                }
+                Ok(once(&place.table, || Ok(ScoreTable::new(circuit, watch)?))?)
+            }
             Some(EngineName::Paper) => Ok(once(&place.reference, || match &self.distribution {
                 Distribution::Product(given) => {
                     Reference::paper(circuit, given.clone(), ask.exact, MAX_SMOOTH_NODES, watch).map_err(in_rows)
@@ -450,6 +457,10 @@ impl Explainer {
         self.each_output(Ask { scope, ..self.ask }, |output| {
             values.push(match &self.network {
                 Some(network) => network.base_value(self.class_of(output)).to_f64().value(),
+                None if self.request.engine == Some(EngineName::Table) => {
+                    once(&self.outputs[output].table, || Ok(ScoreTable::new(&self.labels[output], watch)?))?
+                        .base_value()
+                }
                 None => self.floats(output, watch)?.base_value(),
             });
             Ok(())
@@ -522,9 +533,7 @@ fn network_game(
         })
     };
     match distribution {
-        _ if matches!(request.engine, Some(EngineName::Paper | EngineName::BruteForce)) => {
-            needs("there is no other engine")
-        }
+        _ if request.engine.is_some_and(|engine| engine != EngineName::Fast) => needs("there is no other engine"),
         Distribution::Background(rows) => {
             let game = NetworkGame::new(network.network.clone(), players.clone(), rows);
             game.map(|game| Some(Arc::new(game))).map_err(|error| request.in_rows(error))

@@ -161,6 +161,8 @@ pub enum ConstraintFrom {
 pub enum EngineName {
     /// All scores of a row from a few sweeps over the circuit, in floats.
     Fast,
+    /// The scores of all inputs of up to 22 features, in which rows are looked up.
+    Table,
     /// The open-box algorithm of Arenas et al.
     Paper,
     /// The definition, over all subsets of players.
@@ -168,10 +170,11 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// Its name: `fast`, `paper` or `brute-force`.
+    /// Its name: `fast`, `table`, `paper` or `brute-force`.
     pub fn name(self) -> &'static str {
         match self {
             EngineName::Fast => "fast",
+            EngineName::Table => "table",
             EngineName::Paper => "paper",
             EngineName::BruteForce => "brute-force",
         }
@@ -182,7 +185,7 @@ impl FromStr for EngineName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let known = [EngineName::Fast, EngineName::Paper, EngineName::BruteForce];
+        let known = [EngineName::Fast, EngineName::Table, EngineName::Paper, EngineName::BruteForce];
         let found = known.into_iter().find(|engine| engine.name() == name);
         found.ok_or_else(|| Error::setting("engine", one_of(name, &known.map(EngineName::name))))
     }
@@ -392,8 +395,8 @@ impl Request {
     /// Refuses settings that contradict each other, before anything is read.
     pub fn check(&self) -> Result<(), Error> {
         let is_product = matches!(self.distribution, DistributionFrom::Marginals | DistributionFrom::ProductFile(_));
-        if self.exact && self.engine == Some(EngineName::Fast) {
-            let why = "needs another engine: fast works in floats";
+        if let (true, Some(engine @ (EngineName::Fast | EngineName::Table))) = (self.exact, self.engine) {
+            let why = format!("needs another engine: {} works in floats", engine.name());
             return Err(Error::setting("exact", why).with_remedy(Remedy::ExactEngine));
         }
         if self.smoothing > 0 && !is_product {
@@ -408,11 +411,15 @@ impl Request {
         if self.index == Index::Owen && self.groups.is_none() {
             return Err(Error::setting("index", "'owen' needs the groups of the players"));
         }
-        let is_simple = matches!(self.players, PlayersFrom::Features)
-            && self.index == Index::Shapley
-            && self.constraint.is_none()
-            && !self.distribution.is_of_rows();
-        if self.engine == Some(EngineName::Paper) && !is_simple {
+        let is_plain = matches!(self.players, PlayersFrom::Features) && self.constraint.is_none();
+        let is_of_table = matches!(self.distribution, DistributionFrom::Uniform)
+            && matches!(self.index, Index::Shapley | Index::Banzhaf);
+        if self.engine == Some(EngineName::Table) && !(is_plain && is_of_table) {
+            let why = "table is for features as players, Shapley or Banzhaf values, and the uniform distribution";
+            return Err(Error::setting("engine", why));
+        }
+        let is_of_paper = self.index == Index::Shapley && !self.distribution.is_of_rows();
+        if self.engine == Some(EngineName::Paper) && !(is_plain && is_of_paper) {
             let why = "paper is for features as players, Shapley values, and uniform or product";
             return Err(Error::setting("engine", why));
         }
@@ -422,7 +429,7 @@ impl Request {
     /// The name of the engine that answers.
     pub fn engine_name(&self) -> &'static str {
         match (self.engine, self.exact) {
-            (Some(engine @ (EngineName::Paper | EngineName::BruteForce)), _) => engine.name(),
+            (Some(engine @ (EngineName::Table | EngineName::Paper | EngineName::BruteForce)), _) => engine.name(),
             (_, true) => "exact",
             (_, false) => "fast",
         }
