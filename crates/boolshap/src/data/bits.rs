@@ -74,6 +74,7 @@ impl Bits {
     }
 
     /// A feature's words; bits beyond the last row are 0.
+    #[inline]
     pub fn feature(&self, feature: usize) -> &[u64] {
         &self.features[feature]
     }
@@ -84,6 +85,7 @@ impl Bits {
     }
 
     /// One bit.
+    #[inline]
     pub fn get(&self, row: usize, feature: usize) -> bool {
         self.features[feature][row / 64] >> (row % 64) & 1 == 1
     }
@@ -142,6 +144,7 @@ impl Bits {
     }
 
     /// One row.
+    #[inline]
     pub fn row(&self, row: usize) -> Vec<bool> {
         (0..self.features.len()).map(|feature| self.get(row, feature)).collect()
     }

@@ -113,12 +113,14 @@ impl<I: SlotId> DiagramTape<I> {
         slopes: &mut [[S::f64s; R]],
     ) -> [S::f64s; R] {
         let slots = I::slots(slots);
-        let [zero, one] = [0.0, 1.0].map(|value| [simd.splat_f64s(value); R]);
+        let (zero, one) = ([simd.splat_f64s(0.0); R], [simd.splat_f64s(1.0); R]);
         I::new(0).set(slots, zero);
         I::new(1).set(slots, one);
         I::new(2).set(slots, one);
         self.down(simd, weights, slots);
-        slopes.fill(zero);
+        for slope in slopes.iter_mut() {
+            *slope = zero;
+        }
         self.up(simd, weights, slots, slopes);
         I::new(2).get(slots)
     }

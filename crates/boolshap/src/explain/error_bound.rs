@@ -122,6 +122,7 @@ pub(super) fn additions(numbers: usize) -> usize {
 }
 
 /// The sum of numbers, in blocks.
+#[inline]
 pub(super) fn block_sum(numbers: usize, number: impl Fn(usize) -> f64) -> f64 {
     let block = |first: usize| (first..numbers.min(first + BLOCK)).map(&number).sum::<f64>();
     (0..numbers).step_by(BLOCK).map(block).sum()

@@ -269,6 +269,7 @@ impl FastEngine {
     }
 
     /// Lends a free workspace.
+    #[inline]
     pub(super) fn with_workspace<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let free = lock().pop();

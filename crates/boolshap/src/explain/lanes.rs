@@ -31,10 +31,12 @@ impl Buffer {
         Buffer { storage, start, length: numbers }
     }
 
+    #[inline]
     pub(super) fn lanes(&self) -> &[Lanes] {
         self.storage[self.start..][..self.length].as_chunks().0
     }
 
+    #[inline]
     pub(super) fn lanes_mut(&mut self) -> &mut [Lanes] {
         self.storage[self.start..][..self.length].as_chunks_mut().0
     }
@@ -112,10 +114,12 @@ impl SlotId for u16 {
         index as u16
     }
 
+    #[inline(always)]
     fn index(self) -> usize {
         self.into()
     }
 
+    #[inline(always)]
     fn room(_: usize) -> usize {
         Self::LIMIT
     }
@@ -146,10 +150,12 @@ impl SlotId for u32 {
         index as u32
     }
 
+    #[inline(always)]
     fn index(self) -> usize {
         self as usize
     }
 
+    #[inline(always)]
     fn room(used: usize) -> usize {
         used
     }

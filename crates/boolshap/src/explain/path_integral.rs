@@ -37,6 +37,7 @@ impl Workspace {
 
     /// Integrates for `rows` entities, at most as many as lanes. `path` tells, of an entity of the block and a player,
     /// where the path starts and how far it leads. Returns F at the last point, see [`lane_of_last`].
+    #[inline]
     pub(super) fn integrate(
         &mut self,
         arch: Arch,
@@ -50,8 +51,10 @@ impl Workspace {
         for (player, (from, by)) in self.from.lanes_mut().iter_mut().zip(self.by.lanes_mut()).enumerate() {
             for row in 0..rows {
                 let (start, way) = path(row, player);
-                from[row * spread..][..spread].fill(start);
-                by[row * spread..][..spread].fill(way);
+                // Plain loops here and in the sweeps: filling a slice is a call, and costs more than the slice.
+                for lane in row * spread..(row + 1) * spread {
+                    (from[lane], by[lane]) = (start, way);
+                }
             }
             // Lanes without an entity idle at a weight that makes no slow numbers.
             from[rows * spread..].fill(0.5);
@@ -62,6 +65,7 @@ impl Workspace {
     }
 
     /// The integral of a player for an entity of the block, after [`Workspace::integrate`].
+    #[inline]
     pub(super) fn integral(&self, row: usize, player: usize) -> f64 {
         self.sums.lanes()[player][row]
     }

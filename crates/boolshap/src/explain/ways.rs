@@ -96,6 +96,7 @@ impl Ways {
     }
 
     /// Where a variable starts and how far it goes, from the weight of each absent feature to the entity.
+    #[inline]
     pub(super) fn floats(
         &self,
         place: usize,
