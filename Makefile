@@ -14,10 +14,11 @@ test: fresh-list format supply stamp
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint core build; built=$$?; wait $$prepared && exit $$built
 	$(MAKE) rust outside package skipped
 
-# Without Chromium, Spark and what takes long.
+# Without browsers, Spark, the Python package and what takes long: Rust tests whose names begin with slow_, and tests from outside that
+# are marked so.
 quick: fresh-list format
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint build; built=$$?; wait $$prepared && exit $$built
-	$(MAKE) rust
+	cargo test --workspace --tests -- --skip slow_
 	$(PYTEST) -n 2 -m "not browser and not slow" tests/outside
 	$(MAKE) skipped
 

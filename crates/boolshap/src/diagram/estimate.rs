@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_estimated_within_a_half() {
+    fn slow_tables_are_estimated_within_a_half() {
         let mut chance = Seeded::new(5, 5);
         for inputs in [23, 24] {
             for (hidden, heaviest) in [(2, 1), (4, 3), (8, 1), (13, 1), (13, 3)] {
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_sums_beyond_a_trial_are_estimated_within_a_factor_of_ten() {
+    fn slow_partial_sums_beyond_a_trial_are_estimated_within_a_factor_of_ten() {
         let mut chance = Seeded::new(5, 5);
         for (inputs, hidden) in [(34, 4), (36, 5), (38, 4), (40, 3)] {
             let networks = [1, 3].map(|heaviest| network(&mut chance, inputs, hidden, heaviest));

@@ -142,7 +142,7 @@ fn every_function_of_three_variables_on_every_vtree() {
 }
 
 #[test]
-fn a_sample_of_functions_of_four_variables_on_every_vtree() {
+fn slow_a_sample_of_functions_of_four_variables_on_every_vtree() {
     let vtrees = all_vtrees(4);
     assert_eq!(vtrees.len(), 120);
     let mut random = SplitMix(11);
@@ -201,7 +201,7 @@ fn weighted_counts_agree_with_summing_rows() {
 }
 
 #[test]
-fn any_sequence_of_moves_keeps_functions_handles_and_invariants() {
+fn slow_any_sequence_of_moves_keeps_functions_handles_and_invariants() {
     let mut random = SplitMix(21);
     for seed in 0..10 {
         let variables = 3 + random.below(4);

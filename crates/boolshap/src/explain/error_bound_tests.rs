@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_mode_with_rare_values((circuit, _) in random_circuit(6), seed in any::<u64>()) {
+    fn slow_every_mode_with_rare_values((circuit, _) in random_circuit(6), seed in any::<u64>()) {
         let n = circuit.variables();
         let mut random = Seeded::new(seed, 1);
         for players in all_players(n) {
@@ -219,7 +219,7 @@ fn counting(n: usize, holds: impl Fn(usize) -> bool) -> Circuit {
 
 /// All features are alike, so that each has the same part of the way from the base value to the label.
 #[test]
-fn a_thousand_features_and_half_a_million_nodes() {
+fn slow_a_thousand_features_and_half_a_million_nodes() {
     let n = 1000;
     // No pattern that nodes could be shared by.
     let mut dice = Seeded::new(7, 1);

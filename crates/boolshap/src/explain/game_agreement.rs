@@ -158,7 +158,7 @@ fn every_mode(circuit: &Circuit, seed: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn random_circuits_in_every_mode((circuit, _) in random_circuit(6), seed in any::<u64>()) {
+    fn slow_random_circuits_in_every_mode((circuit, _) in random_circuit(6), seed in any::<u64>()) {
         every_mode(&circuit, seed);
     }
 }
@@ -172,7 +172,7 @@ fn constants_and_single_literals_in_every_mode() {
 
 /// Cubes of many words: players inside a word and outside, alone, in columns and in blocks.
 #[test]
-fn cubes_of_many_words_are_counted_right() {
+fn slow_cubes_of_many_words_are_counted_right() {
     let mut random = Seeded::new(12, 0);
     for n in [9, 9, 9, 11] {
         let table: Vec<u64> =
@@ -211,7 +211,7 @@ fn many_players_need_big_integers_and_still_agree_with_floats() {
 /// A network of 60 inputs as 30 blocks of two that are far apart: floats and fractions agree, rows are checked to add up,
 /// and swapping a player's features changes nothing.
 #[test]
-fn thirty_blocks_of_two_out_of_sixty_inputs() {
+fn slow_thirty_blocks_of_two_out_of_sixty_inputs() {
     use crate::model::{Gate, Label, Network, Output};
     let (n, mut random, watch) = (60, Seeded::new(60, 1), &Watch::unlimited());
     let weights = |random: &mut Seeded| (0..n).map(|_| 2 * random.below(2) as i128 - 1).collect::<Vec<i128>>();
@@ -305,7 +305,7 @@ fn what_cannot_be_explained_is_refused() {
 /// An entity that takes long is stopped in its middle: each of these takes many times the millisecond it is given, once
 /// the points of its rule are known.
 #[test]
-fn a_single_entity_is_stopped_in_time() {
+fn slow_a_single_entity_is_stopped_in_time() {
     let features = |n: usize| Players::features(&names(n));
     let uniform = |n: usize| Distribution::Product(Probabilities::uniform(n));
     let background =

@@ -215,9 +215,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn every_row_has_the_scores_of_the_definition((circuit, _) in random_circuit(7)) {
+        fn every_row_has_the_scores_of_the_definition((circuit, _) in random_circuit(6)) {
             let n = circuit.variables();
             let players = Players::features(&(0..n).map(|i| format!("x{i}")).collect::<Vec<_>>());
             let uniform = Distribution::Product(Probabilities::uniform(n));

@@ -371,7 +371,7 @@ mod tests {
 
     /// tanh, sigmoid and batch normalisation against the system's library.
     #[test]
-    fn curves_are_near_the_library() {
+    fn slow_curves_are_near_the_library() {
         let mut random = Seeded::new(21, 0);
         for case in 0..20 {
             let mut number = || RBig::try_from(random.below(2000) as f64 / 500.0 - 2.0).unwrap();

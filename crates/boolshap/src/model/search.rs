@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_asked_for_are_kept() {
+    fn slow_weights_that_are_asked_for_are_kept() {
         let tally = odd_rows();
         for (hidden, weights) in [(Hidden::Auto, Weights::Integer(2)), (Hidden::Layers(vec![]), Weights::Ternary)] {
             let options = TrainOptions { hidden: hidden.clone(), weights: Some(weights), ..TrainOptions::default() };

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn learns_functions_with_any_number_of_hidden_layers() {
+    fn slow_learns_functions_with_any_number_of_hidden_layers() {
         let majority = rows_of(7, 2, |row| usize::from(ones(row) > 3));
         let parity = rows_of(2, 2, |row| ones(row) % 2);
         let thirds = rows_of(6, 3, |row| (ones(row) > 2) as usize + (ones(row) > 3) as usize);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_gives_one_network() {
+    fn slow_one_seed_gives_one_network() {
         let rows = rows_of(6, 2, |row| usize::from(ones(row) > 2 && row[0]));
         let first = train_with(&rows, &[5]);
         assert_eq!(first, train_with(&rows, &[5]));

@@ -282,14 +282,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Any network of up to 5 inputs: no hidden layer, one, several.
     #[test]
-    fn every_mode_is_its_definition(network in network_strategy(5), seed in any::<u64>(), uniform in any::<bool>()) {
+    fn slow_every_mode_is_its_definition(network in network_strategy(5), seed in any::<u64>(), uniform in any::<bool>()) {
         agrees(network, seed, uniform);
     }
 }
 
 /// One hidden layer with weights +-1, where the closed forms are; also with inputs that a gate does not weigh.
 #[test]
-fn closed_forms_are_the_definition() {
+fn slow_closed_forms_are_the_definition() {
     let mut random = Seeded::new(11, 0);
     for case in 0..12 {
         let inputs = 3 + case % 4;
@@ -360,7 +360,7 @@ fn names(count: usize) -> Vec<String> {
 
 /// Tables of numbers, with few different ones so that diagrams share nodes, and with many.
 #[test]
-fn tables_of_numbers_are_the_definition() {
+fn slow_tables_of_numbers_are_the_definition() {
     let mut random = Seeded::new(9, 0);
     for case in 0..8 {
         let features = 2 + case % 4;
