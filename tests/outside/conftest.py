@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "browser" in item.fixturenames:
+        if {"browser", "firefox"} & set(item.fixturenames):
             item.add_marker("browser")
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in ("slow", "browser")))
 

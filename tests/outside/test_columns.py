@@ -121,6 +121,7 @@ def test_random_tables_become_the_bits_of_the_documentation(boolshap, seed):
         assert next(csv.reader(file)) == ["prediction", "base_value", *columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fit", ["all", "train"])
 def test_supervised_cuts_are_those_of_a_tree_on_training_rows(boolshap, seed, fit):
@@ -144,6 +145,7 @@ def test_supervised_cuts_are_those_of_a_tree_on_training_rows(boolshap, seed, fi
     assert ([code["above"]] if "above" in code else code["bins"]) == cuts
 
 
+@pytest.mark.slow
 def test_dates_are_taken_apart_as_datetime_does(boolshap):
     rng = random.Random(2)
     first = datetime.date(2019, 1, 1).toordinal()
@@ -200,6 +202,7 @@ def messy(rng, rows=150):
     }
 
 
+@pytest.mark.slow
 def test_all_problems_come_in_one_message_with_a_line_to_paste(boolshap):
     columns = messy(random.Random(4))
     write_rows(boolshap.folder / "t.csv", list(columns), zip(*columns.values()))
@@ -249,6 +252,7 @@ def test_inspect_shows_the_plan_without_training(boolshap):
     assert plan["problems"] == 0 and plan["remedy"] is None
 
 
+@pytest.mark.slow
 def test_a_target_of_few_whole_numbers_is_classes(boolshap):
     rows = [[index % 5, index % 3 + 3] for index in range(60)]
     write_rows(boolshap.folder / "t.csv", ["x", "grade"], rows)
@@ -276,6 +280,7 @@ def test_a_target_of_few_whole_numbers_is_classes(boolshap):
     assert boolshap.json("info", "g.json")["classes"] == ["1", "2"] and "1 is '2'" in boolshap("info", "g.json").stdout
 
 
+@pytest.mark.slow
 def test_prediction_is_the_class_and_what_scores_add_up_to_is_beside_it(boolshap):
     rng = random.Random(6)
     rows = [[rng.randrange(2), rng.randrange(2), rng.randrange(2)] for _ in range(90)]
@@ -391,6 +396,7 @@ def plain_text(rows=200):
     return "größe,ort,y\n" + "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_of_a_table_is_the_same_table(boolshap, name):
     text = plain_text()
@@ -427,6 +433,7 @@ def test_what_is_neither_utf_8_nor_latin_1_is_an_error(boolshap):
         assert f"line {line} is not UTF-8" in boolshap.fails("train", "t.csv", "--target", "y", "-o", "m.json")
 
 
+@pytest.mark.slow
 def test_a_pattern_stands_for_all_files_that_have_such_a_name(boolshap):
     text = plain_text(300)
     header, *lines = text.splitlines()

@@ -38,6 +38,7 @@ def space_of(model):
     return questions.Space(features, players, {x: questions.network_class(model, x) for x in inputs})
 
 
+@pytest.mark.slow
 def test_decisions_about_credit(credit):
     model = json.loads((credit.folder / "m.json").read_text())
     space = space_of(model)

@@ -17,6 +17,7 @@ PARTS = 8
 CASES = int(os.environ.get("BOOLSHAP_CASES", 2400)) // PARTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_cases(boolshap, part):
     found = fuzzing.fuzz(boolshap, SEED, part * CASES, CASES)

@@ -46,6 +46,8 @@ def near(found, expected, place=""):
         assert found == expected, place
 
 
+# Slow to set right: `make quick` is for changes after which the module is not made anew yet.
+@pytest.mark.slow
 def test_the_module_was_built_from_the_present_sources():
     done = subprocess.run([*BUILD, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -184,6 +186,7 @@ SHOWN = "Array.from(document.querySelectorAll('#switches button[role=switch]'), 
 BARS = "Array.from(document.querySelectorAll('#waterfall svg g.bar'), one => [Number(one.dataset.player), Number(one.dataset.score)])"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blocks", "irises"])
 def test_a_report_is_alive_in_firefox(fox, circuits, name):
     made = circuits(name)

@@ -39,6 +39,7 @@ def shell(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_readmes_commands_run_one_after_another(shell):
     shell("boolshap demo")
     lines = [line for line in commands() if not line.startswith("boolshap serve")]
@@ -48,6 +49,7 @@ def test_the_readmes_commands_run_one_after_another(shell):
     assert left >= {"model.json", "circuit.bsc", "predictions.csv", "scores.csv", "report.html", "w.png", "p.lrat"}
 
 
+@pytest.mark.slow
 def test_the_demos_table_has_the_bits_of_its_rows(shell):
     """The raw table, read by the demo's own model, is the tally that the program carries."""
     shell("boolshap demo")
@@ -93,6 +95,7 @@ def test_the_manual_has_every_command_and_its_options(shell):
     assert "estimate" in shell("boolshap man compile")
 
 
+@pytest.mark.slow
 def test_quiet_leaves_results_and_errors_only(boolshap):
     boolshap("demo")
     loud = boolshap("explain", "boolshap-demo/model.json", "boolshap-demo/entities.csv", "-o", "a.csv")
@@ -103,6 +106,7 @@ def test_quiet_leaves_results_and_errors_only(boolshap):
     assert "nowhere.bsc" in boolshap.fails("explain", "-q", "nowhere.bsc", "boolshap-demo/entities.csv")
 
 
+@pytest.mark.slow
 def test_a_model_is_explained_as_its_circuit_is(boolshap):
     boolshap("demo")
     boolshap("compile", "boolshap-demo/model.json", "-o", "c.bsc")
@@ -125,6 +129,7 @@ def wide(inputs, neurons, seed):
     }
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_said_and_refused_in_passing(boolshap):
     (boolshap.folder / "wide.json").write_text(json.dumps(wide(60, 13, 1)))
     (boolshap.folder / "rows.csv").write_text(",".join(f"x{i}" for i in range(60)) + "\n" + ",".join("0" * 60) + "\n")

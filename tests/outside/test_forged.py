@@ -537,6 +537,7 @@ def is_the_models(file, model):
     )
 
 
+@pytest.mark.slow
 def test_no_forged_file_has_a_wrong_answer(originals, boolshap):
     folder, made = originals
     models = {"step": STEP, "classes": CLASSES}
@@ -709,6 +710,7 @@ def pigeons(file, holes):
     return file.add(5, 2, file.add(4, len(sits), *sits), file.add(4, len(alone), *alone))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_decided_is_announced_on_every_result(originals, boolshap):
     holes = 11
     file = wide(originals[1][0][1], holes * (holes + 1))

@@ -299,6 +299,7 @@ def small(rng):
     return chain.then("Gemm", chain.constant([[1, -1]]), chain.constant([0.5]), transB=1)
 
 
+@pytest.mark.slow
 def test_damaged_files(boolshap):
     """Cut off anywhere a file is refused; with changed bytes it may mean something else, but nothing may break."""
     rng = np.random.default_rng(7)

@@ -387,6 +387,7 @@ def corners_of_finn(which):
     return digit, np.concatenate(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["label", "score"])
 @pytest.mark.parametrize("which", ["1W1A", "1W2A"])
 def test_regions_of_finn_against_the_black_image(boolshap, which, output):

@@ -7,6 +7,7 @@ from test_import_onnx import QONNX, Chain
 from test_import_qonnx import agrees, is_best, outputs, predictions, quant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("annotated", [False, True])
 def test_an_intrusion_detector(boolshap, annotated):
     """Two-bit weights and activations, batch normalisation, one bipolar output; inputs quantised, or said to be -1 and +1."""
@@ -57,11 +58,13 @@ def jet_tagger(rng, bits, widths=(16, 8), inputs=16):
     return chain.then("Add", quant(chain, 6, 2.0**-5, of=rng.normal(size=5) * 0.2)).then("Softmax", axis=-1)
 
 
+@pytest.mark.slow
 def test_a_jet_tagger(boolshap):
     rng = np.random.default_rng(6)
     assert agrees(boolshap, jet_tagger(rng, 3), rng.normal(size=(1000, 16)).astype(np.float32)) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits, words", [
     (0, "MatMul1: the inputs reach this layer as real numbers"), (16, "node Quant0 (Quant): the inputs take more than 256 levels"),
     (8, "MatMul8: the gates up to here would have more than 16777216 weights"),

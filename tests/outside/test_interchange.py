@@ -112,6 +112,7 @@ def check(boolshap, variables, clauses, with_scores):
             assert int(ddnnife.Ddnnf.from_file(str(folder / "ours.ddnnf"), variables).rc()) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 50, 10))
 def test_random_formulas_have_one_count_in_every_program(boolshap, start):
     for seed in range(start, start + 10):
@@ -130,6 +131,7 @@ def test_the_papers_formula_has_one_count_in_every_program(boolshap, shared_data
     check(boolshap, variables, clauses, with_scores=False)
 
 
+@pytest.mark.slow
 def test_a_networks_formula_is_counted_by_others(boolshap, shared_data):
     boolshap("import", shared_data("paper/larq_bnn_13_13_1.h5"), "-o", "m.json")
     boolshap("encode", "m.json", "-o", "ours.cnf")

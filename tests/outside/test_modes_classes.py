@@ -98,6 +98,7 @@ def test_each_class_against_the_definition(boolshap, classes, players):
     close([said["mean_absolute"][name] for name in scores], [means[name] for name in scores])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("players", ["features", "columns"])
 def test_the_predicted_class_and_a_class_by_number(boolshap, classes, players):
     options, names, games = classes.mode(players)

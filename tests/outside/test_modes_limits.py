@@ -20,6 +20,7 @@ def chain(features):
     return Formula(features, [[1, 2], [-2, 3], [3, -4], [-5, 6]])
 
 
+@pytest.mark.slow
 def test_twenty_players_of_a_sample(boolshap):
     rng = np.random.default_rng(20)
     features = [f"x{i + 1}" for i in range(20)]
@@ -108,6 +109,7 @@ def test_a_players_file_that_only_renames_has_no_limit(boolshap, distribution):
 
 
 # Each mode with one index: the definition takes seconds for an entity of that many features.
+@pytest.mark.slow
 @pytest.mark.parametrize("options, index", [
     ([], "banzhaf"),
     (["--distribution", "background:r.csv"], "shapley"),
@@ -138,6 +140,7 @@ def test_brute_force_takes_fourteen_features(boolshap, options, index):
 # Other judges.
 
 
+@pytest.mark.slow
 def test_background_rows_against_shap(boolshap, request, monkeypatch):
     # Compiling shap's loops takes longer than running them on so few rows.
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
@@ -164,6 +167,7 @@ def test_background_rows_against_shap(boolshap, request, monkeypatch):
     assert np.abs(ours[:, 1:6]).max() > 0.1 and (ours[:, 7] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["uniform", "background"])
 def test_ocean_proximity_of_the_papers_network_as_one_player(boolshap, shared_data, distribution):
     cnf, data = shared_data("paper/paper_bnn_2391.cnf"), shared_data("paper/entities_100.csv")

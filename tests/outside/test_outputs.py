@@ -61,6 +61,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", COMMANDS)
 def test_a_read_only_file_is_not_replaced(files, what):
     line = COMMANDS[what].split()
@@ -225,6 +226,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU", "SIGUSR1", "SIGKILL"])
 def test_no_signal_leaves_a_file(files, what, name):

@@ -66,6 +66,7 @@ def assert_prime_and_irredundant(variables, clauses):
             assert value[falsified(shorter, bits)].any(), f"{clause} holds without {lit}"
 
 
+@pytest.mark.slow
 def test_encode_the_larq_network(boolshap, shared_data):
     boolshap("import", shared_data("paper/larq_bnn_13_13_1.h5"), "-o", "m.json")
     result = boolshap.json("encode", "m.json", "-o", "f.cnf")
@@ -91,6 +92,7 @@ def test_encode_the_larq_network(boolshap, shared_data):
     assert info["deterministic"] and info["decomposable"] and info["smooth"]
 
 
+@pytest.mark.slow
 def test_simplify_the_authors_formula(boolshap, shared_data):
     before = shared_data("paper/paper_bnn_9047.cnf")
     result = boolshap.json("encode", before, "-o", "f.cnf")
@@ -136,6 +138,7 @@ def test_scores_of_the_authors(boolshap, shared_data, engine):
     np.testing.assert_allclose(ours[:, 1:].sum(axis=1), ours[:, 0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_exact_scores_add_up_and_agree(boolshap, shared_data):
     entities = shared_data("paper/entities_100.csv")
     head = "".join(open(entities).readlines()[:6])
@@ -192,6 +195,7 @@ def test_product_scores_against_the_definition(boolshap):
         assert row == [int(f(entity)), value([], entity), *scores]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nnf", "ddnnf"])
 def test_converted_circuits_read_back(boolshap, name):
     rng = np.random.default_rng(3)
@@ -264,6 +268,7 @@ def test_limits_say_how_far_they_got(boolshap, shared_data):
     assert not list(boolshap.folder.glob("*.bsc")) and not (boolshap.folder / "f.cnf").exists()
 
 
+@pytest.mark.slow
 def test_the_experiment(boolshap):
     result = boolshap.json("bench", "paper", "--figure", "t.svg")
     assert result["entities"] == [20, 40, 60, 80, 100]

@@ -89,6 +89,7 @@ def is_true(certificate, asked):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_questions(boolshap, part):
     cases, checked, refused, number = 0, 0, 0, 0

@@ -99,6 +99,7 @@ def network(request, boolshap, shared_data):
     return boolshap, Blocks(folder), side, regions, names, entity
 
 
+@pytest.mark.slow
 def test_labels_of_every_class_are_those_of_all_corners(network):
     boolshap, blocks, side, regions, names, entity = network
     players = regions[0] * regions[1]
@@ -128,6 +129,7 @@ def test_labels_of_every_class_are_those_of_all_corners(network):
             np.testing.assert_allclose(scores, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_all_corners(network):
     boolshap, blocks, side, regions, names, entity = network
     players = regions[0] * regions[1]
@@ -151,6 +153,7 @@ def test_scores_are_those_of_all_corners(network):
             np.testing.assert_allclose(scores, shapley(found[:, class_], players), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_players_of_a_file_and_of_an_image_are_the_regions(network):
     boolshap, _, side, regions, names, _ = network
     of_pixel = region_of(side, regions)

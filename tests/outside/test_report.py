@@ -48,6 +48,7 @@ def scores_of(data):
     return np.frombuffer(raw, "<f8").reshape(len(data["kinds"]["bits"]), len(data["players"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blocks", "irises", "hundred"])
 def test_the_same_input_gives_the_same_bytes_whatever_the_threads(circuits, name):
     made = circuits(name)
@@ -59,6 +60,7 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_threads(circuits, name
     assert str(made.folder).encode() not in first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("players", ["features", "columns"])
 @pytest.mark.parametrize(
     "name, distribution, number",
@@ -218,6 +220,7 @@ def size_of(root):
     return [float(number) for number in root.get("viewBox").split()][2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["blocks", "irises", "hostile", "hundred", "one", "constant"])
 @pytest.mark.parametrize("which", FIGURES)
 def test_every_figure_is_sound_svg_and_png(circuits, which, name):
@@ -264,6 +267,7 @@ def test_figures_say_the_names_and_numbers(circuits):
     )
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text_in_figures(circuits):
     made = circuits("hostile")
     for which in ("importance", "beeswarm", "waterfall", "interactions"):
@@ -342,6 +346,7 @@ def test_data_without_rows_is_told_or_shown_empty(circuits):
     assert "no rows" in made.boolshap.fails("report", made.circuit, "empty.csv", "-o", "f.svg", "--format", "svg")
 
 
+@pytest.mark.slow
 def test_the_housing_report_is_below_ten_megabytes(boolshap, shared_data):
     housing = shared_data("housing/housing.csv")
     boolshap("train", housing, "--target", "median_house_value", "-o", "m.json", "--hidden", "13")

@@ -63,6 +63,7 @@ def gate_scores(weights, need, entity, background):
     return scores
 
 
+@pytest.mark.slow
 def test_images_against_numpy(boolshap, shared_data):
     folder = shared_data("bnn/mnist_bnn_1_blk_784_100_10")
     lines = shared_data("bnn/inputs/instance_0_784.txt").read_text().split("\n")

@@ -11,6 +11,7 @@ from asking import ARROW, INDICES, agrees, arrow_bytes, arrow_table, bit_rows, c
 from serving import switched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize("players", ["features", "columns"])
 @pytest.mark.parametrize("distribution", ["uniform", "product", "background", "empirical"])
@@ -70,6 +71,7 @@ def test_every_class_of_several_has_its_own_scores(servers, circuits, distributi
     assert (ones.sum(axis=0) == 1).all(), "one class and no other"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hundred", "one", "constant", "bare", "hostile"])
 def test_circuits_at_the_edges_are_explained_as_the_command_explains_them(servers, circuits, name):
     made, server = circuits(name), servers(name)

@@ -38,6 +38,7 @@ def test_health_and_model_tell_what_the_circuit_is(servers, circuits):
             assert column["one_hot"] == (len(column["features"]) > 1)
 
 
+@pytest.mark.slow
 def test_the_page_data_of_every_game_is_of_that_game(servers, circuits):
     for name in ("blocks", "irises"):
         made, server = circuits(name), servers(name)

@@ -69,6 +69,7 @@ def test_rows_come_out_in_the_order_of_the_input(boolshap, circuit):
     np.testing.assert_allclose(shuffled, scores[order], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_parquet_is_csv_in_another_format(boolshap, circuit):
     bits = random_bits(10_000)
     ids = [f'a "{i}", b' if i % 3 else None for i in range(len(bits))]
@@ -103,6 +104,7 @@ def test_parquet_is_csv_in_another_format(boolshap, circuit):
     assert table["when"].cast(pa.timestamp("s")) == typed["when"]
 
 
+@pytest.mark.slow
 def test_raw_columns_can_be_kept(boolshap, shared_data):
     housing = shared_data("housing/housing.csv")
     boolshap("demo")

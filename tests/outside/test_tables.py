@@ -24,6 +24,7 @@ def threshold(boolshap, values, *more):
     return model["schema"][0]["code"]
 
 
+@pytest.mark.slow
 def test_no_row_of_a_constant_column_is_above_its_mean(boolshap):
     for value in [0.003, 0.1, 1e300, -7.7, 5e-324, 1.7e308, 1 / 3]:
         for rows in [7, 49, 1000]:
@@ -41,6 +42,7 @@ def columns():
     yield [1e16, 1.0, -1e16, 3.0] * 25
 
 
+@pytest.mark.slow
 def test_means_are_the_nearest_floats_in_any_order_of_rows(boolshap):
     for values in columns():
         expected = float(sum(map(Fraction, values)) / len(values))
@@ -48,6 +50,7 @@ def test_means_are_the_nearest_floats_in_any_order_of_rows(boolshap):
             assert threshold(boolshap, random.Random(order).sample(values, len(values))) == {"above": expected}
 
 
+@pytest.mark.slow
 def test_quantiles_are_the_nearest_floats_between_their_neighbours(boolshap):
     for values in columns():
         ordered = sorted(map(Fraction, values))
@@ -153,6 +156,7 @@ def test_a_quote_in_a_header_is_closed_too(boolshap, circuit):
     assert boolshap.json("explain", circuit, "good.csv", "--keep", 'width 5"', "-o", "s.csv")["rows"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_blank_line_in_a_table_of_one_column_is_an_error(boolshap, circuit, end):
     lines = {

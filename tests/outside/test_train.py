@@ -79,6 +79,7 @@ def test_the_papers_setting_beside_logistic_regression(boolshap, shared_data):
     assert np.mean(accuracies) >= 0.795
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load, within", [(load_breast_cancer, 0.005), (load_wine, 0.02), (load_iris, 0.02)])
 def test_the_chosen_network_beside_logistic_regression(boolshap, load, within):
     write_bundled(boolshap, load)
@@ -117,6 +118,7 @@ def answers(model, bits):
     return np.argmax(scores, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "load, options",
     [
@@ -148,6 +150,7 @@ def test_whole_weights_are_what_numpy_computes(boolshap, load, options):
     assert len(predicted) == result["rows"]
 
 
+@pytest.mark.slow
 def test_choosing_depends_neither_on_threads_nor_on_the_order_of_rows(boolshap):
     write_bundled(boolshap, load_breast_cancer)
     lines = (boolshap.folder / "d.csv").read_text().splitlines(keepends=True)
@@ -159,6 +162,7 @@ def test_choosing_depends_neither_on_threads_nor_on_the_order_of_rows(boolshap):
     assert models[0] == models[1] == models[2]
 
 
+@pytest.mark.slow
 def test_several_seeds_are_summed_up_and_the_first_is_kept(boolshap):
     write_bundled(boolshap, load_wine)
     train = ["train", "d.csv", "--target", "target", "-o", "m.json"]
@@ -210,6 +214,7 @@ def test_housing_bits_follow_the_papers_rule(boolshap, shared_data):
     assert abs(int(sums[0]) - int(sums[2])) <= 1 and abs(int(sums[1]) - int(sums[3])) <= 1, "the split is stratified"
 
 
+@pytest.mark.slow
 def test_parquet_and_csv_give_one_model(boolshap, shared_data):
     housing = shared_data("housing/housing.csv")
     pyarrow.parquet.write_table(pyarrow.csv.read_csv(housing).slice(0, 3000), boolshap.folder / "h.parquet")
@@ -246,6 +251,7 @@ def test_parquet_with_nulls_booleans_and_dictionaries(boolshap):
     np.testing.assert_array_equal(np.loadtxt(boolshap.folder / "p.csv", skiprows=1, dtype=int), flag.astype(int))
 
 
+@pytest.mark.slow
 def test_three_classes(boolshap):
     rng = np.random.default_rng(2)
     x = rng.integers(0, 2, (600, 6))
@@ -260,6 +266,7 @@ def test_three_classes(boolshap):
     assert result["test_accuracy"] >= 0.95
 
 
+@pytest.mark.slow
 def test_missing_values_do_not_change_what_a_column_is(boolshap):
     rows = [(1, "NaN", " ", "a"), (0, "NaN", "1", "b"), (1, "NaN", "0", "a"), (0, "2.5", "1", " "), (1, "3.5", "1", "b")]
     with open(boolshap.folder / "t.csv", "w", newline="") as file:

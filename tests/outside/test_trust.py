@@ -32,6 +32,7 @@ def write_rows(folder, names, rows):
     np.savetxt(folder / "e.csv", bits, fmt="%d", delimiter=",", header=",".join(names), comments="")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["compile", "explain"])
 def test_a_killed_program_leaves_the_old_file_or_the_new_one(boolshap, command):
     names = write_model(boolshap.folder, 20, 20, 1)
@@ -66,6 +67,7 @@ def test_a_killed_program_leaves_the_old_file_or_the_new_one(boolshap, command):
     assert old in seen, "some process was killed before it was done"
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_threads(boolshap):
     names = write_model(boolshap.folder, 16, 16, 2)
     write_rows(boolshap.folder, names, 60)

@@ -142,6 +142,7 @@ def test_classes_and_wrong_usage(boolshap):
     assert "the features are not those of the model" in boolshap("verify", "wide.json", "zero.bsc", code=1).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method, size, seconds, how_far", [("sat", 18, 3, " conflicts)"), ("walk", 24, 3, " pairs)")])
 def test_a_limit_of_time_tells_how_far_it_got(boolshap, method, size, seconds, how_far):
     model(boolshap.folder, size, size, 5)

@@ -284,7 +284,7 @@ fn a_neuron_is_imported_with_real_weights() {
 }
 
 #[test]
-fn the_demo_needs_no_other_file() {
+fn slow_the_demo_needs_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let text = done(folder, &["demo"]);
@@ -309,7 +309,7 @@ fn the_demo_needs_no_other_file() {
 }
 
 #[test]
-fn the_demo_carries_what_the_raw_file_gives() {
+fn slow_the_demo_carries_what_the_raw_file_gives() {
     let Some(data) = shared_data("housing/housing.csv") else { return };
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

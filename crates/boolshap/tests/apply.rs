@@ -98,7 +98,7 @@ fn a_shuffled_convolution_has_an_order_as_good_as_the_first() {
 }
 
 #[test]
-fn fifty_thousand_inputs_do_not_overflow_the_stack() {
+fn slow_fifty_thousand_inputs_do_not_overflow_the_stack() {
     // Two to five of them.
     let inputs = 50_000;
     let hidden = vec![gate(vec![1; inputs], 2), gate(vec![-1; inputs], inputs as i128 - 5)];

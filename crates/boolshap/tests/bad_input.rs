@@ -28,7 +28,7 @@ fn inputs_found_by_fuzzing_are_read_or_refused() {
 }
 
 #[test]
-fn changed_files_are_read_or_refused() {
+fn slow_changed_files_are_read_or_refused() {
     let mut random = Seeded::new(7, 1);
     for (name, read) in parsers::READERS {
         let good = good_files(name);

@@ -173,7 +173,7 @@ proptest! {
 
     /// With 22 inputs no truth table is built: products and the SAT solver do everything.
     #[test]
-    fn wide_networks_equal_the_network(
+    fn slow_wide_networks_equal_the_network(
         signs in prop::collection::vec(prop::collection::vec(any::<bool>(), 22), 3),
         needs in prop::collection::vec(prop::sample::select(vec![1usize, 2, 21, 22]), 3),
         last in prop::collection::vec(any::<bool>(), 3),
@@ -224,7 +224,7 @@ proptest! {
 
     /// Too many variables for the table.
     #[test]
-    fn formulas_of_twenty_two_variables_simplify(cnf in random_cnf(22, 60, 2..7)) {
+    fn slow_formulas_of_twenty_two_variables_simplify(cnf in random_cnf(22, 60, 2..7)) {
         judge_simplified(&cnf, 22);
     }
 }

@@ -48,6 +48,9 @@ pub(crate) fn together(
     if let Some(moved) = diagram_together(&diagram, groupings, max_nodes, watch)? {
         reordered = Some([diagram.len(), moved.len()]);
         circuit = Arc::new(lower_obdd(&moved)?);
+    } else if !keeps(diagram.order(), &mentioned, groupings) {
+        // A variable that is asked in vain keeps a group apart in the circuit, and is not in the reduced diagram.
+        circuit = Arc::new(lower_obdd(&diagram)?);
     }
     let circuit = if formula.is_empty() { circuit } else { joined(&circuit, &order)? };
     Ok(Together { circuit, reordered })
@@ -212,6 +215,7 @@ impl Circuit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::circuit::CircuitBuilder;
     use crate::circuit::samples::random_circuit;
     use proptest::prelude::*;
 
@@ -235,6 +239,24 @@ mod tests {
             let again = together(&found.circuit, &Cnf::new(n), &groupings, usize::MAX, &Watch::unlimited()).unwrap();
             prop_assert!(Arc::ptr_eq(&again.circuit, &found.circuit));
         }
+    }
+
+    #[test]
+    fn a_variable_that_is_asked_in_vain_keeps_nothing_apart() {
+        // x1, then x2 and not x0, whatever x1 is: 0 and 1 are a group, and 2 is asked between them.
+        let mut builder = CircuitBuilder::new(3).unwrap();
+        let constants = [false, true].map(|value| builder.constant(value).unwrap());
+        let literal = builder.literal(Var::new(0).negative()).unwrap();
+        let one = builder.decision(Var::new(2), constants[0], literal).unwrap();
+        let same = builder.decision(Var::new(0), constants[1], constants[0]).unwrap();
+        let other = builder.decision(Var::new(2), constants[0], same).unwrap();
+        let root = builder.decision(Var::new(1), one, other).unwrap();
+        let circuit = Arc::new(builder.finish(root).unwrap());
+        let groupings = [vec![0, 0, 1]];
+        let found = together(&circuit, &Cnf::new(3), &groupings, usize::MAX, &Watch::unlimited()).unwrap();
+        assert_eq!(found.circuit.truth_table().unwrap(), circuit.truth_table().unwrap());
+        let order = found.circuit.as_diagram().unwrap().order().to_vec();
+        assert!(keeps(&order, &found.circuit.mentioned(), &groupings));
     }
 
     #[test]
