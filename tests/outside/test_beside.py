@@ -31,6 +31,7 @@ def of_second(pair, *options):
     return header[2:], [[float(cell) for cell in row] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("players", ["features", "columns"])
 @pytest.mark.parametrize("distribution", ["uniform", "background", "empirical"])
 def test_the_second_model_answers_over_http_as_on_the_command_line(pair, server, distribution, players):
@@ -46,6 +47,7 @@ def test_the_second_model_answers_over_http_as_on_the_command_line(pair, server,
     assert shown == server.client.post("/api/explain", json={"entities": entities, **asked}).json() != found
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_refused(pair, server, servers):
     ask = lambda where, **fields: where.client.post("/api/explain", json={"entities": [[0] * 11], **fields})
     features = len(server.get("/api/model").json()["features"])
@@ -66,7 +68,7 @@ def test_what_does_not_fit_is_refused(pair, server, servers):
 def compared(visit):
     """What the page shows side by side: the heads, and for each bar both scores and their difference."""
     head = visit.page.locator("#comparison-table thead th").all_inner_texts()
-    cells = "all => all.map(row => [row.cells[0].textContent, ...[1, 2].map(at => (row.cells[at].querySelector('.amount') || row.cells[at]).textContent), row.cells[3].textContent])"
+    cells = "all => all.map(row => [row.cells[0].querySelector('.name').textContent, ...[1, 2].map(at => (row.cells[at].querySelector('.amount') || row.cells[at]).textContent), row.cells[3].textContent])"
     number = lambda text: float(text.replace("\u2212", "-"))
     rows = visit.page.eval_on_selector_all("#comparison-table tbody tr", cells)
     return head, {name: tuple(map(number, numbers)) for name, *numbers in rows}
@@ -113,6 +115,6 @@ def test_two_models_in_a_report_without_a_server(browser, pair):
     assert data["beside"]["name"] == "second.bsc"
     with Visit(browser, url) as visit:
         awake(visit)
-        check_page(visit, pair, ["--distribution", "background:d.csv", "--players", "columns"])
+        check_page(visit, pair, ["--distribution", "uniform", "--players", "features"])
         assert visit.messages == [] and visit.dialogs == []
     assert len(report(pair, output="one.html")) < (pair.folder / "two.html").stat().st_size

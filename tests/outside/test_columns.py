@@ -86,6 +86,7 @@ def random_column(rng, rows, kind):
     return [rng.choice(["", " ", *MARKERS]) if rng.random() < gone else value for value in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_tables_become_the_bits_of_the_documentation(boolshap, seed):
     rng = random.Random(seed)

@@ -269,7 +269,7 @@ def test_two_decisions_side_by_side(browser, opened):
         page.locator("#pin").click()
         visit.after(page.locator("#row-next").click)
         now = {player: score for player, score, _ in visit.bars()}
-        shown = page.eval_on_selector_all("#comparison-table tbody tr", "all => all.map(one => [one.cells[0].textContent, one.cells[3].textContent])")
+        shown = page.eval_on_selector_all("#comparison-table tbody tr", "all => all.map(one => [one.cells[0].querySelector('.name').textContent, one.cells[3].textContent])")
         players = opened("blocks").get("/api/page").json()["players"]
         differences = {players[player]: now[player] - pinned[player] for player in now}
         for name, text in shown[1:]:

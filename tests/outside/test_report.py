@@ -98,6 +98,7 @@ def test_the_embedded_scores_are_those_of_explain_to_the_last_bit(circuits, name
     assert made.explain_bits(bits, *options) == (header, rows)
 
 
+@pytest.mark.slow
 def test_the_table_is_the_file(circuits):
     for name in ("blocks", "hostile", "irises"):
         made = circuits(name)

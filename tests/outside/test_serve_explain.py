@@ -34,6 +34,7 @@ def test_scores_are_those_of_the_command_for_every_game(servers, circuits, distr
             assert Fraction(answer["base_value"]) + sum(map(Fraction, one["scores"])) == one["prediction"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["uniform", "product", "background", "empirical"])
 def test_every_class_of_several_has_its_own_scores(servers, circuits, distribution):
     made, server = circuits("irises"), servers("irises")

@@ -67,8 +67,10 @@ function drawComparison() {
   if (!same) return table.tBodies[0].replaceChildren(el("tr", {}, el("td", { colSpan: 4, textContent: pinned.words })));
   const difference = (player) => answer.scores[player] - pinned.scores[player];
   const order = page.players.map((_, player) => player).sort((a, b) => Math.abs(difference(b)) - Math.abs(difference(a)) || a - b);
-  const cell = (meaning, score) => el("td", {}, el("span", { className: "meaning", textContent: meaning }), " ", el("span", { className: "amount", textContent: signed(score) }));
-  const line = (player) => el("tr", {}, el("th", { scope: "row" }, ...breakable(page.short[player])), cell(pinned.meanings[player], pinned.scores[player]), cell(playerLabel(player).meaning, answer.scores[player]), el("td", { className: "number", textContent: signed(difference(player)) }));
-  const base = el("tr", {}, el("th", { scope: "row", textContent: "Average (base value)" }), ...[pinned.base, page.base_value].map((value) => el("td", { textContent: minus(value.toFixed(4)) })), el("td", { className: "number", textContent: signed(page.base_value - pinned.base) }));
+  // Two models look at one input: what it is stands once, beside the name.
+  const cell = (meaning, score) => el("td", {}, ...(beside ? [] : [el("span", { className: "meaning", textContent: meaning }), " "]), el("span", { className: "amount", textContent: signed(score) }));
+  const input = (player) => (beside ? [el("br"), el("span", { className: "small", textContent: playerLabel(player).meaning })] : []);
+  const line = (player) => el("tr", {}, el("th", { scope: "row" }, el("span", { className: "name" }, ...breakable(page.short[player])), ...input(player)), cell(pinned.meanings[player], pinned.scores[player]), cell(playerLabel(player).meaning, answer.scores[player]), el("td", { className: "number", textContent: signed(difference(player)) }));
+  const base = el("tr", {}, el("th", { scope: "row" }, el("span", { className: "name", textContent: "Average (base value)" })), ...[pinned.base, page.base_value].map((value) => el("td", { textContent: minus(value.toFixed(4)) })), el("td", { className: "number", textContent: signed(page.base_value - pinned.base) }));
   table.tBodies[0].replaceChildren(base, ...order.map(line));
 }
