@@ -51,7 +51,9 @@ def test_what_is_dropped_is_explained_as_by_the_command(browser, circuits, site,
         awake(visit)
         assert visit.page.locator("#playground").is_visible()
         drop(visit, made.folder, source, made.data)
-        visit.until("location.protocol === 'blob:' && document.documentElement.dataset.awake === '1'")
+        # Nothing can be asked of a page while it is left.
+        visit.page.wait_for_url(re.compile("^blob:"))
+        visit.wait_ready()
         awake(visit)
         for feature in (None, 0, 3):
             entity = visit.bits()
