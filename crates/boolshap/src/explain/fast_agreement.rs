@@ -342,13 +342,13 @@ fn decisions_are_seen_through_gates_and_smoothing() {
 
 #[test]
 fn slow_more_nodes_than_sixteen_bits_name() {
-    let n = 17;
+    let n = 20;
     let circuit = layered(n, 40_000, 3);
     let entities: Vec<Vec<bool>> = (0..11).map(|row| assignment(n, 0x5_3579 * (row + 1))).collect();
     let engine = FastEngine::new(&circuit).unwrap();
     assert!(engine.nodes() > 1 << 16);
     let labels = Labels::of_circuit(&circuit).unwrap();
-    for distribution in [Probabilities::uniform(n), Probabilities::from_floats(&[0.3; 17]).unwrap()] {
+    for distribution in [Probabilities::uniform(n), Probabilities::from_floats(&[0.3; 20]).unwrap()] {
         let expected = BruteForce::new(&labels).explain(&entities[..2], &distribution, &Watch::unlimited()).unwrap();
         for tape in Tape::every_form(&circuit, |_| false) {
             let engine = FastEngine::with_tape(&circuit, tape);
