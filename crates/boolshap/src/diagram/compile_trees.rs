@@ -36,7 +36,7 @@ pub fn compile_trees(
         let stated = |cause| DiagramError::Trees { done: number, total: forest.trees().len(), cause: Box::new(cause) };
         let tree = sums.tree(tree, &levels, watch).map_err(stated)?;
         all = sums.add(all, tree, &mut HashMap::new(), watch).map_err(stated)?;
-        all = sums.compact(all);
+        all = sums.compact(all, watch).map_err(stated)?;
     }
     classes.iter().map(|&class| sums.label(all, &order, max_nodes, |sums| forest.winner(sums) == class)).collect()
 }
@@ -171,14 +171,18 @@ impl Sums {
     }
 
     /// Keeps only the nodes that this diagram reaches, and returns its new id.
-    fn compact(&mut self, root: u32) -> u32 {
+    fn compact(&mut self, root: u32, watch: &Watch<'_>) -> Result<u32, DiagramError> {
         let old = std::mem::take(self);
         self.max_nodes = old.max_nodes;
         let mut reached = vec![false; old.nodes.len()];
-        let mut stack = vec![root];
+        let (mut stack, mut seen) = (vec![root], 0usize);
         while let Some(id) = stack.pop() {
             if id & LEAF == 0 && !std::mem::replace(&mut reached[id as usize], true) {
                 stack.extend(old.nodes[id as usize].children);
+                seen += 1;
+                if seen.is_multiple_of(WATCHED) {
+                    watch.check()?;
+                }
             }
         }
         let mut moved = vec![0; old.nodes.len()];
@@ -190,11 +194,14 @@ impl Sums {
         for at in (0..old.nodes.len()).filter(|&at| reached[at]) {
             let Inner { level, children } = old.nodes[at];
             let node = Inner { level, children: children.map(|child| move_to(self, &moved, child)) };
+            if self.nodes.len().is_multiple_of(WATCHED) {
+                watch.check()?;
+            }
             moved[at] = self.nodes.len() as u32;
             self.numbers.insert(node, moved[at]);
             self.nodes.push(node);
         }
-        move_to(self, &moved, root)
+        Ok(move_to(self, &moved, root))
     }
 
     /// The diagram of a predicate on the sums.
