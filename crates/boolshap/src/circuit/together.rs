@@ -171,8 +171,8 @@ impl Circuit {
         Some(Obdd::from_levels(order, levels, number[self.root().index()]))
     }
 
-    /// An order of all variables in which every decision's variable comes before those of its children; nothing if there
-    /// is none, or if there are gates. Of several that could be next, the one with the lowest number is.
+    /// An order of all variables in which every decision's variable comes before those of its children. `None` if no
+    /// order does, or if there are gates. Where several variables could come next, the lowest number does.
     fn asked_order(&self) -> Option<Vec<Var>> {
         let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
         let mut last = None;

@@ -111,9 +111,11 @@ impl ExactGame {
     }
 
     pub(super) fn base_value(&self) -> RBig {
-        let nobody = vec![false; self.game.labels.variables()];
+        let any_entity = vec![false; self.game.labels.variables()];
         let value = |swept: &Swept, starts: &Starts| {
-            self.vertices(swept, starts, &[], &nobody, &Watch::unlimited()).expect("the watch has no limit").remove(0)
+            self.vertices(swept, starts, &[], &any_entity, &Watch::unlimited())
+                .expect("the watch has no limit")
+                .remove(0)
         };
         match (&self.form, &self.game.form) {
             (ExactForm::Paths { swept, starts }, _) => value(swept, starts),

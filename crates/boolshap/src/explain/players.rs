@@ -46,7 +46,7 @@ impl Players {
 
     /// Each column of the schema, or, without one, all features `COLUMN=...` of the same column, if there are several.
     pub fn columns(names: &[String], schema: Option<&Binariser>) -> Self {
-        let mut players = Players::nobody("columns");
+        let mut players = Players::without_any("columns");
         if let Some(schema) = schema {
             for column in schema.columns() {
                 players.of.extend(std::iter::repeat_n(players.names.len(), column.bits()));
@@ -80,7 +80,7 @@ impl Players {
     /// The partition that gives each feature, by its name, the name of its player. Players come in the order of their
     /// first features.
     pub fn named(features: &[String], player_of: &HashMap<String, String>) -> Result<Self, ExplainError> {
-        let mut players = Players::nobody("named");
+        let mut players = Players::without_any("named");
         let mut known: HashMap<&str, usize> = HashMap::new();
         for feature in features {
             let name = player_of.get(feature).ok_or_else(|| ExplainError::NoPlayer { feature: feature.clone() })?;
@@ -94,7 +94,7 @@ impl Players {
         Ok(players)
     }
 
-    fn nobody(kind: &'static str) -> Self {
+    fn without_any(kind: &'static str) -> Self {
         Players { kind, names: Vec::new(), of: Vec::new(), one_hot: Vec::new(), groups: None }
     }
 

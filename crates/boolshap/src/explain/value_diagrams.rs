@@ -100,14 +100,16 @@ impl DiagramPart {
 
     /// The expected number when nothing is known.
     pub(super) fn base_value<T: Chances + Value>(&self, starts: &Starts) -> T {
-        let nobody = vec![false; self.place.len()];
+        let any_entity = vec![false; self.place.len()];
         (0..starts.len()).fold(Scalar::zero(), |sum: T, start| {
             let value = match (self.alone, starts) {
                 (_, Starts::Rows(sample)) => T::of_float(self.diagram.value(|feature| sample.rows.get(start, feature))),
-                (true, _) => self.path::<T>(&nobody, starts, start).value_at(&Scalar::zero()),
+                (true, _) => self.path::<T>(&any_entity, starts, start).value_at(&Scalar::zero()),
                 (false, _) => match &self.paths {
-                    Some(paths) => paths.chain::<T>(&self.players, &self.movers(), &nobody, starts, start).base_value(),
-                    None => self.folded::<T>(&nobody, starts, start).1.values.swap_remove(0),
+                    Some(paths) => {
+                        paths.chain::<T>(&self.players, &self.movers(), &any_entity, starts, start).base_value()
+                    }
+                    None => self.folded::<T>(&any_entity, starts, start).1.values.swap_remove(0),
                 },
             };
             sum.plus(&T::share(starts, start).times(&value))

@@ -93,7 +93,10 @@ fn check(own: &NamedCircuit, other: &NamedCircuit) -> Result<(), Error> {
     let classes = |circuit: &NamedCircuit| circuit.classes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     if own.features != other.features {
         let missing = own.features.iter().find(|name| !other.features.contains(name));
-        let place = missing.map_or_else(|| "its features".into(), |name| format!("its features (without '{name}')"));
+        let place = match missing {
+            Some(name) => format!("its features (without '{name}')"),
+            None => "the number or the order of its features".into(),
+        };
         return differs(&place);
     }
     if own.binariser != other.binariser {

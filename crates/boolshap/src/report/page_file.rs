@@ -52,7 +52,11 @@ impl Page<'_> {
     fn file(&self, module: &[u8], is_playground: bool) -> String {
         let mut data = self.json();
         let carried = carried(self.explainer, self.rows);
-        let beside = self.beside.map(|beside| beside.carried(self.rows)).transpose();
+        // Without its own circuit a page answers nothing, so that a second one would be of no use.
+        let beside = self.beside.filter(|_| carried.is_ok()).map(|beside| beside.carried(self.rows)).transpose();
+        if carried.is_err() {
+            data["beside"] = Value::Null;
+        }
         // One that cannot be carried is not offered.
         let beside = beside.unwrap_or_else(|reason| {
             data["notes"]["beside"] = format!("No second model beside it: {reason}.").into();
