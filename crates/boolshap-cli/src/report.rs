@@ -2,7 +2,7 @@
 
 use crate::game_options::GameOptions;
 use crate::terminal::{
-    input_path, note, output_path, print, ready, ready_explained, second_model, usage, wait_text, with_progress,
+    input_path, note, output_path, print, ready_explained, second_model, usage, wait_text, with_progress,
 };
 use anyhow::Context;
 use boolshap::NamedCircuit;
@@ -89,7 +89,7 @@ impl Report {
         if figure == Figure::Image {
             return self.image(&request, row as u64, format, &output);
         }
-        let circuit = ready(&self.circuit, request.model_output.unwrap_or_default())?;
+        let circuit = ready_explained(&self.circuit, request.model_output.unwrap_or_default())?;
         let facts = self.timings.as_deref().map(timing_facts).transpose()?.unwrap_or_default();
         let out_place = || output.display().to_string();
         let mut file = WholeFile::create(&output).with_context(out_place)?;
@@ -131,7 +131,9 @@ impl Report {
         };
         file.write_all(&bytes).and_then(|()| file.finish()).with_context(out_place)?;
         let what = if format == Format::Html { "report" } else { "figure" };
-        print(&format!("{what} of {} rows: {}", thousands(rows.total()), self.output.display()))?;
+        let total = rows.total();
+        let noun = if total == 1 { "row" } else { "rows" };
+        print(&format!("{what} of {} {noun}: {}", thousands(total), self.output.display()))?;
         Ok(())
     }
 

@@ -213,25 +213,21 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
     }
 }
 
-/// The circuit of a file, or of a model that is compiled in passing, with notes about it.
-pub(crate) fn ready(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
+/// The circuit of a file, or of a model that is compiled in passing, with notes about it. A network that would take long to
+/// compile stays as it is.
+pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
     Ok(Arc::new(ready_source(path, output)?.circuit))
 }
 
-/// The same with the network that was compiled, if it was one.
+/// The same with the model, if it was one.
 pub(crate) fn ready_source(path: &Path, output: ModelOutput) -> anyhow::Result<ReadyCircuit> {
-    ready_by(|watch| ready_circuit(path, output, watch))
+    ready_by(|watch| ready_to_explain(path, output, watch))
 }
 
 /// A model to be put beside another, and what a page calls it.
 pub(crate) fn second_model(path: &Path, request: &Request) -> anyhow::Result<(String, NamedCircuit)> {
-    let circuit = ready_source(path, request.model_output.unwrap_or_default())?.circuit;
+    let circuit = ready_by(|watch| ready_circuit(path, request.model_output.unwrap_or_default(), watch))?.circuit;
     Ok((path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), circuit))
-}
-
-/// The same to be explained: a network that would take long to compile stays as it is.
-pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
-    Ok(Arc::new(ready_by(|watch| ready_to_explain(path, output, watch))?.circuit))
 }
 
 fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send) -> anyhow::Result<ReadyCircuit> {

@@ -66,7 +66,8 @@ pub fn answer(site: &Site, path: &str, body: Option<&str>, watch: &Watch<'_>) ->
 /// What is known of the circuit.
 pub(crate) fn model(site: &Site) -> Value {
     let (report, circuit) = (&site.report, site.circuit());
-    let (nodes, edges, _) = circuit.graph_size();
+    // A network that is not compiled has no nodes.
+    let (nodes, edges, _) = if circuit.network.is_some() { Default::default() } else { circuit.graph_size() };
     let subject = &report.subjects()[0];
     json!({
         "features": subject.features,

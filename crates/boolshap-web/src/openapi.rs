@@ -74,7 +74,7 @@ fn known(site: &Site) -> Map<String, Value> {
         ("models", if site.report.beside().is_some() { json!(["shown", "beside"]) } else { json!(["shown"]) }),
         ("distributions", distributions.into()),
         ("players", players.into()),
-        ("model_outputs", json!([if site.circuit().values.is_some() { "score" } else { "label" }])),
+        ("model_outputs", json!([if site.circuit().is_of_scores() { "score" } else { "label" }])),
         ("class", class(site, &["each", "predicted"]).into()),
         ("questions", openapi_ask::questions(site)),
         ("ask_distributions", openapi_ask::distributions(site)),

@@ -37,6 +37,8 @@ const SAMPLED_STATES: usize = 1 << 12;
 /// sums of all gates of all sampled states of all levels.
 const SAMPLED_SUMS: usize = 1 << 25;
 const FEWEST_STATES: usize = 1 << 6;
+/// How many inputs that count alike are fixed in one step.
+const MOST_ALIKE: usize = 16;
 /// The inputs of a part, which [`AllInputs`] fills in one go.
 const PART: usize = 17;
 /// How many parts are looked at.
@@ -189,9 +191,13 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
     let sampled = (SAMPLED_SUMS / (network.first_gates() * levels).max(1)).clamp(FEWEST_STATES, SAMPLED_STATES);
     // Some of the states of a level, and how many it has.
     let (mut some, mut count, mut all) = (vec![start], 1.0, 0.0);
-    for level in 0..levels {
+    let mut level = 0;
+    while level < levels {
         watch.check()?;
-        all += count;
+        // Inputs that count alike are one step: which of them are 1 makes no difference, only how many. One by one, states that
+        // differ in this alone would be among the sample together and meet far more often than others.
+        let many = network.alike(level, MOST_ALIKE);
+        all += count * (many * (many + 1) / 2) as f64;
         // Enough to know; the states of hundreds of levels are more than a float can count.
         if all > MANY_STATES {
             break;
@@ -200,9 +206,9 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
         let mut next: HashMap<Vec<u64>, Open> = HashMap::new();
         let (mut open, mut again) = (0.0, 0.0);
         for state in &some {
-            for value in [false, true] {
+            for set in 0..=many {
                 let mut state = state.clone();
-                if let Outcome::Open = network.fix(&mut state, level, value) {
+                if let Outcome::Open = network.fix_alike(&mut state, level, many, set) {
                     let mut words = vec![0; network.words()];
                     network.pack(&state, &mut words);
                     words.truncate(network.key_words());
@@ -225,6 +231,7 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
             found.truncate(sampled);
         }
         some = found.into_iter().map(|(_, state)| state).collect();
+        level += many;
     }
     Ok(all)
 }
@@ -390,6 +397,30 @@ mod tests {
         // What apply would take is not known.
         let label = Label::of_class(&network(&mut chance, 40, 16, 3), 1).unwrap();
         assert_eq!(estimated(&label, Route::Apply), Size::MoreThan(TRIAL_NODES as u64));
+    }
+
+    /// A network whose inputs are numbers of three bits each that count alike.
+    fn of_numbers(chance: &mut Seeded, numbers: usize, hidden: usize) -> Label {
+        let narrow = network(chance, numbers, hidden, 2);
+        let wide = |gate: &Gate| {
+            let weights: Vec<i128> = gate.weights().iter().flat_map(|&weight| [weight; 3]).collect();
+            Gate::new(weights, 3 * gate.need() as i128).unwrap()
+        };
+        let layer = narrow.hidden()[0].iter().map(wide).collect();
+        let whole = Network::new(3 * numbers, vec![layer], narrow.output().clone()).unwrap();
+        Label::of_class(&whole, 1).unwrap()
+    }
+
+    #[test]
+    fn bits_of_one_number_hide_no_states() {
+        let mut chance = Seeded::new(7, 5);
+        let order = |label: &Label| candidate_orders(label)[0].clone();
+        let label = of_numbers(&mut chance, 14, 3);
+        let found = by_states(&label, usize::MAX, &Watch::unlimited()).unwrap().nodes().unwrap() as f64;
+        let ratio = found / real(&label, Route::PartialSums);
+        assert!((0.1..10.0).contains(&ratio), "{ratio}");
+        let label = of_numbers(&mut chance, 200, 40);
+        assert!(expected_states(&label, &order(&label), &Watch::unlimited()).unwrap() > MANY_STATES);
     }
 
     #[test]

@@ -129,6 +129,31 @@ impl SumNetwork {
         self.settle(state, level + 1)
     }
 
+    /// How many inputs from this level on, at most so many, count alike in every gate, as the bits of one number do; one
+    /// that counts the other way round in every gate is alike too.
+    pub(super) fn alike(&self, level: usize, most: usize) -> usize {
+        let levels = self.first.first().map_or(0, |gate| gate.gives.len());
+        let as_first = |other: usize| {
+            let all = |turned: bool| {
+                self.first.iter().all(|gate| {
+                    let [when_0, when_1] = gate.gives[other];
+                    gate.gives[level] == if turned { [when_1, when_0] } else { [when_0, when_1] }
+                })
+            };
+            all(false) || all(true)
+        };
+        (level..levels.min(level + most)).take_while(|&other| as_first(other)).count().max(1)
+    }
+
+    /// Fixes inputs that count alike at once: of these many, some as the first counts when 1, the others as when 0.
+    pub(super) fn fix_alike(&self, state: &mut Open, level: usize, many: usize, set: usize) -> Outcome {
+        for index in ones(state.open[0]) {
+            let [when_0, when_1] = self.first[index].gives[level];
+            state.needs[index] -= when_0 * (many - set) as i32 + when_1 * set as i32;
+        }
+        self.settle(state, level + many)
+    }
+
     /// Settles what can be settled when the inputs before this level are fixed.
     pub(super) fn settle(&self, state: &mut Open, level: usize) -> Outcome {
         for index in ones(state.open[0]) {
@@ -321,7 +346,32 @@ impl Reached {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Network, Output};
     use std::collections::BTreeSet;
+
+    /// Three inputs that count alike, one of them the other way round, then two that do not.
+    #[test]
+    fn inputs_that_count_alike_are_fixed_at_once() {
+        let gate = |weights: &[i128], need| Gate::new(weights.to_vec(), need).unwrap();
+        let layer = vec![gate(&[2, -2, 2, 1, -3], 3), gate(&[-1, 1, -1, 2, 2], 2)];
+        let network = Network::new(5, vec![layer], Output::Step(gate(&[1, -1], 1))).unwrap();
+        let label = Label::of_class(&network, 1).unwrap();
+        let order: Vec<Var> = (0..5).map(Var::new).collect();
+        let sums = SumNetwork::new(&label, &order).unwrap();
+        assert_eq!([0, 1, 2, 3, 4].map(|level| sums.alike(level, 8)), [3, 2, 1, 1, 1]);
+        assert_eq!(sums.alike(0, 2), 2);
+        for bits in 0..8u32 {
+            let value = |level: u32| bits >> level & 1 == 1;
+            let (mut at_once, mut one_by_one) = (sums.start(), sums.start());
+            // The second counts the other way round.
+            let set = [value(0), !value(1), value(2)].into_iter().filter(|&counts| counts).count();
+            sums.fix_alike(&mut at_once, 0, 3, set);
+            for (level, value) in [value(0), value(1), value(2)].into_iter().enumerate() {
+                sums.fix(&mut one_by_one, level, value);
+            }
+            assert_eq!(at_once.needs, one_by_one.needs, "{bits:03b}");
+        }
+    }
 
     #[test]
     fn reached_sums_are_those_of_all_subsets() {

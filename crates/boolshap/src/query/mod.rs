@@ -83,5 +83,6 @@ pub use reason::{Reasons, ReasonsWanted, Which, contrastive, sufficient};
 pub use robustness::{Robustness, mean_over_inputs, robustness};
 pub use space::{Misplaced, Space};
 pub use switches::deciding_switches;
+pub(crate) use switches::switches_by;
 pub use verify::{Counterexample, Method, SolverLimits, Verdict, VerifyOptions};
 pub use verify::{check_determinism, decide_gates, verify};

@@ -20,12 +20,22 @@ use crate::explain::Players;
 /// # Ok::<(), boolshap::circuit::CircuitError>(())
 /// ```
 pub fn deciding_switches(circuit: &Circuit, entity: &[bool], columns: &Players) -> Result<Vec<usize>, CircuitError> {
-    let now = circuit.evaluate(entity)?;
     let mut evaluator = CircuitEvaluator::new(circuit);
+    switches_by(|words| evaluator.words(words), entity, columns)
+}
+
+/// The same for any label that is computed for 64 inputs at a time.
+pub(crate) fn switches_by<E>(
+    mut label: impl FnMut(&[u64]) -> Result<u64, E>,
+    entity: &[bool],
+    columns: &Players,
+) -> Result<Vec<usize>, E> {
+    let all: Vec<u64> = entity.iter().map(|&bit| u64::from(bit).wrapping_neg()).collect();
+    let now = label(&all)? & 1 == 1;
     let mut found = Vec::new();
     for first in (0..entity.len()).step_by(64) {
         let last = entity.len().min(first + 64);
-        let mut words: Vec<u64> = entity.iter().map(|&bit| u64::from(bit).wrapping_neg()).collect();
+        let mut words = all.clone();
         for feature in first..last {
             let lane = 1 << (feature - first);
             words[feature] ^= lane;
@@ -37,7 +47,7 @@ pub fn deciding_switches(circuit: &Circuit, entity: &[bool], columns: &Players) 
                     .for_each(|sibling| words[sibling] &= !lane);
             }
         }
-        let values = evaluator.words(&words)?;
+        let values = label(&words)?;
         found.extend((first..last).filter(|feature| (values >> (feature - first) & 1 == 1) != now));
     }
     Ok(found)

@@ -106,6 +106,7 @@ impl Page<'_> {
             "shares": self.shares(),
             "performance": performance.as_ref().map(Performance::json),
             "grid": self.grid(),
+            "compiled": explainer.circuit().network.is_none(),
             "output": if explainer.is_of_scores() { "score" } else { "label" },
             "game": {
                 "distribution": explainer.request().distribution.name(),

@@ -55,7 +55,8 @@ pub struct Subject {
 impl Subject {
     /// The label "the answer is this class" of a circuit of several classes, or the label of a circuit.
     pub fn new(named: &NamedCircuit, class: Option<usize>) -> Result<Self, CircuitError> {
-        let circuit = if named.values.is_some() { None } else { Some(named.label(class)?) };
+        let has_circuit = named.values.is_none() && named.network.is_none();
+        let circuit = has_circuit.then(|| named.label(class)).transpose()?;
         let target: Option<CodedColumn> =
             named.provenance.get("target").and_then(|target| serde_json::from_value(target.clone()).ok());
         let number = class.or(named.facts.class);
@@ -78,7 +79,8 @@ impl Subject {
             Some(target) => format!("Is {} {}?", target.column, labels[1]),
             None if name.is_some() => format!("Is it class {}?", labels[1]),
             None => {
-                format!("What a circuit of {} decides", counted(named.features.len() as u64, "feature", "features"))
+                let what = if named.network.is_some() { "network" } else { "circuit" };
+                format!("What a {what} of {} decides", counted(named.features.len() as u64, "feature", "features"))
             }
         };
         let class = number.unwrap_or(1) as u32;
@@ -96,6 +98,9 @@ impl Subject {
             let (nodes, edges) = (counted(nodes as u64, "node", "nodes"), counted(edges as u64, "edge", "edges"));
             fact("Circuit", format!("{nodes} and {edges}{route}"));
         }
+        if let Some(network) = &named.network {
+            fact("Circuit", format!("none, the network itself is explained: {}", network.why));
+        }
         if let Some(values) = &named.values {
             fact("Explained", format!("a score, the weighted sum of {} parts", thousands(values.parts().len() as u64)));
         }
@@ -105,7 +110,9 @@ impl Subject {
             let inputs = UBig::ONE << named.features.len();
             fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
         }
-        fact("Verified", named.facts.verified.words());
+        if named.network.is_none() {
+            fact("Verified", named.facts.verified.words());
+        }
         named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
         let classes = match named.classes.is_empty() {
             true => labels.to_vec(),
@@ -212,6 +219,9 @@ pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String>
         Distribution::Product(_) => {
             "Absent features are drawn independently, each as often 1 as in the probabilities given (product distribution).".into()
         }
+        Distribution::Background(rows) if rows.rows() == 1 => {
+            "Absent features are taken from one background row, whatever the present ones are (interventional).".into()
+        }
         Distribution::Background(rows) => format!(
             "Absent features are taken from each of {} background rows in turn, whatever the present ones are (interventional).",
             thousands(rows.rows() as u64)
@@ -259,6 +269,7 @@ pub fn base_words(players: &Players, distribution: &Distribution, is_score: bool
         Distribution::Product(_) => {
             format!("the average {what} if every feature varied on its own, as often as in training")
         }
+        Distribution::Background(rows) if rows.rows() == 1 => format!("the {what} of the background row"),
         Distribution::Background(rows) | Distribution::Empirical(rows) => {
             format!("the average {what} of {} rows", thousands(rows.rows() as u64))
         }

@@ -8,7 +8,8 @@ use crate::circuit::NamedCircuit;
 use crate::data::{Bits, Scores};
 use crate::explain::{Distribution, Players};
 use crate::lit::Watch;
-use crate::query::deciding_switches;
+use crate::model::NetworkEvaluator;
+use crate::query::{deciding_switches, switches_by};
 use std::sync::{Arc, OnceLock};
 
 /// Distributions and players to choose from; the first of each were requested.
@@ -76,8 +77,8 @@ impl Menu {
         };
         let name = name.map_or_else(|| request.distribution.name(), str::to_string);
         let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone())? }];
-        // A constraint cannot be left aside without saying so.
-        if request.constraint.is_none() {
+        // A constraint cannot be left aside without saying so, and without a circuit most other games are too large.
+        if request.constraint.is_none() && circuit.network.is_none() {
             if name != "uniform" {
                 distributions.push(offer(DistributionFrom::Uniform)?);
             }
@@ -163,14 +164,24 @@ impl Menu {
                     return Err(Error::setting("flips", "are those of one class: choose one with class"));
                 }
             };
-            Ok(deciding_switches(explainer.label(class)?, &rows.row(row), columns)?)
+            let row = rows.row(row);
+            let Some(network) = &self.circuit.network else {
+                return Ok(deciding_switches(explainer.label(class)?, &row, columns)?);
+            };
+            let mut evaluator = NetworkEvaluator::new(&network.network);
+            // A single label is that of the second class.
+            switches_by(|words| Ok(evaluator.classes(words)[class.unwrap_or(1)]), &row, columns)
         };
         (0..rows.rows()).map(of_row).collect()
     }
 
     /// About how many nodes are visited for the flips of a row.
     pub fn flip_visits(&self) -> u128 {
-        let (features, nodes) = (self.circuit.features.len(), self.circuit.circuit.stored_nodes());
+        let features = self.circuit.features.len();
+        let nodes = match &self.circuit.network {
+            Some(network) => network.network.hidden().iter().flatten().map(|gate| gate.weights().len()).sum(),
+            None => self.circuit.circuit.stored_nodes(),
+        };
         (features.div_ceil(64) * (nodes + features * features)) as u128
     }
 
@@ -202,6 +213,9 @@ fn offer_words(distribution: &DistributionFrom) -> (String, &'static str) {
 /// Those requested, then features and columns, where they differ.
 fn players_of(circuit: &NamedCircuit, request: &Request) -> Result<Vec<Players>, Error> {
     let mut all = vec![request.players(circuit)?];
+    if circuit.network.is_some() {
+        return Ok(all);
+    }
     for from in [PlayersFrom::Features, PlayersFrom::Columns] {
         let other = Request { players: from, ..Request::default() }.players(circuit)?;
         let is_new = all.iter().all(|known| known.kind() != other.kind());

@@ -90,11 +90,12 @@ impl<'a> Predictor<'a> {
         Predictor(Way::Model(model))
     }
 
-    /// By a circuit.
-    pub fn of_circuit(circuit: &NamedCircuit) -> Result<Self, Error> {
-        match circuit.values {
-            Some(_) => Ok(Predictor(Way::Scores(Box::new(circuit.clone())))),
-            None => Ok(Self::of_labels(&circuit.labels()?, !circuit.classes.is_empty())),
+    /// By a circuit, or by the network that was not compiled.
+    pub fn of_circuit(circuit: &'a NamedCircuit) -> Result<Self, Error> {
+        match (&circuit.network, &circuit.values) {
+            (Some(network), _) => Ok(Self::of_model(&network.model)),
+            (None, Some(_)) => Ok(Predictor(Way::Scores(Box::new(circuit.clone())))),
+            (None, None) => Ok(Self::of_labels(&circuit.labels()?, !circuit.classes.is_empty())),
         }
     }
 

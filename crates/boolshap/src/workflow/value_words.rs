@@ -8,6 +8,9 @@ use crate::data::{Code, short_number};
 use crate::query::Space;
 use serde_json::Value;
 
+/// Blocks of more bits are not spelled out in sentences.
+const READ_BITS: usize = 8;
+
 /// The meaning of a circuit's features, for its players.
 pub(super) struct ValueWords {
     /// For each player, its wording.
@@ -116,6 +119,11 @@ impl ValueWords {
                 Some(place) => format!("{} is {}", wording.name, words[place]),
                 None => format!("{} has no value", wording.name),
             },
+            // More bits than one reads at a glance, such as those of a region.
+            Kind::Block if wording.members.len() > READ_BITS => {
+                let ones = wording.members.iter().filter(|&&feature| input[feature]).count();
+                format!("{} has {ones} of {} features on", wording.name, wording.members.len())
+            }
             _ => self.say(player, input),
         }
     }

@@ -6,7 +6,8 @@ const percent = (share) => (share === null ? "" : `${(100 * share).toFixed(1)} %
 function drawPerformance() {
   const { performance: found } = page;
   $("performance").hidden = !found;
-  say($("tagline"), found ? `Exact SHAP scores of a model that is right on ${found.words}` : "Exact SHAP scores from a Boolean circuit");
+  const plain = page.compiled ? "Exact SHAP scores from a Boolean circuit" : "Exact SHAP scores of a network";
+  say($("tagline"), found ? `Exact SHAP scores of a model that is right on ${found.words}` : plain);
   if (!found) return;
   say($("accuracy"), `It is right on ${found.words}: ${thousands(found.right)} of them.`);
   const table = $("confusion");

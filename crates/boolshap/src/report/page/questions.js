@@ -12,7 +12,7 @@ function about(question, settings = {}) {
 
 // The sentence under the verdict, as soon as it is there; where it cannot be answered, it is left out.
 async function askChange(key) {
-  if (page.output === "score" || !everyColumnHasValue(state.bits)) {
+  if (page.output === "score" || !page.compiled || !everyColumnHasValue(state.bits)) {
     state.words.change = null;
     return drawWords();
   }

@@ -105,7 +105,8 @@ function listen() {
 // What can be changed: everything, or only the row.
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
-  $("undo").hidden = $("questions").hidden = !answersAny();
+  $("undo").hidden = !answersAny();
+  $("questions").hidden = !answersAny() || !page.compiled;
   $("beside").hidden = !page.beside || !answersAny();
   if (page.beside) say($("beside"), `Compare with ${page.beside.name}`);
   if (page.notes.fixed) $("fixed-hint").firstChild.textContent = `${page.notes.fixed} `;
