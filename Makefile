@@ -68,10 +68,10 @@ rust: build
 	cargo test --workspace --tests
 	cargo test --workspace --doc
 
-# Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
+# Three at a time on two cores, since browsers, servers and interrupts wait much. Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
 # Chromium; its pictures of the pages are left in target/screenshots.
 outside: prepare build
-	$(PYTEST) -n 2 tests/outside
+	$(PYTEST) -n 3 tests/outside
 
 # The Python package, compiled as the tests are; `make wheel` optimises fully.
 package: prepare build

@@ -14,4 +14,4 @@ cp "$library" "$packages/boolshap/_native.abi3.so"
 cd "$here"
 "$python" -m mypy --config-file "$here/../pyproject.toml" --no-incremental -p boolshap
 "$python" -m mypy.stubtest boolshap._native
-"$python" -m pytest -q -rs -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder --pyargs . boolshap
+"$python" -m pytest -q -rs -p no:cacheprovider -n 3 --dist loadfile --no-loadscope-reorder --pyargs . boolshap

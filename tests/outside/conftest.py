@@ -114,6 +114,14 @@ def boolshap(tmp_path):
 
 
 @pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The folder that `boolshap demo` leaves, made once."""
+    made = Command(tmp_path_factory.mktemp("demo"))
+    made("demo")
+    return made.folder / "boolshap-demo"
+
+
+@pytest.fixture(scope="session")
 def circuits(tmp_path_factory):
     """The circuits of `serving.py` by name, each made once."""
     import serving

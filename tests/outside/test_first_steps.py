@@ -50,9 +50,9 @@ def test_the_readmes_commands_run_one_after_another(shell):
 
 
 @pytest.mark.slow
-def test_the_demos_table_has_the_bits_of_its_rows(shell):
+def test_the_demos_table_has_the_bits_of_its_rows(shell, demo):
     """The raw table, read by the demo's own model, is the tally that the program carries."""
-    shell("boolshap demo")
+    shutil.copytree(demo, shell.place / "boolshap-demo")
     rows = (shell.place / "boolshap-demo/housing.csv").read_text().splitlines()
     assert len(rows) == 20641
     train = "boolshap train boolshap-demo/housing.csv --target median_house_value --hidden 2 -o m.json --json"
@@ -96,8 +96,8 @@ def test_the_manual_has_every_command_and_its_options(shell):
 
 
 @pytest.mark.slow
-def test_quiet_leaves_results_and_errors_only(boolshap):
-    boolshap("demo")
+def test_quiet_leaves_results_and_errors_only(boolshap, demo):
+    shutil.copytree(demo, boolshap.folder / "boolshap-demo")
     loud = boolshap("explain", "boolshap-demo/model.json", "boolshap-demo/entities.csv", "-o", "a.csv")
     assert "compiled in passing into a circuit of" in loud.stderr
     quiet = boolshap("--quiet", "explain", "boolshap-demo/model.json", "boolshap-demo/entities.csv", "-o", "b.csv")
@@ -107,8 +107,8 @@ def test_quiet_leaves_results_and_errors_only(boolshap):
 
 
 @pytest.mark.slow
-def test_a_model_is_explained_as_its_circuit_is(boolshap):
-    boolshap("demo")
+def test_a_model_is_explained_as_its_circuit_is(boolshap, demo):
+    shutil.copytree(demo, boolshap.folder / "boolshap-demo")
     boolshap("compile", "boolshap-demo/model.json", "-o", "c.bsc")
     for source, out in [("c.bsc", "c.csv"), ("boolshap-demo/model.json", "m.csv")]:
         boolshap("explain", source, "boolshap-demo/entities.csv", "-o", out)

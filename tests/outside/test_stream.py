@@ -105,10 +105,9 @@ def test_parquet_is_csv_in_another_format(boolshap, circuit):
 
 
 @pytest.mark.slow
-def test_raw_columns_can_be_kept(boolshap, shared_data):
+def test_raw_columns_can_be_kept(boolshap, shared_data, demo):
     housing = shared_data("housing/housing.csv")
-    boolshap("demo")
-    circuit = "boolshap-demo/circuit.bsc"
+    circuit = demo / "circuit.bsc"
     boolshap("explain", circuit, housing, "-o", "s.csv", "--keep", "ocean_proximity,median_house_value")
     header, rows = read_scores(boolshap.folder / "s.csv")
     assert header[:4] == ["ocean_proximity", "median_house_value", "prediction", "base_value"]
