@@ -7,6 +7,7 @@ mod bit_names;
 mod bits;
 mod blur;
 mod cells;
+mod csv_rows;
 mod csv_source;
 mod csv_text;
 mod dataset;

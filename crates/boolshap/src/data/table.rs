@@ -12,17 +12,15 @@
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 use super::csv_source::copy_of_pipe;
-use super::csv_source::{CsvSource, READ_BYTES};
+use super::csv_rows::CsvRows;
+use super::csv_source::CsvSource;
 use super::csv_text::CsvText;
-use super::{Cells, DataError};
+use super::{Cells, DataError, csv_rows};
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_csv::ReaderBuilder;
-use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -241,10 +239,8 @@ impl Part {
         };
         let text = csv.text(&self.path, read).map_err(|source| DataError::Io { path: self.path.clone(), source })?;
         let text = CsvText::new(text, self.schema.fields().len(), csv.delimiters());
-        let builder = ReaderBuilder::new(self.schema.clone()).with_header(true).with_batch_size(rows);
-        let builder = builder.with_delimiter(csv.delimiter).with_projection(sorted.to_vec());
-        let reader = builder.build_buffered(BufReader::with_capacity(READ_BYTES, text));
-        Ok(Box::new(reader.map_err(|error| format_error(&self.path, error))?))
+        let batches = CsvRows::new(text, &self.schema, csv.delimiter, sorted, rows);
+        Ok(Box::new(batches.map_err(|error| format_error(&self.path, error))?))
     }
 }
 
@@ -363,10 +359,8 @@ pub fn quote_csv(text: &str) -> Cow<'_, str> {
 }
 
 fn csv_columns(path: &Path, start: &[u8], delimiter: u8) -> Result<SchemaRef, DataError> {
-    let format = Format::default().with_header(true).with_delimiter(delimiter);
-    let (header, _) = format.infer_schema(start, Some(0)).map_err(|error| format_error(path, error))?;
-    let fields: Vec<Field> =
-        header.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true)).collect();
+    let names = csv_rows::header(start, delimiter).map_err(|error| format_error(path, error))?;
+    let fields: Vec<Field> = names.into_iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
     if fields.is_empty() {
         return Err(DataError::Format { path: path.into(), message: "is empty: a header line is expected".into() });
     }
