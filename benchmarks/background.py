@@ -1,11 +1,11 @@
-"""Very many rows against many background rows: boolshap, woodelf-explainer and shap's TreeExplainer on the same tree.
+"""Many rows against many background rows: boolshap, woodelf-explainer and shap's TreeExplainer on the same tree.
 
     python benchmarks/background.py BOOLSHAP [ROWS] [BACKGROUND] [-o RESULTS.csv]
 
-A tree of depth 6 on 30 binary features is learned by scikit-learn, and written as a circuit (c2d's NNF). boolshap is timed as a
-command, with reading the rows from CSV and writing the scores, and in memory as its Python package (from the wheel), with all
-that is prepared for the background; the others in memory too. All have one thread. shap explains a part of the rows, and its
-time is scaled. All scores are compared.
+scikit-learn learns a tree of depth 6 on 30 binary features, which is written as a circuit (c2d's NNF). boolshap is timed as a
+command, including reading the rows from CSV and writing the scores, and in memory as its Python package (from the wheel),
+including the preparation of the background. The others are timed in memory. All use one thread. shap explains only a part of
+the rows, and its time is scaled up. All scores are compared.
 """
 
 import csv
@@ -68,7 +68,7 @@ def main():
     rows, background = [int(text) for text in [*sys.argv[2:], *["100000", "1000"][len(sys.argv) - 2 :]]]
     rng = np.random.default_rng(7)
     X, B = rng.integers(0, 2, (rows, FEATURES)), rng.integers(0, 2, (background, FEATURES))
-    # Few rows, so that the tree grows to its depth and its leaves are pure or nearly so.
+    # Few rows, so that the tree reaches its full depth and its leaves are pure or nearly pure.
     seen = rng.integers(0, 2, (400, FEATURES))
     tree = DecisionTreeRegressor(max_depth=DEPTH, random_state=0).fit(seen, (seen @ rng.normal(size=FEATURES)) > 0)
     tree.tree_.value[:] = tree.tree_.value > 0.5

@@ -6,8 +6,8 @@
 
 Both are measured in processor time, so that a busy machine does not matter: PyXAI inside the process, from an instance to
 its reasons; boolshap as a whole program in one thread: starting, reading circuit and rows, answering, writing JSON. Answers are
-compared in the same run: minimum sizes and contrastive sets, and what `ask judge` says of each of PyXAI's sufficient reasons;
-verdicts and disagreements are decided by looking at all inputs, and the script fails where boolshap is wrong.
+compared in the same run: minimum sizes and contrastive sets, and the verdicts of `ask judge` on PyXAI's sufficient reasons.
+Verdicts and disagreements are checked on all inputs, and the script fails if boolshap is wrong.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def tree_of(rng):
 
 
 def as_nnf(tree):
-    """The leaves of class 1, each an and-gate over its path: their disjunction is deterministic."""
+    """The disjunction of the leaves of class 1, each an and-gate over its path; it is deterministic."""
     lines = [f"L {sign * (feature + 1)}" for feature in range(FEATURES) for sign in (1, -1)]
     edges, leaves = 0, []
 
@@ -102,7 +102,7 @@ def is_contrastive(tree, row, players):
 
 
 def is_sufficient(tree, row, players):
-    """By the definition: whether the class stays, whatever all other features are."""
+    """By the definition: whether the class stays the same for all values of the other features."""
     return not is_contrastive(tree, row, [i for i in range(FEATURES) if i not in players])
 
 

@@ -1,11 +1,11 @@
-"""How far each way of explaining goes, network by network, beside d4 and sharpSAT-TD.
+"""The limits of each method of explaining, network by network, compared with d4 and sharpSAT-TD.
 
     python benchmarks/reach.py BOOLSHAP PACKAGES NETWORK... [--limit SECONDS] [-o RESULTS.csv]
 
-`boolshap bench reach` asks every question of every network and of random families. Beside it the label of class 1 is written
-as a CNF in which every gate is defined by the states of its counter, and given to the two programs of the PyPI package aspmc
-(PACKAGES is the folder that it is installed in): d4 compiles it, sharpSAT-TD counts its models. Numbers of models are compared
-with those of boolshap's circuit where both exist.
+`boolshap bench reach` asks every question about every network and about random families. For comparison the label of class 1 is
+written as a CNF in which every gate is defined by the states of its counter. It is given to two programs from the PyPI package
+aspmc (installed in the folder PACKAGES): d4 compiles it, sharpSAT-TD counts its models. Model counts are compared with those of
+boolshap's circuit where both exist.
 """
 
 import csv
@@ -24,7 +24,7 @@ MEMORY = 8 << 30
 
 
 class Formula:
-    """A CNF whose gates are defined in both directions, so that every input has one model at most."""
+    """A CNF whose gates are defined in both directions, so that every input has at most one model."""
 
     def __init__(self, inputs):
         self.variables, self.clauses = inputs, []
@@ -46,7 +46,7 @@ class Formula:
         return made
 
     def threshold(self, weights, inputs, need):
-        """Whether the absolute weights of the inputs that have their weight's sign add up to the need."""
+        """Whether the absolute weights of the inputs that have their weight's sign add up to at least `need`."""
         pairs = []
         for weight, variable in zip(weights, inputs, strict=True):
             if isinstance(variable, bool):
@@ -76,7 +76,7 @@ def numbers(text):
 
 
 def formula_of(model, label):
-    """"The network answers this class" for networks with the largest score; equal scores go to the first class."""
+    """"The network answers this class" for argmax networks; equal scores go to the first class."""
     formula = Formula(len(model["features"]))
     values = list(range(1, formula.variables + 1))
     for layer in model["hidden"]:
@@ -85,7 +85,8 @@ def formula_of(model, label):
     own, bias = scores[label]
     for other, (weights, less) in enumerate(scores):
         if other != label:
-            # sum of d * s + bias - less > 0, or >= 0 for later classes, over signs s: twice the convenient ones.
+            # sum of d * s + bias - less > 0, or >= 0 for later classes, over signs s. The sum is twice the weight of the
+            # inputs with their weight's sign, minus the sum of |d|.
             difference = [mine - theirs for mine, theirs in zip(own, weights, strict=True)]
             least = less - bias + (1 if other < label else 0) + sum(map(abs, difference))
             wins = formula.threshold(difference, values, -(-least // 2))
@@ -101,7 +102,7 @@ def limited():
 
 
 def counted(command, limit, pattern, folder):
-    """The number of models that a program prints, the seconds it took, or why it gave no number."""
+    """The model count that a program prints and its seconds, or the reason why it gave no count."""
     begin = time.perf_counter()
     try:
         done = subprocess.run(
@@ -158,7 +159,7 @@ def main(arguments):
     program, packages, *networks = arguments
     command = [program, "bench", "reach", "--json", "--limit", str(limit)]
     reached = []
-    # One process each, so that none starts with what another held.
+    # A separate process for each, so that none inherits the memory of another.
     for of in [*([["--networks", network] for network in networks]), []]:
         reached += json.loads(subprocess.run([*command, *of], capture_output=True, text=True, check=True).stdout)["reached"]
     rows = [

@@ -19,7 +19,7 @@ def record(path, program, packages, rows):
 
 
 def target_of(arguments):
-    """The file after `-o`, which is taken out of the arguments."""
+    """The file after `-o`; both are removed from the arguments."""
     if "-o" not in arguments:
         return None
     at = arguments.index("-o")

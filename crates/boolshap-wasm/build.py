@@ -26,7 +26,7 @@ PAGE = ROOT / "crates/boolshap/src/report/page"
 MODULE, STAMP = PAGE / "engine.wasm.gz", PAGE / "engine.json"
 TARGET = "wasm32-unknown-unknown"
 BUILT = ROOT / "target/wasm"
-# 128-bit vectors, which every browser has had since 2023; none of the instructions whose rounding is the machine's choice.
+# 128-bit vectors, which every browser has had since 2023; no instructions whose rounding depends on the machine.
 FLAGS = ["-Ctarget-feature=+simd128", "-Clink-arg=-zstack-size=4194304"]
 CRATES = ["crates/boolshap", "crates/boolshap-web", "crates/boolshap-wasm"]
 
@@ -47,7 +47,7 @@ def compile_module(*features):
     hidden = [f"--remap-path-prefix={path}={name}" for path, name in ((ROOT, "boolshap"), (cargo_home, "cargo"))]
     environment = os.environ | {
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(FLAGS + hidden),
-        # A package draws a number at each compilation otherwise.
+        # Otherwise a package draws a random number at each compilation.
         "CONST_RANDOM_SEED": "boolshap",
     }
     environment.pop("RUSTFLAGS", None)
@@ -63,7 +63,7 @@ def compile_module(*features):
 
 
 def digest(files):
-    """Of the content of source files, and of what else decides how they are compiled."""
+    """The digest of the source files, and of everything else that decides how they are compiled."""
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
     crates = [tomllib.loads((ROOT / crate / "Cargo.toml").read_text()) for crate in CRATES]
     names = {name for crate in crates for name in crate["dependencies"]}

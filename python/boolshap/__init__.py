@@ -8,8 +8,8 @@ Three lines do it: a model becomes a circuit, the circuit an explainer, and the 
 >>> explainer([[1, 1, 0]]).values.tolist()
 [[0.25, 0.25, 0.0]]
 
-The scores explain the decision, 0 or 1, or with `model_output="score"` the number that it is made by. Trees, forests, boosting and
-linear models on raw columns are explained as they are, column by column: `Explainer(model, rows)`.
+The scores explain the decision, 0 or 1, or with `model_output="score"` the number that decides. Trees, forests,
+boosting and linear models on raw columns are explained as they are, column by column: `Explainer(model, rows)`.
 """
 
 import importlib
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._estimator import BnnClassifier as BnnClassifier
     from ._sources import compile as compile
 
-#: What is imported when it is first asked for: estimators need scikit-learn, and the rest makes the import a third longer.
+#: Names that are imported on first use: estimators need scikit-learn, and the rest makes the import a third longer.
 _LATER = {
     "Asker": "_asker",
     "Binarizer": "_estimator",
@@ -36,7 +36,7 @@ _LATER = {
     "compile": "_sources",
 }
 
-# Binarizer and BnnClassifier are public too, but a star import shall not need scikit-learn.
+# Binarizer and BnnClassifier are public too, but a star import must not need scikit-learn.
 __all__ = [
     "Asker",
     "Circuit",

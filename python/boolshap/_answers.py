@@ -1,4 +1,4 @@
-"""Answers to questions: one small object for each row, and all of them together as a list that shows itself as a table.
+"""Answers to questions: one small object for each row, and all of them together as a list that prints as a table.
 
 Rows are counted from 0, as in the arrays and tables that were asked about; counts are whole numbers of any size, and
 shares are fractions.
@@ -15,12 +15,12 @@ from typing import Any, Generic, TypeVar, overload
 
 #: A line of a table: cells by column.
 Line = dict[str, Any]
-#: How many lines are shown.
+#: How many lines are printed.
 _SHOWN = 20
 
 
 class _Shown:
-    """What shows itself as a table."""
+    """A result that prints as a table."""
 
     def _lines(self) -> list[Line]:
         raise NotImplementedError
@@ -81,7 +81,7 @@ class Answers(_Shown, Sequence[Answer], Generic[Answer]):
         self._rows = rows
         #: the files of certificates that were written, with the SHA-256 of each
         self.certificates: dict[str, str] = overall.pop("certificates", {})
-        #: what is said of all rows together, or of the classifier
+        #: the results for all rows together, or for the classifier
         self.overall = overall
 
     @overload
@@ -109,13 +109,13 @@ class Answers(_Shown, Sequence[Answer], Generic[Answer]):
 class Reasons(RowAnswer):
     """Sets of players that suffice for a decision, or whose change can change it."""
 
-    #: those listed
+    #: the listed sets
     reasons: list[list[str]]
-    #: how many there are; None if they were not counted
+    #: how many sets there are; None if they were not counted
     count: int | None
-    #: whether all are listed; None if that is not known
+    #: whether all are listed; None if that is unknown
     complete: bool | None
-    #: why a solver did not find out, of a network that is too large for a circuit
+    #: why a solver did not decide, for a network that is too large for a circuit
     undecided: str | None = None
 
     def _lines(self) -> list[Line]:
@@ -124,7 +124,7 @@ class Reasons(RowAnswer):
 
 @dataclass(frozen=True)
 class PlayerPart:
-    """What one player has to do with the sufficient reasons."""
+    """One player's part in the sufficient reasons."""
 
     name: str
     #: whether it is in all of them
@@ -140,7 +140,7 @@ class PlayerPart:
 
 @dataclass(frozen=True)
 class Attribution(RowAnswer):
-    """What each player has to do with the sufficient reasons of a decision."""
+    """Each player's part in the sufficient reasons of a decision."""
 
     players: list[PlayerPart]
 
@@ -194,25 +194,25 @@ class Robustness(RowAnswer):
     radius: int | None
     #: inputs of other classes at each distance from 0 on, if they were asked for
     others: list[int] | None = None
-    #: why a solver did not find out, of a network that is too large for a circuit
+    #: why a solver did not decide, for a network that is too large for a circuit
     undecided: str | None = None
 
 
 @dataclass(frozen=True)
 class Bias(RowAnswer):
-    """Whether a decision hangs on protected players."""
+    """Whether a decision depends on protected players."""
 
-    #: None if a solver did not find out
+    #: None if a solver did not decide
     biased: bool | None
     #: an input that differs in protected players only and is of another class
     other: list[int] | None
-    #: why a solver did not find out, of a network that is too large for a circuit
+    #: why a solver did not decide, for a network that is too large for a circuit
     undecided: str | None = None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of a certificate."""
+    """The result of checking a certificate."""
 
     #: the file
     file: str
@@ -237,12 +237,12 @@ class Verdict:
     kind: str
     valid: bool
     minimal: bool | None
-    #: of a counterfactual, whether none is nearer
+    #: for a counterfactual, whether none is nearer
     nearest: bool | None
     #: an input that shows why a set is not valid or not minimal; why a counterfactual is not valid
     example: list[int] | None
     problem: str | None
-    #: a valid and minimal one near it: players, or changes
+    #: a valid and minimal claim near it: players, or changes
     repaired: list[str] | list[Change] | None
 
 
@@ -331,7 +331,7 @@ class Difference(_Shown):
     inputs: int
     #: on which share of those that can occur
     share: Fraction
-    #: one of them
+    #: one of those inputs
     example: list[int] | None
     #: on which of the rows that were given, counted from 0
     rows: list[int]

@@ -39,19 +39,20 @@ from .errors import InputError
 class Asker:
     """Answers questions about a classifier and its decisions.
 
-    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. `players` are what changes as one: the
-    `"features"`, the `"columns"` (a one-hot column is one player), or a dict that gives every feature the name of its
-    player. `constraint` leaves only inputs that satisfy a formula, given as in `Explainer`. `class_` takes one class of
-    several as a label; by default every class is a label of its own. `input` says how rows are to be read, as in `Explainer`,
-    and `timeout` is the most seconds for an answer.
+    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. `players` change as one: the `"features"`, the
+    `"columns"` (a one-hot column is one player), or a dict that gives every feature the name of its player.
+    `constraint` leaves only inputs that satisfy a formula, given as in `Explainer`. `class_` takes one class of several
+    as a label; by default every class is a separate label. `input` says how to read the rows, as in `Explainer`, and
+    `timeout` is the most seconds for an answer.
 
-    A `Model` of more than 40 inputs is not compiled: a SAT solver answers for it, one reason or the smallest, radius and
-    bias, or says that it did not decide.
+    A `Model` of more than 40 inputs is not compiled: a SAT solver answers for it (one reason or the smallest, radius
+    and bias), or reports that it did not decide.
 
-    With a folder as `certificates`, each answer leaves a file in it that `boolshap.check` verifies with nothing but the
-    model. Proofs in them need the model: the one that is asked, or the `model` that the circuit was compiled from.
+    With a folder as `certificates`, each answer writes a file to it that `boolshap.check` verifies with nothing but the
+    model. Proofs in these files need the model: the one that is asked, or the `model` that the circuit was compiled
+    from.
 
-    Every answer shows itself as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0.
+    Every answer prints as a table and becomes a DataFrame with `to_frame()`. Rows are counted from 0.
 
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
@@ -86,7 +87,7 @@ class Asker:
             "constraint": None if constraint is None else constraint_text(constraint, self._circuit.features),
             "class": class_,
         }
-        # What was asked last is ready to be asked of other rows.
+        # The last question stays ready for other rows.
         self._last: tuple[object, _native.Asker] | None = None
         for caution in self._circuit.cautions:
             warnings.warn(caution, stacklevel=2)
@@ -112,9 +113,9 @@ class Asker:
         """Minimal sets of players that suffice for the decision, whatever the others are: sufficient or abductive
         explanations (AXp), PI-explanations, prime implicants.
 
-        One of them by default, dropping players from the least of `prefer` on (`"score"`: by the absolute SHAP scores);
-        the smallest with `minimum`, the smallest `limit`, or `all`. None of `exclude` is in them. With a `share`, such
-        as 0.9 or a Fraction, it is enough that this share of the inputs keeps the class.
+        By default one set, from which players were dropped starting with the least preferred of `prefer` (`"score"`: by
+        the absolute SHAP scores); the smallest with `minimum`, the smallest `limit`, or `all`. Players in `exclude` are
+        not used. With a `share`, such as 0.9 or a Fraction, it is enough that this share of the inputs keeps the class.
 
         >>> import boolshap
         >>> asker = Asker(boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"]))
@@ -167,13 +168,13 @@ class Asker:
         range: Mapping[str, tuple[float | None, float | None]] | None = None,
         costs: object = None,
     ) -> Answers[Counterfactuals]:
-        """The nearest inputs of another class, or of the class `to`; what DiCE calls features to vary are those that are
-        not in `freeze`.
+        """The nearest inputs of another class, or of the class `to`; DiCE's features to vary are those that are not in
+        `freeze`.
 
         The distance is the number of players that change, or the sum of their `costs` (a dict or a Series; 1 for those
-        not named). `only_up` may only rise, `only_down` only fall, and `range` says of columns of numbers between which
-        values they may move. All nearest are listed, or `limit` of them; with `beyond` also those behind the nearest,
-        until there are `limit`.
+        not named). Players in `only_up` may only rise, those in `only_down` only fall, and `range` gives the bounds
+        between which columns of numbers may move. All nearest inputs are listed, or `limit` of them; with `beyond` also
+        farther ones, until there are `limit`.
 
         >>> import boolshap
         >>> asker = Asker(boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"]))
@@ -201,7 +202,7 @@ class Asker:
         distance up to it.
 
         `overall` has the `mean_radius` of the rows, a `histogram` of their radii, and `mean_radius_of_inputs`, that of
-        all inputs, where it takes a moment or `mean` asks for it.
+        all inputs, if that is quick or `mean` asks for it.
         """
         rows, overall = self._ask("robustness", X, {"radius": radius, "mean": mean})
         overall["histogram"] = {int(radius): count for radius, count in overall["histogram"].items()}
@@ -363,7 +364,7 @@ class Asker:
         settings: Mapping[str, object] = MappingProxyType({}),
         against: Bits | None = None,
     ) -> tuple[list[tuple[int, int, dict[str, Any]]], dict[str, Any]]:
-        """Row, prediction and what was found, for each row; and what is said of all of them."""
+        """Row, prediction and findings for each row; and the results for all of them."""
         answer = self._answer(question, X, settings, against)
         rows = [(found["row"] - 1, found["prediction"], found) for found in answer.pop("rows")]
         del answer["question"]

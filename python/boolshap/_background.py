@@ -10,12 +10,12 @@ import numpy as np
 
 from .errors import InputError
 
-#: The most rows that weights may stand in for.
+#: The most rows that weights may represent.
 _MOST_ROWS = 1_000_000
 
 
 def given_background(background: object, masker: object, data: object) -> object:
-    """The rows, under whichever of the three names they were given."""
+    """The rows, whichever of the three names they were given under."""
     given = [(name, one) for name, one in (("background", background), ("masker", masker), ("data", data)) if one is not None]
     if len(given) > 1:
         raise InputError(f"{given[0][0]} and {given[1][0]} are two names for the same rows: give one of them")
@@ -28,7 +28,7 @@ def unwrapped(given: object) -> object:
         return given
     kind, one = type(given).__name__, cast(Any, given)
     if kind == "DenseData":
-        # What shap.kmeans and shap.sample give: rows with weights.
+        # shap.kmeans and shap.sample give rows with weights.
         names = [str(name) for name in getattr(one, "group_names", [])]
         return _named(_repeated(np.asarray(one.data), np.asarray(one.weights)), names)
     if kind == "Independent":
@@ -38,7 +38,7 @@ def unwrapped(given: object) -> object:
 
 
 def _named(rows: Any, names: list[str]) -> object:
-    """Rows with names if they are names, and not the numbers that shap makes up."""
+    """Rows with names, unless these are only the numbers that shap makes up."""
     if len(names) != rows.shape[1] or names == [str(place) for place in range(len(names))]:
         return rows
     if len(set(names)) < len(names):

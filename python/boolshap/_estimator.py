@@ -1,8 +1,8 @@
 """Binary networks and their inputs as scikit-learn estimators.
 
 `Binarizer` turns a table into bits, `BnnClassifier` learns a network on bits. Both keep to scikit-learn's rules (clone,
-set_params, feature names, NotFittedError), so that pipelines, cross-validation and grid searches work. What a network
-answers is a class: there is no probability and no margin, hence no predict_proba and no decision_function.
+set_params, feature names, NotFittedError), so that pipelines, cross-validation and grid searches work. A network
+answers with a class, without a probability or a margin; hence there is no predict_proba and no decision_function.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from .errors import InputError
 __all__ = ["Binarizer", "BnnClassifier"]
 
 Column: TypeAlias = npt.NDArray[Any]
-#: What the library calls the bit of missing values.
+#: The library's name for the bit of missing values.
 _MISSING = "(missing)"
-#: As many rows can be counted one by one.
+#: The most rows, each counted with its weight.
 _MOST_ROWS = 10_000_000
 
 
@@ -72,24 +72,25 @@ class ColumnRule:
             places = np.searchsorted(np.array(self.edges), numbers_, side="left")
             bins = places[:, None] == np.arange(len(self.edges) + 1)
             return np.asarray(bins & ~np.isnan(numbers_)[:, None], dtype=np.uint8)
-        # NaN is above nothing: what is missing is 0.
+        # NaN is above no threshold: a missing value becomes 0.
         return (numbers_ > self.threshold).astype(np.uint8).reshape(-1, 1)
 
 
 class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns a table into bits: numbers by a threshold, truth values as they are, categories one-hot.
 
-    A column of numbers becomes one bit, strictly above the threshold, or a bit for each of several bins. A column that holds only 0 and 1 (or False and
-    True) when fitted is taken as it is; if another number comes later, as can be where a fold of a table is fitted, it is 1 above a
-    half. A column of texts, or of a categorical type, becomes one bit for each value
-    seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. What is missing among numbers is 0,
-    and among texts it is a value of its own, `COLUMN=(missing)`, as everywhere in boolshap.
+    A column of numbers becomes one bit, strictly above the threshold, or a bit for each of several bins. A column that
+    holds only 0 and 1 (or False and True) when fitted is taken as it is; if another number comes later, as can happen
+    when a fold of a table is fitted, it is 1 above a half. A column of texts, or of a categorical type, becomes one bit
+    for each value seen, named `COLUMN=VALUE`, in sorted order; a value that was not seen is 0 in all of them. Missing
+    numbers become 0, and missing texts a separate value, `COLUMN=(missing)`, as everywhere in boolshap.
 
     Parameters
     ----------
     threshold : "mean", "median", a number, "bins=K" or "supervised=K"
-        Where columns of numbers are cut. "bins=K" makes K bins of about equally many values; "supervised=K" at most K bins by a
-        decision tree on the column alone, which looks at y. A column that no such cut tells anything is cut at its mean.
+        Where columns of numbers are cut. "bins=K" makes K bins of about equally many values; "supervised=K" at most K
+        bins by a decision tree on the column alone, which looks at y. A column for which no such cut is
+        useful is cut at its mean.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.threshold = threshold
 
     def fit(self, X: object, y: object = None) -> Binarizer:
-        """Learns thresholds and categories; y matters for "supervised=K" alone."""
+        """Learns thresholds and categories; y only matters for "supervised=K"."""
         _check_threshold("threshold", self.threshold, ("mean", "median", "bins=K", "supervised=K"))
         table = _table(X)
         validate_data(self, table, skip_check_array=True)
@@ -174,27 +175,28 @@ class Binarizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A small neural network of whole weights and step activations, with circuits that explain it exactly.
+    """A small neural network of integer weights and step activations, with circuits that explain it exactly.
 
-    By default validation inside the rows chooses the network, within what a circuit can bear. Given layers are trained by
-    gradient descent through the rounding of weights, then by a discrete search around the best network. One seed gives
-    one network, whatever the order of the rows and the number of cores.
+    By default validation on the given rows chooses the network, among those whose circuits stay small enough. Given
+    layers are trained by gradient descent through the rounding of weights, then by a discrete search around the best
+    network. One seed gives one network, whatever the order of the rows and the number of cores.
 
     Parameters
     ----------
-    hidden : "auto", the widths of the hidden layers, or one number for one layer; () is a single neuron a class.
+    hidden : "auto", the widths of the hidden layers, or one number for one layer; () is a single neuron per class.
     weights : "binary" (+1 and -1), "ternary" (0 too), "integer:K" (from -K to K) or None
         None is binary for given layers; with "auto" weights are chosen as well.
-    class_weight : None, "balanced" for classes of very different sizes, or a dictionary of what a row of each label counts.
+    class_weight : None, "balanced" for classes of very different sizes, or a dictionary with a weight for each
+        label.
     random_state : a whole number, a numpy generator, or None for another network every time
-        Where folds, initial weights, batches and the search draw from. One number gives one network.
+        The source of the folds, initial weights, batches and the search. One number gives one network.
     epochs : the most passes over the rows, for layers that are given. What "auto" chooses is found without passes, unless its
         weights are to be binary.
-    patience : how many passes without improvement on a held back tenth of the rows end the training.
+    patience : the number of passes without improvement on a held-back tenth of the rows that ends the training.
     batch_size : rows in a batch.
     learning_rate : the step size at the start; it falls to zero along a cosine.
     n_jobs : threads; None and -1 are all of the machine's. The network does not depend on it.
-    verbose : from 1 on a bar is shown after a second, and what was chosen is printed.
+    verbose : from 1 on, shows a bar after a second and prints what was chosen.
     binarize : "auto", a number or None
         How inputs become bits. "auto" takes inputs as they are if they were all 0 or 1 in fit, else a bit says
         whether the value is strictly above the mean of its column in fit. A number is the threshold of all columns.
@@ -253,8 +255,8 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> BnnClassifier:
-        """Trains a network on rows X with the labels y of two or more classes. `sample_weight` says how many rows each counts
-        as, in whole numbers; a row of weight 0 is left out."""
+        """Trains a network on rows X with the labels y of two or more classes. `sample_weight` gives the number of rows
+        that each row counts as, in whole numbers; a row of weight 0 is left out."""
         hidden = _layers(self.hidden)
         seed, epochs = _seed(self.random_state), _whole("epochs", self.epochs, 1)
         threads, verbose = _threads(self.n_jobs), _whole("verbose", self.verbose, 0)
@@ -319,7 +321,7 @@ class BnnClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.binarize is None or (self.binarize == "auto" and bool(((X == 0) | (X == 1)).all())):
             return None
         if self.binarize == "auto":
-            # A column after the other: repeated rows take room.
+            # One column at a time: repeated rows take memory.
             times = counts.astype(np.int64)
             columns = (np.repeat(X[:, [place]].astype(np.float64), times, axis=0) for place in range(X.shape[1]))
             found = np.concatenate([centres(column, median=False) for column in columns])
@@ -344,7 +346,7 @@ def _as_they_are(X: Column, names: list[str]) -> Bits:
 
 
 def _layers(hidden: Sequence[int] | int | str) -> str:
-    """The hidden layers as the library reads them: auto, 0 for none, or widths with commas between."""
+    """The hidden layers as the library reads them: auto, 0 for none, or comma-separated widths."""
     if isinstance(hidden, str):
         return hidden
     widths = [hidden] if isinstance(hidden, numbers.Integral) else list(cast(Sequence[int], hidden))
@@ -379,7 +381,7 @@ def _counts(sample_weight: object, X: Column) -> npt.NDArray[np.uint64]:
 
 
 def _class_weight(class_weight: object, classes: npt.NDArray[Any]) -> str | list[float]:
-    """A rule by name, or what a row of each class counts."""
+    """A rule by name, or the weight of a row of each class."""
     if class_weight is None:
         return "equal"
     if not isinstance(class_weight, dict):
@@ -405,7 +407,7 @@ def _whole(name: str, value: object, least: int, most: int = 2**63 - 1) -> int:
 
 
 def _check_threshold(name: str, value: object, words: tuple[str, ...]) -> None:
-    # Up to 999,999 bins; more are no bins.
+    # At most 999,999 bins.
     if isinstance(value, str) and re.sub(r"=(?:[2-9]|[1-9][0-9]{1,5})$", "=K", value) in words:
         return
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
@@ -420,7 +422,7 @@ def _input_names(estimator: Any) -> list[str]:
 
 
 def _table(X: Any) -> Any:
-    """A data frame as it is, anything else as an array of two dimensions, numbers beside texts kept apart."""
+    """A data frame as it is, anything else as a two-dimensional array in which numbers and texts keep their types."""
     if hasattr(X, "iloc") or hasattr(X, "get_columns"):
         rows, columns = X.shape if len(X.shape) == 2 else (X.shape[0], 0)
         if rows < 1 or columns < 1:
@@ -467,7 +469,7 @@ def _rule(
 def _holds_texts(name: str, column: Column) -> bool:
     """Whether a column holds texts; one that holds both texts and numbers is an error."""
     if column.dtype.kind in "OT":
-        # What is missing can be either.
+        # A missing value fits both.
         texts = np.fromiter((isinstance(value, str) or _is_missing(value) for value in column), dtype=np.bool_, count=len(column))
         some = any(isinstance(value, str) for value in column)
         if some and not texts.all():
@@ -493,7 +495,7 @@ def _numbers(name: str, column: Column) -> Floats:
 
 
 def _texts(column: Column) -> npt.NDArray[np.object_]:
-    """A column of categories as texts; what is missing is one of them."""
+    """A column of categories as texts; a missing value is a category."""
     return np.array([_MISSING if _is_missing(value) else str(value) for value in column.tolist()], dtype=object)
 
 

@@ -1,6 +1,6 @@
-"""Explainers: a circuit, who plays, and what absent players are.
+"""Explainers: a circuit, its players, and the values of absent players.
 
-The scores explain the decision, 0 or 1, or the number that it is made by: `model_output` says which.
+The scores explain the decision, 0 or 1, or the number that decides: `model_output` selects which.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ _FORMAT = "boolshap explainer 1"
 class Explainer:
     """Gives exact scores for rows.
 
-    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes; a network that would take long to compile is
-    explained without a circuit against a background or a reference, where up to 25 players differ, and else refused: it
-    has to be compiled first.
+    `circuit` is a `Circuit`, or anything that `boolshap.compile` takes. A network that would take long to compile is
+    explained without a circuit against a background or a reference, where up to 25 players differ; otherwise it is
+    refused and has to be compiled first.
 
-    `model_output` says what is explained: `"label"`, the decision, 0 or 1 (for a circuit of several classes, "it is this
-    class"); or `"score"`, the number before the last step or argmax, a score for each class. By default what a circuit holds,
-    and of a model its label.
+    `model_output` selects what is explained: `"label"`, the decision, 0 or 1 (for a circuit of several classes, "it is
+    this class"); or `"score"`, the number before the last step or argmax, a score for each class. By default it is what
+    a circuit holds, and the label of a model.
 
     `distribution` says what fills in absent players:
 
-    - `"uniform"`, the default: all values alike;
+    - `"uniform"`, the default: all values are equally likely;
     - `"product"`: independent, with `probabilities` (an array in the order of the features, or a dict by name), or else
       with the marginals of training that the circuit keeps;
     - `"background"`, the default with a `background`: as in its rows, whatever the present values are. This is what the
       shap package calls interventional;
-    - `"empirical"`: as in those rows of `background` that agree with the present values. Of all players present it is the row's
-      own label, v(all) = f(row), so that scores add up to it even if the background holds no such row;
-    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row; or, for images, `"blur"` or
-      `"blur:2"`: in each row's own copy in which every pixel is the median of those around it, within this radius.
+    - `"empirical"`: as in those rows of `background` that agree with the present values. If all players are present,
+      it is the row's own label, v(all) = f(row), so that scores add up to it even if the background holds no such row;
+    - `"reference"`, the default with a `reference`: as in this one row, `"zeros"`, `"ones"` or a row; or, for images,
+      `"blur"` or `"blur:2"`: as in a copy of each row in which every pixel is the median of those around it, within
+      this radius.
 
     `constraint` leaves only inputs that satisfy a formula: a DIMACS file, its text, or a list of clauses, which are
     lists of numbers (feature 1 is the first; negative: it is 0) or of feature names (with a leading `-`: it is 0). It
@@ -64,22 +65,22 @@ class Explainer:
 
     `groups` is a dict that gives every player the name of its group, for the index `"owen"`.
 
-    `class_` picks one class of several, by index or name; `"predicted"` for each row the class predicted for it, which
-    is the default of the command line; `"each"` or None all of them, along a last axis, as an array needs one shape; of
-    scores also `"A-B"`, the score of one class less that of another.
-    `threads` is how many to use, all by default. `input` says how rows are to be read: `"raw"`, `"bits"`, or `"auto"`
-    to decide from the column names.
+    `class_` picks one class of several, by index or name. `"predicted"` means the class predicted for each row, the
+    default of the command line; `"each"` or None all classes, along a last axis, because an array needs one shape; for
+    scores also `"A-B"`, the score of class A minus that of class B.
+    `threads` is the number of threads, all cores by default. `input` says how to read the rows: `"raw"`, `"bits"`, or
+    `"auto"` to decide from the column names.
 
-    `engine="table"` computes the scores of all inputs at once, of up to 22 features that the circuit mentions and the uniform
-    distribution, and then looks rows up: for a million different rows of 20 bits. `"fast"`, the default, takes row by row;
-    `"paper"` and `"brute-force"` are slower ways to check it with.
+    `engine="table"` computes the scores of all inputs at once, for up to 22 features that the circuit mentions and the
+    uniform distribution, and then looks rows up: for a million different rows of 20 bits. `"fast"`, the default,
+    computes row by row; `"paper"` and `"brute-force"` are slower, to check the results.
 
     A tree, forest, boosting or linear model that was fitted on raw columns is explained without a circuit: every column is a
     player, and a background is needed. Then `model_output` is `"score"` by default.
 
-    Those who come from shap can write `masker=` or `data=` for the background, and give `shap.maskers.Independent` or what
-    `shap.kmeans` returns; `link` can only be the identity, `model_output="raw"` is `"score"`, `feature_names` and `output_names`
-    are the names in explanations.
+    Users of shap can pass `masker=` or `data=` for the background, and give `shap.maskers.Independent` or what
+    `shap.kmeans` returns; `link` can only be the identity, `model_output="raw"` is `"score"`, `feature_names` and
+    `output_names` are the names in explanations.
 
     >>> import boolshap
     >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
@@ -176,7 +177,7 @@ class Explainer:
     def _settled(
         self, background: object, masker: object, data: object, link: object, output_names: Iterable[str] | None
     ) -> object:
-        """The background under any of its names, once what else shap takes is looked at."""
+        """The background under any of its names, after checking shap's other arguments."""
         if link is not None and (link if isinstance(link, str) else getattr(link, "__name__", "")) != "identity":
             raise InputError("link can only be the identity: scores are those of the label, or of the model's own number")
         self._output_names = None if output_names is None else [str(name) for name in output_names]
@@ -236,7 +237,7 @@ class Explainer:
 
     @property
     def model_output(self) -> ModelOutput:
-        """What is explained: the label, or the score that it is decided by."""
+        """What is explained: the label, or the score that decides it."""
         return cast(ModelOutput, self._native.model_output)
 
     @property
@@ -249,12 +250,13 @@ class Explainer:
     def __call__(self, X: object, *, check_additivity: bool = True, silent: bool = True) -> Explanation:
         """The Shapley values of rows: a `shap.Explanation` if shap is installed, else one of our own class.
 
-        `data` holds the rows as a person knows them: raw values where the rows are raw and the player is one column,
-        the category of a one-hot column, else the bit; for a player of several features, how many of them are 1. Where some of
-        these are texts, they are in `display_data`, and `data` has numbers: the place of the text among those of its column.
+        `data` holds the rows in the form that people know: raw values if the rows are raw and the player is one column,
+        the category of a one-hot column, otherwise the bit; for a player of several features, how many of them are 1.
+        If some of these are texts, `display_data` holds them, and `data` has numbers: the position of the text among
+        those of its column.
 
-        Base value and scores are always checked to add up, and nothing is printed: `check_additivity` and `silent` are there for
-        those who have them in their calls.
+        Base value and scores are always checked to add up, and nothing is printed: `check_additivity` and `silent` only
+        exist for calls written for shap.
         """
         rows = self._read_any(X)
         values, base_values = self._explained(rows, "shapley")
@@ -269,9 +271,10 @@ class Explainer:
         )
 
     def images(self, X: object) -> Explanation:
-        """The Shapley values as images, for `shap.image_plot`: `values` is (rows, height, width, 1), with each of several
-        classes (rows, height, width, 1, classes), and `data` the images. The score of a player of several pixels is shared
-        out among them, so that sums stay what they are. The features must have a grid (`Model.with_grid`).
+        """The Shapley values as images, for `shap.image_plot`: `values` is (rows, height, width, 1), or (rows, height,
+        width, 1, classes) if each of several classes is explained, and `data` the images. The score of a player of
+        several pixels is divided among them, so that sums stay the same. The features must have a grid
+        (`Model.with_grid`).
 
         >>> import boolshap
         >>> layers = boolshap.compile([([[1, 1, -1, 1]], [0])])
@@ -289,7 +292,8 @@ class Explainer:
         return explanation_class()(images, base_values=base_values, data=shown, output_names=self.output_names)
 
     def shap_values(self, X: object, *, check_additivity: bool = True, silent: bool = True) -> Floats:
-        """The Shapley values alone: (rows, players), with each of several classes (rows, players, classes).
+        """The Shapley values alone: (rows, players), or (rows, players, classes) if each of several classes is
+        explained.
 
         >>> import boolshap
         >>> explainer = Explainer(boolshap.compile([([[1, 1, -1]], [0])]), [[0, 0, 0]])
@@ -308,8 +312,8 @@ class Explainer:
         return self._values(X, "banzhaf")
 
     def interactions(self, X: object) -> Floats:
-        """The Shapley interaction index of every pair of players: (rows, players, players), with each of several classes
-        a last axis for them.
+        """The Shapley interaction index of every pair of players: (rows, players, players), with a last axis for the
+        classes if each of several is explained.
 
         The array is symmetric, each half holds the whole index of the pair, and the diagonal is zero: a player does
         not interact with itself. (shap's TreeExplainer gives each half half of it, and main effects on the diagonal.)
@@ -326,8 +330,8 @@ class Explainer:
         return square
 
     def shap_interaction_values(self, X: object) -> Floats:
-        """The same in shap's convention: each of a pair's two cells holds half of its index, and the diagonal what is left of each
-        player's Shapley value, so that every row of the array adds up to it.
+        """The same in shap's convention: each of a pair's two cells holds half of its index, and the diagonal the rest
+        of each player's Shapley value, so that every row of the array adds up to that value.
 
         >>> import boolshap
         >>> both = boolshap.compile([([[1, 1]], [-1])], features=["left", "right"])
@@ -340,11 +344,12 @@ class Explainer:
         return halves
 
     def values(self, X: object, *, index: Index = "shapley") -> Floats:
-        """The numbers of any index, a column for each of `names(index)`: (rows, numbers), with each of several classes a
-        last axis for them.
+        """The numbers of any index, a column for each of `names(index)`: (rows, numbers), with a last axis for the
+        classes if each of several is explained.
 
-        `"owen"` are the Owen values of players in `groups`. `"taylor:K"` (Shapley-Taylor) and `"ksii:K"` (k-SII), for K from 1
-        to 3, give a number to every set of up to K players. Base value and all numbers of these add up to the prediction.
+        `"owen"` are the Owen values of players in `groups`. `"taylor:K"` (Shapley-Taylor) and `"ksii:K"` (k-SII), for K
+        from 1 to 3, give a number to every set of up to K players. The base value and all these numbers add up to the
+        prediction.
 
         >>> import boolshap
         >>> explainer = Explainer(boolshap.compile([([[1, 1]], [-1])], features=["left", "right"]))
@@ -354,13 +359,12 @@ class Explainer:
         return self._values(X, index)
 
     def names(self, index: Index = "shapley") -> list[tuple[str, ...]]:
-        """The players that each number of an index is about."""
+        """The players of each number of an index."""
         players = self.players
         return [tuple(players[player] for player in players_of) for players_of in self._native.sets(index)]
 
     def exact(self, X: object, *, index: Index = "shapley", class_: int | str | None = None) -> ExactExplanation:
-        """The scores as fractions, without any rounding; where each of several classes is explained, `class_` says
-        which.
+        """The scores as fractions, without any rounding; if each of several classes is explained, `class_` selects one.
 
         >>> import boolshap
         >>> exact = Explainer(boolshap.compile([([[1, 1, -1]], [0])])).exact([0, 1, 1])
@@ -380,7 +384,7 @@ class Explainer:
 
     @property
     def expected_value(self) -> float | Floats:
-        """The base value that all scores start from; where several classes are explained, one for each.
+        """The base value that all scores start from; one for each class if several are explained.
 
         >>> import boolshap
         >>> Explainer(boolshap.compile([([[1, 1]], [-1])])).expected_value
@@ -390,7 +394,7 @@ class Explainer:
         return np.array(values) if self._native.scope in ("each", "predicted") else values[0]
 
     def error_bound(self, index: Index = "shapley") -> float:
-        """How far base values and scores in floats can be from the true ones, whatever the row: proved, at most 1e-9, where
+        """A proved bound on the error of base values and scores in floats, whatever the row: at most 1e-9, and if
         `model_output` is `"score"` at most 1e-9 of the size of the score.
 
         >>> import boolshap
@@ -419,13 +423,13 @@ class Explainer:
         return self._explained(self._read_any(X), index)[0]
 
     def _as_shown(self, rows: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-        """The rows as numbers, and as a person knows them where those are not all numbers."""
+        """The rows as numbers, and in the form that people know if those are not all numbers."""
         are_features, from_pipeline = self._game.players == "features", self._front is not None
         shown = shown_rows(rows, self._circuit, self._native, are_features=are_features, from_pipeline=from_pipeline)
         return (shown, None) if shown.dtype.kind in "buif" else (as_numbers(shown), shown)
 
     def save(self, path: PathLike) -> None:
-        """Writes the explainer to a file, whole or not at all. The circuit and the background go into it.
+        """Writes the explainer to a file, completely or not at all. The file holds the circuit and the background.
 
         >>> import boolshap, pathlib, tempfile
         >>> explainer = Explainer(boolshap.compile([([[1, 1, -1]], [0])]), [[0, 0, 0], [1, 0, 1]])
@@ -441,7 +445,7 @@ class Explainer:
 
     @classmethod
     def load(cls, path: PathLike) -> Explainer:
-        """Reads an explainer that was saved. Nothing in the file is run, unlike with a pickle."""
+        """Reads an explainer that was saved. Unlike with a pickle, nothing in the file is executed."""
         content = _archive.read_whole(path)
         try:
             return cls._of_content(content)
@@ -515,7 +519,7 @@ class Explainer:
 
 
 def _unpickled(content: bytes, rest: dict[str, Any]) -> Explainer:
-    """An explainer of the content of its file, and what a file does not hold."""
+    """An explainer from the content of its file, and from what a file does not hold."""
     explainer = Explainer._of_content(content)
     explainer.__dict__.update(rest)
     return explainer

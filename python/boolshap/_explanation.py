@@ -1,6 +1,6 @@
 """The scores of rows, with the fields that shap's own class has.
 
-An explainer gives a `shap.Explanation` where shap is installed, and this class where it is not.
+An explainer returns a `shap.Explanation` if shap is installed, and this class if it is not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .errors import InputError
 
 Array = npt.NDArray[Any]
 
-#: Which of rows (0), players (1) and classes (2) each field has an axis for.
+#: The axes that each field has: rows (0), players (1) and classes (2).
 _AXES = {"values": (0, 1, 2), "base_values": (0, 2), "data": (0, 1), "display_data": (0, 1), "feature_names": (1,), "output_names": (2,)}
 
 
@@ -48,19 +48,19 @@ class Explanation:
         output_names: list[str] | str | None = None,
         display_data: npt.ArrayLike | None = None,
     ) -> None:
-        #: the scores: (rows, players) or (rows, players, classes), less what was chosen by an index
+        #: the scores: (rows, players) or (rows, players, classes), without the axes that an index removed
         self.values: Array = np.asarray(values)
         #: the expectation that the scores of a row start from
         self.base_values: Array | None = None if base_values is None else np.asarray(base_values)
         #: the rows as numbers, aligned with the scores
         self.data: Array | None = None if data is None else np.asarray(data)
-        #: the rows as a person knows them, where these are not all numbers
+        #: the rows in the form that people know, if these are not all numbers
         self.display_data: Array | None = None if display_data is None else np.asarray(display_data)
-        #: the players; a single name where one was chosen
+        #: the players; a single name if one was chosen
         self.feature_names = feature_names
-        #: the classes, where there are several; a single name where one was chosen
+        #: the classes, if there are several; a single name if one was chosen
         self.output_names = output_names
-        # Which of rows (0), players (1) and classes (2) each axis of the scores is.
+        # What each axis of the scores is: rows (0), players (1) or classes (2).
         self._axes: tuple[int, ...] = tuple(range(self.values.ndim))
 
     @property
@@ -74,13 +74,13 @@ class Explanation:
     def __getitem__(self, key: object) -> Explanation:
         """Chooses rows, players and classes; players and classes also by name."""
         keys = list(key) if isinstance(key, tuple) else [key]
-        # By identity: an array among the keys would compare itself element by element.
+        # Compare by identity: an array among the keys would compare element by element.
         for place in [place for place, one in enumerate(keys) if one is Ellipsis][:1]:
             keys[place : place + 1] = [slice(None)] * (len(self._axes) - len(keys) + 1)
         if len(keys) > len(self._axes):
             raise IndexError(f"{len(keys)} indices were given for scores of {len(self._axes)} dimensions")
         chosen = self
-        # From the last axis to the first, so that an axis that goes does not move those still to be looked at.
+        # From the last axis to the first, so that a removed axis does not shift the remaining ones.
         for position in reversed(range(len(keys))):
             chosen = chosen._take(position, keys[position])
         return chosen
@@ -168,7 +168,7 @@ class ExactExplanation:
     names: list[str] | list[tuple[str, ...]]
     values: list[list[Fraction]]
     base_values: list[Fraction]
-    #: the answers that the scores explain, 0 or 1, or the class; of a model's scores these
+    #: the answers that the scores explain: 0 or 1, or the class; the scores themselves for `model_output="score"`
     predictions: list[int | Fraction]
 
 

@@ -1,7 +1,7 @@
 """The truth table of a function: its answer on every input, taken in batches.
 
-Whatever answers with a class is a Boolean function of its binary features once every input has been tried. That takes
-2^n answers, so it ends at 24 features; it needs to know nothing of how the answers come about, and is exact.
+Anything that answers with a class is a Boolean function of its binary features once every input has been tried. That
+takes 2^n answers, so 24 features are the limit; it is exact, and needs no knowledge of how the answers are computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import InputError, LimitError
 MAX_FEATURES = 24
 #: The inputs of the first call, which may be slow.
 SMALL_BATCH = 1 << 12
-#: The most inputs of one call: enough to make calls cheap, little enough to stay in the cache.
+#: The most inputs of one call: enough to make calls cheap, few enough to stay in the cache.
 BATCH = 1 << 16
 
 #: The class, as its number, of every row of bits.
@@ -57,14 +57,14 @@ def truth_table(decide: Decide, features: int, progress: Progress = None, timeou
 
 
 def next_batch(size: int, seconds: float) -> int:
-    """How many inputs the next call gets, so that none takes long: between two calls limits and Ctrl-C are looked at."""
+    """How many inputs the next call gets, so that none takes long: limits and Ctrl-C are checked between two calls."""
     if seconds > 0.2:
         return max(size // 4, 256)
     return min(2 * size, BATCH) if seconds < 0.05 else size
 
 
 def deciding(predict: Callable[[npt.NDArray[np.int64]], Any], classes: Sequence[str] | None) -> Decide:
-    """A person's function, with its answers checked.
+    """A user's function, with its answers checked.
 
     It gets whole numbers 0 and 1 of type int64, so that sums and differences of columns do not wrap around as they
     would in uint8. It answers with 0 and 1 or True and False, with the number of a class, or with the name of a class.
@@ -107,7 +107,7 @@ def _expected(classes: Sequence[str] | None) -> str:
 
 
 def reporter(progress: Progress, what: str) -> Callable[[float, float | None], object]:
-    """What takes reports of progress: the callable that was given, a bar, or nothing."""
+    """The receiver of progress reports: the given callable, a bar, or nothing."""
     if callable(progress):
         return cast("Callable[[float, float | None], object]", progress)
     shown = progress is True or (progress is None and sys.stderr.isatty())
@@ -115,7 +115,7 @@ def reporter(progress: Progress, what: str) -> Callable[[float, float | None], o
 
 
 class Bar:
-    """A bar on standard error, from one second on; tqdm's where that is installed. It goes when all is done."""
+    """A bar on standard error that appears after one second and disappears at the end; tqdm's if that is installed."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin, self._width = what, time.monotonic(), 0
@@ -146,7 +146,7 @@ class Bar:
             self.close()
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         if self._tqdm is not None:
             self._tqdm.close()
             self._tqdm = None

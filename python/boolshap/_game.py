@@ -1,4 +1,5 @@
-"""The game of an explainer: who plays and what absent players are, from what people give to what the library takes."""
+"""The game of an explainer: converts players and the values of absent players from what users give to what the library
+takes."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Game:
 
 
 def output_of(given: str) -> ModelOutput:
-    """What is explained, under our names or under shap's."""
+    """What is explained, under this package's names or under shap's."""
     if given in ("probability", "log_loss"):
         raise InputError(f"model_output {given!r} is not explained: there are 'label', and 'score' (shap's 'raw')")
     return cast(ModelOutput, "score" if given == "raw" else given)
@@ -49,8 +50,8 @@ def thread_count(threads: int | None) -> int | None:
 
 def background_of(given: object, circuit: Circuit, input: Reading) -> Bits:
     try:
-        # A copy: what the caller does to the rows later must not change what is saved. Whether the rows are raw is decided
-        # for themselves; where it could be both, they are what the rows to explain are.
+        # A copy: later changes to the caller's rows must not change what is saved. Whether these rows are raw is found
+        # from them alone; if both fit, they are read like the rows to explain.
         return read_rows(given, circuit, "auto", otherwise=input).bits.copy()
     except InputError as error:
         raise InputError(f"background: {error}") from error
@@ -94,7 +95,7 @@ def regions_of(given: tuple[int, int] | str, players: object) -> str:
 
 
 def players_of(given: object) -> str | dict[str, str]:
-    """Who plays, as the library takes it."""
+    """The players, in the form that the library takes."""
     if isinstance(given, os.PathLike):
         return str(Path(given))
     if not isinstance(given, Mapping):

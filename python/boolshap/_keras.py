@@ -1,7 +1,7 @@
 """Keras and Larq models as stacks of layers, without importing either.
 
 Layers are recognised by the names of their classes, and quantizers and activations by what they do. The model is run
-layer by layer, and the result must be the model's own.
+layer by layer, and the result must equal the model's.
 """
 
 from __future__ import annotations

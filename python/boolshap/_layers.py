@@ -39,7 +39,7 @@ class Norm:
     epsilon: float
 
     def gives(self, before: Floats, after: Floats) -> bool:
-        """Whether this is what it makes of some numbers, up to rounding."""
+        """Whether it turns `before` into `after`, up to rounding."""
         factor = self.gamma / np.sqrt(self.variance + self.epsilon)
         scale = np.abs(factor) * (np.abs(before) + np.abs(self.mean)) + np.abs(self.beta) + 1
         return close(after, factor * (before - self.mean) + self.beta, scale)
@@ -78,7 +78,7 @@ class Stack:
     seen: tuple[Bits, npt.NDArray[np.int64]] | None = None
 
 
-#: Types whose numbers are floats of 64 bits, up to 2^53 in size if they are whole.
+#: Types whose numbers 64-bit floats hold exactly; integers only up to 2^53 in size.
 _EXACT = {"bool", "float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
@@ -86,7 +86,7 @@ def numbers(value: Any, where: str, dimensions: int | None = None) -> Floats:
     """The numbers of an array or tensor as float64, unchanged."""
     if hasattr(value, "detach"):
         kind = str(value.dtype).removeprefix("torch.")
-        # By way of a list, as torch may have been built for another version of numpy.
+        # Through a list, because torch may have been built for another version of numpy.
         array = np.array(value.detach().cpu().tolist() if kind in _EXACT else None)
     else:
         try:
@@ -108,7 +108,7 @@ def numbers(value: Any, where: str, dimensions: int | None = None) -> Floats:
 
 
 def close(found: Floats, expected: Floats, scale: Floats | float) -> bool:
-    """Equal up to the rounding of float32: what else there could be is far off."""
+    """Equal up to the rounding of float32: any other difference would be much larger."""
     return found.shape == expected.shape and bool((np.abs(found - expected) <= 1e-5 * scale + 1e-6).all())
 
 
@@ -123,7 +123,7 @@ def of_arrays(source: Sequence[Any] | Mapping[str, Any], inputs: str | None) -> 
     steps: list[Step] = []
     for number, (name, layer) in enumerate(named, 1):
         if steps:
-            # The library's own sign.
+            # Between layers given as arrays there is always a sign.
             steps.append(Sign(f"sign after layer {number - 1}"))
         steps += _array_steps(str(name) if name is not None else f"layer {number}", layer)
     return Stack(steps, inputs or "signs")
@@ -153,7 +153,7 @@ def _array_steps(name: str, layer: Any) -> Iterator[Step]:
 
 
 def norm_of(name: str, units: int, values: Sequence[Any]) -> Norm:
-    """Gamma and beta may be missing; all else is needed."""
+    """Gamma and beta may be missing; everything else is needed."""
     gamma, beta, mean, variance, epsilon = values
     for what, value in (("mean", mean), ("variance", variance), ("epsilon", epsilon)):
         if value is None:

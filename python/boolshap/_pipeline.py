@@ -1,9 +1,10 @@
 """Pipelines of scikit-learn: which raw column each column before the model comes from.
 
-Most preprocessing makes every new column of one old column: scaling, cutting, encoding. Mixing raw columns of two rows is then the
-same as mixing the groups of new columns that they became, so a model behind such steps is explained on its raw columns: the columns
-that one raw column became are one player. Steps that combine columns are refused. Where a column comes from is read from the
-fitted steps, and tried on the background: what a raw column is said to have no part in must not change with it.
+Most preprocessing makes every new column from one old column: scaling, cutting, encoding. Mixing raw columns of two
+rows is then the same as mixing the groups of new columns made from them, so a model behind such steps is explained on
+its raw columns: the new columns from one raw column are one player. Steps that combine columns are refused. The origin
+of each column is read from the fitted steps, and tested on the background: a raw column must not change new columns of
+other raw columns.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import numpy.typing as npt
 from ._sklearn import class_names
 from .errors import InputError
 
-#: Steps that make one column of each.
+#: Steps that make one new column from each column.
 _ONE_TO_ONE = (
     "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PowerTransformer", "QuantileTransformer",
     "OrdinalEncoder", "TargetEncoder",
 )
-#: The most background rows that are tried.
+#: The most background rows that are used for the test.
 _TRIED = 64
 
 
@@ -34,12 +35,12 @@ class Front:
     """The steps before a model."""
 
     steps: Any
-    #: the raw columns, and for each column that the steps make the one that it comes from
+    #: the raw columns, and for each column that the steps make the raw column that it comes from
     columns: list[str]
     owners: list[int]
 
     def transform(self, rows: Any) -> npt.NDArray[Any]:
-        """What the model gets."""
+        """The input of the model."""
         if not len(rows):
             # Most steps refuse a table without rows.
             return np.zeros((0, len(self.owners)))
@@ -50,7 +51,7 @@ class Front:
         return np.ascontiguousarray(made)
 
     def background(self, given: Any) -> npt.NDArray[Any] | None:
-        """What the steps make of background rows, once the steps are tried on them."""
+        """The background rows after the steps, once the steps were tested on them."""
         if given is None:
             if len(set(self.owners)) < len(self.owners):
                 raise InputError("some raw column becomes several columns, so background rows have to be given: background=")
@@ -60,7 +61,7 @@ class Front:
         return self.transform(rows)
 
     def made_names(self) -> list[str] | None:
-        """The names of the columns that the steps make, where they say so."""
+        """The names of the columns that the steps make, if the steps know them."""
         try:
             names = [str(name) for name in self.steps.get_feature_names_out()]
         except (AttributeError, ValueError):
@@ -101,7 +102,7 @@ class Front:
         return np.asarray(rows)
 
     def try_on(self, background: Any) -> None:
-        """Changes one raw column after the other, and looks which columns change."""
+        """Changes one raw column at a time, and checks which columns change."""
         rows: Any = background.iloc[:_TRIED] if hasattr(background, "iloc") else np.asarray(background)[:_TRIED]
         before = self.transform(rows)
         if before.shape[1] != len(self.owners):
@@ -126,7 +127,7 @@ def _equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
 
 
 def split_pipeline(source: Any) -> tuple[Front, Any] | None:
-    """The steps of a pipeline before its model, and the model; None if it is no pipeline."""
+    """The steps of a pipeline before its model, and the model; None if this is not a pipeline."""
     if "Pipeline" not in class_names(source):
         return None
     model = source[-1]
@@ -184,7 +185,7 @@ def _counts(step: Any, kinds: list[str], taken: int) -> list[int] | None:
             return [1] * taken
         return [0 if isinstance(value, float) and value != value else 1 for value in statistics]
     if "FunctionTransformer" in kinds and step.func is None:
-        # What a ColumnTransformer passes through.
+        # The columns that a ColumnTransformer passes through.
         return [1] * taken
     if "Binarizer" in kinds or any(kind in kinds for kind in _ONE_TO_ONE):
         return [1] * taken
@@ -192,7 +193,7 @@ def _counts(step: Any, kinds: list[str], taken: int) -> list[int] | None:
 
 
 def _after_columns(step: Any, columns: list[str], owners: list[int]) -> list[int]:
-    """The same of a ColumnTransformer, which sends columns to different steps."""
+    """The same for a ColumnTransformer, which sends columns to different steps."""
     fitted = getattr(step, "feature_names_in_", None)
     names = None if fitted is None else [str(name) for name in fitted]
     made: list[int | None] = [None] * max((part.stop for part in step.output_indices_.values()), default=0)

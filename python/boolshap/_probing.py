@@ -1,7 +1,7 @@
-"""What the parts of a network do, found by asking them: for libraries that are not imported.
+"""Finds out what the parts of a network do by evaluating them, for libraries that are not imported.
 
-An activation is asked for its values on a few numbers; a sum, a sign and an ending that keeps the order of scores are
-recognised by what comes out. At the end the answers of a network and of its conversion are compared on the same inputs.
+An activation is evaluated on a few numbers; a sum, a sign and an ending that keeps the order of scores are recognised
+by their results. At the end the answers of a network and of its conversion are compared on the same inputs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def order(name: str, kind: str = "") -> Function:
 
 
 def activation_steps(name: str, function: Callable[[Floats], Floats], before: Floats, after: Floats) -> list[Step]:
-    """An activation as a step, by its values on some numbers and by what it made of the network's own."""
+    """An activation as a step, recognised by its results on some numbers and on the network's own."""
     probes = np.concatenate([_PROBES, [0.0]])
     values = function(probes[None, :])
     if values.size != probes.size:
@@ -50,7 +50,7 @@ def activation_steps(name: str, function: Callable[[Floats], Floats], before: Fl
 
 
 def known_function(before: Floats, after: Floats) -> str | None:
-    """What function of single numbers this is, if it is one of those that networks of real weights may have."""
+    """The name of this function of single numbers, if networks of real weights may have it."""
     if before.shape != after.shape:
         return None
     with np.errstate(over="ignore"):
@@ -61,7 +61,7 @@ def known_function(before: Floats, after: Floats) -> str | None:
     below = before < -0.01
     if not below.any():
         return None
-    # The slope as the library has it, which is a number of 32 bits in most.
+    # The library's own slope, which is a 32-bit number in most libraries.
     at_one = -after[before == -1]
     slope = float(at_one[0]) if at_one.size else float(np.median(after[below] / before[below]))
     if 0 < slope < 0.999 and close(after, np.where(before < 0, slope * before, before), np.abs(before)):
@@ -70,7 +70,7 @@ def known_function(before: Floats, after: Floats) -> str | None:
 
 
 def as_sign(name: str, before: Floats, after: Floats) -> Sign | None:
-    """The step from some numbers to their signs, if it is that."""
+    """The step from some numbers to their signs, if this is one."""
     zero = before == 0
     if before.shape != after.shape or not np.array_equal(after[~zero], np.sign(before[~zero])):
         return None

@@ -1,8 +1,9 @@
 """Models that take raw columns, read by class name: trees, forests, boosting and linear models.
 
-Their numbers (margins, probabilities, predictions) are sums of trees that ask "is it at most t?" and of slopes, which the library
-explains column by column against background rows, without bits and without a circuit. What is read here is compared with the
-model's own answers on the background before anything is explained, so that a new version of a library cannot be misread in silence.
+Their numbers (margins, probabilities, predictions) are sums of trees that ask "is it at most t?" and of slopes, which
+the library explains column by column against background rows, without bits and without a circuit. What is read here is
+compared with the model's own answers on the background before anything is explained, so that a new version of a library
+cannot be misread silently.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ._sklearn import class_names, is_estimator, votes
 from ._types import Floats, RawTree
 from .errors import InputError
 
-#: How far the numbers of a model may be from its own: scikit-learn and LightGBM add up in double precision, XGBoost in single.
+#: The allowed distance from a model's own numbers: scikit-learn and LightGBM add up in double precision, XGBoost in
+#: single.
 _DOUBLE, _SINGLE = 1e-9, 1e-4
 #: How many rows are compared.
 _COMPARED = 256
@@ -30,11 +32,11 @@ _COMPARED = 256
 
 @dataclass(frozen=True)
 class Raw:
-    """A model of raw columns, and how to ask the original."""
+    """A model of raw columns, with access to the original."""
 
     model: RawModel
     name: str
-    #: Whether its columns have names of their own.
+    #: Whether the original has names for its columns.
     has_names: bool
     #: The original's numbers for rows.
     own: Callable[[Floats], Any]
@@ -43,7 +45,7 @@ class Raw:
     front: Front | None = None
 
     def compare(self, rows: Floats) -> None:
-        """An error if the original answers otherwise on some rows."""
+        """An error if the original answers differently on some rows."""
         rows = rows[:_COMPARED]
         if not len(rows):
             return
@@ -79,12 +81,12 @@ def _library(source: object) -> str:
 
 
 def why_raw(source: Any) -> str | None:
-    """What shows that a fitted estimator takes other values than 0 and 1, if something does."""
+    """The evidence that a fitted estimator takes other values than 0 and 1, if there is any."""
     names = class_names(source)
     if is_booster(source):
         return "it is a booster of raw columns"
     for number, (columns, thresholds, is_random) in enumerate(_splits(source, names), 1):
-        # Between 0 and 1 a tree is split in the middle, unless it is split at random.
+        # For bits, a tree splits halfway between 0 and 1, unless it splits at random.
         wrong = (thresholds < 0) | (thresholds >= 1) if is_random else thresholds != 0.5
         if wrong.any():
             at = int(np.argmax(wrong))
@@ -237,7 +239,7 @@ def _of_histograms(source: Any, name: str, labels: list[str]) -> Raw:
 
 
 def _before_link(source: Any) -> Callable[[Floats], Any]:
-    """A regressor's sum, before its loss makes a prediction of it."""
+    """A regressor's sum, before its loss turns it into a prediction."""
     return lambda rows: source._loss.link.link(np.asarray(source.predict(rows), dtype=np.float64))
 
 
@@ -298,13 +300,13 @@ def _of_lightgbm(source: Any) -> Raw:
         raise InputError("a LightGBM booster of pandas' categories is not read: encode them as numbers before it")
     text = booster.model_to_string()
     model, names = RawModel.of_lightgbm(text), booster.feature_name()
-    # A forest's raw score is a sum; what becomes a prediction is the mean.
+    # A forest's raw score is a sum; its prediction is the mean.
     rounds = booster.num_trees() // booster.num_model_per_iteration() if "\naverage_output" in text else 1
     has_names = names != [f"Column_{place}" for place in range(len(names))]
     columns = names if has_names else [f"x{number}" for number in range(1, len(names) + 1)]
     fitted = getattr(source, "feature_names_in_", None)
     if has_names and fitted is not None and len(fitted) == len(names):
-        # LightGBM writes other characters in the place of blanks.
+        # LightGBM replaces blanks by other characters.
         columns = [str(name) for name in fitted]
     model = model.renamed(columns, _labels_of(source, model.width))
 

@@ -1,4 +1,5 @@
-"""Explainers of models that take raw columns: the columns are the players, and absent ones are as in background rows."""
+"""Explainers of models that take raw columns: the columns are the players, and absent ones have the values of
+background rows."""
 
 from __future__ import annotations
 
@@ -27,11 +28,12 @@ _FORMAT = "boolshap raw explainer 1"
 
 
 class RawExplainer(Explainer):
-    """What `Explainer` makes of trees, forests, boosting and linear models that were fitted on raw columns.
+    """The `Explainer` of trees, forests, boosting and linear models that were fitted on raw columns.
 
-    Every column is a player, however many thresholds it has, and absent columns are as in the rows of `background`: what the shap
-    package calls interventional. By default the score is explained: `decision_function`, else `predict_proba`, else `predict`, and
-    of boosters the margin. The labels of a few trees can be explained too: the trees are merged into one.
+    Every column is a player, however many thresholds it has, and absent columns have the values of the rows of
+    `background`: the shap package calls this interventional. By default the score is explained: `decision_function`,
+    else `predict_proba`, else `predict`, and the margin of boosters. The labels of a few trees can be explained too:
+    the trees are merged into one.
 
     >>> import numpy
     >>> from sklearn.tree import DecisionTreeRegressor
@@ -44,7 +46,7 @@ class RawExplainer(Explainer):
     """
 
     def __init__(self, circuit: object, background: object = None, **settings: Any) -> None:
-        # The settings of every explainer, some of which are for models of bits.
+        # The settings of every explainer; some of them are for models of bits.
         asked = inspect.signature(Explainer.__init__).bind(self, circuit, background, **settings)
         asked.apply_defaults()
         said: dict[str, Any] = asked.arguments
@@ -81,7 +83,7 @@ class RawExplainer(Explainer):
             self._named(names)
             return
         own = _names_of(given, len(model.columns))
-        # LightGBM writes underscores for blanks.
+        # LightGBM writes underscores instead of blanks.
         is_same = own is not None and [name.replace(" ", "_") for name in own] == model.columns
         columns = own if is_same or not found.has_names else None
         if columns is None and not found.has_names and names is not None and len(names) == len(model.columns):
@@ -189,7 +191,7 @@ class RawExplainer(Explainer):
         return (shown, None) if shown.dtype.kind in "buif" else (as_numbers(shown), shown)
 
     def _of_players(self, numbers: Floats) -> Floats:
-        """A column for each player: of a player of several columns their mean, as all that a colour needs."""
+        """A column for each player; for a player of several columns their mean, which is enough for a colour."""
         if self._owners is None or self._front is not None:
             return numbers
         owners = np.array(self._owners)
@@ -241,7 +243,7 @@ def _unpickled_raw(content: bytes, front: Front | None) -> RawExplainer:
 
 
 def _owners(players: Mapping[str, str], columns: list[str]) -> list[str]:
-    """The player of every column; a column that is not named is one itself."""
+    """The player of every column; a column that is not named is a player itself."""
     for name in players:
         if name not in columns:
             raise InputError(f"players names {name!r}, which is no column")
@@ -253,7 +255,7 @@ def _output(given: str | None) -> str:
 
 
 def _names_of(given: object, count: int) -> list[str] | None:
-    """The names of a table's columns, where there are as many as the model has."""
+    """The names of a table's columns, if there are as many as the model has."""
     columns = list(given) if isinstance(given, Mapping) else getattr(given, "columns", None)
     if columns is None or len(columns) != count or not all(isinstance(name, str) for name in columns):
         return None

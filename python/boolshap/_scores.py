@@ -1,11 +1,11 @@
-"""The numbers that a model decides by, or gives: sources for `model_output="score"`.
+"""The numbers that decide, or that a model returns: sources for `model_output="score"`.
 
 * functions that return numbers, and every estimator of scikit-learn with at most 24 features: the numbers of all inputs;
 * linear models of any size: `coef_` and `intercept_`, in their exact values;
 * trees, forests and gradient boosting of any number of features: the leaves of their trees, added up in exact arithmetic.
 
-What is explained of an estimator is `decision_function` where it has one, else `predict_proba`, else `predict`; of a
-multi-layer perceptron the numbers before its last activation. Floats mean exactly what they are.
+What is explained of an estimator is `decision_function` if it has one, else `predict_proba`, else `predict`; of a
+multi-layer perceptron the numbers before its last activation. Floats are taken as the exact numbers that they hold.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def of_perceptron(estimator: Any, options: Options) -> Circuit:
         where = f"layer {layer}"
         steps.append(Dense(where, numbers(np.asarray(weights).T, where, 2), numbers(bias, where, 1)))
     if outputs == 1 and not is_number:
-        # predict says 1 where the probability is above a half.
+        # predict answers 1 if the probability is above a half.
         steps.append(Sign("the decision", -1))
     fitted = getattr(estimator, "feature_names_in_", None)
     features = options.names(count, None if fitted is None else [str(feature) for feature in fitted])
@@ -127,7 +127,7 @@ def of_perceptron(estimator: Any, options: Options) -> Circuit:
 
 
 def _score_of(estimator: Any) -> Score:
-    """What is explained of an estimator."""
+    """The method of an estimator that is explained."""
     methods = (getattr(estimator, name, None) for name in ("decision_function", "predict_proba", "predict"))
     method = next(found for found in methods if found is not None)
 

@@ -1,4 +1,4 @@
-"""Between Python and the library's JSON: the settings of questions on their way there, what was found on its way back."""
+"""Between Python and the library's JSON: converts the settings of questions to JSON, and the results back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from ._answers import Change, Verdict
 from .errors import InputError
 
-#: Names of players, features or columns; a single one may come alone.
+#: Names of players, features or columns; a single name needs no list.
 Names = Iterable[str] | str
 
 
 def moves(
     to: object, limit: int | None, only_up: Names, only_down: Names, range: object, costs: object
 ) -> dict[str, object]:
-    """The settings of what may change, and what that costs."""
+    """The settings of which changes are allowed, and of their costs."""
     if costs is not None and not isinstance(costs, Mapping):
         if not hasattr(costs, "to_dict"):
             raise InputError(f"costs is {costs!r}, which is neither a dict nor a Series")
@@ -43,7 +43,7 @@ def setting_texts(settings: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _plain(value: Any) -> object:
-    """What JSON has no word for. Fractions keep their digits."""
+    """Converts values that JSON cannot hold. Fractions keep their digits."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, numbers.Rational):

@@ -1,4 +1,5 @@
-"""Rows as a person knows them: raw values where they are known, and numbers in the place of texts where a plot needs them."""
+"""Rows in the form that people know: raw values where they are known, and numbers instead of texts where a plot needs
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ._types import Bits, Floats
 
 
 def narrowed(shown: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Objects as numbers, if they are that."""
+    """Objects as numbers, if they are numbers."""
     try:
         return shown.astype(np.float64)
     except (TypeError, ValueError):
@@ -22,7 +23,8 @@ def narrowed(shown: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def as_numbers(shown: npt.NDArray[Any]) -> Floats:
-    """Columns of numbers as they are; of texts, their places among the different ones, which is all that a colour needs."""
+    """Columns of numbers as they are; texts as their positions among the different texts, which is enough for a
+    colour."""
     numbers_ = np.empty(shown.shape, dtype=np.float64)
     for place, column in enumerate(shown.T):
         try:
@@ -37,7 +39,8 @@ def as_numbers(shown: npt.NDArray[Any]) -> Floats:
 def shown_rows(
     rows: Rows, circuit: Circuit, engine: Engine, *, are_features: bool, from_pipeline: bool
 ) -> npt.NDArray[Any]:
-    """The rows as a person knows them, a column for each player; `are_features` says that every feature is one."""
+    """The rows in the form that people know, a column for each player; `are_features` says that every feature is
+    one."""
     names = engine.players
     if from_pipeline and all(player in rows.raw for player in names):
         return narrowed(np.column_stack([np.asarray(rows.raw[player], dtype=object) for player in names]))
@@ -69,7 +72,7 @@ def _shown_column(rows: Rows, circuit: Circuit, player: str, members: list[int],
 def as_images(
     values: Floats, bits: Bits, members: list[list[int]], pixels: list[int], grid: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Scores and rows as images: the score of a player of several pixels is shared out among them."""
+    """Scores and rows as images: the score of a player of several pixels is divided among them."""
     cells = grid[0] * grid[1]
     images, shown = np.zeros((len(bits), cells, *values.shape[2:])), np.zeros((len(bits), cells))
     for player, own_features in enumerate(members):

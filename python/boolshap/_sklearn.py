@@ -1,7 +1,7 @@
 """Fitted scikit-learn classifiers on binary features, read by class name and fitted attributes.
 
-Every classifier answers, so its truth table can be taken (`decide`). Two families can do more than 24 features, because
-their fitted attributes say what `predict` does:
+Every classifier can be evaluated, so its truth table can be taken (`decide`). Two families can have more than 24
+features, because their fitted attributes say what `predict` does:
 
 * trees and forests: `x <= threshold` goes left. On bits this is a test of a bit if the threshold is at least 0 and
   below 1. Forests add up the trees' leaves as floats, one tree after the other; so do the circuits.
@@ -30,7 +30,7 @@ _LINEAR = ("Perceptron", "LogisticRegression", "SGDClassifier", "LinearSVC")
 
 @dataclass(frozen=True)
 class Classifier:
-    """What a fitted classifier says of itself."""
+    """The facts about a fitted classifier."""
 
     #: The estimator itself; scikit-learn has no types.
     fitted: Any
@@ -40,7 +40,7 @@ class Classifier:
     features: list[str] | None
     classes: list[str]
     decide: Decide
-    #: A single tree, which needs no truth table however few features there are.
+    #: A single tree, which never needs a truth table.
     is_tree: bool
     is_forest: bool
     is_linear: bool
@@ -115,7 +115,7 @@ def _tree(tree: Any, classifier: Classifier, number: int) -> Tree:
 
 
 def bit_tests(tree: Any, name: str, names: list[str] | None, number: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """For each node of a tree the feature that it asks, -1 at a leaf, and the nodes where it is 0 and 1."""
+    """For each node of a tree the feature that it tests, -1 at a leaf, and the child nodes for 0 and 1."""
     left, right = (np.asarray(side, dtype=np.int64) for side in (tree.children_left, tree.children_right))
     split = left >= 0
     features = np.where(split, np.asarray(tree.feature, dtype=np.int64), -1)
@@ -141,7 +141,7 @@ def votes(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def used_features(trees: list[Tree]) -> list[int]:
-    """The features that some tree looks at."""
+    """The features that some tree tests."""
     return sorted({int(feature) for features, _, _, _ in trees for feature in np.unique(features) if feature >= 0})
 
 

@@ -27,17 +27,17 @@ from ._types import Bits, ModelOutput
 from .errors import FileError, InputError
 
 _FOREIGN = (".cnf", ".dimacs", ".sdd", ".nnf", ".ddnnf")
-#: The seconds after which compiling ends where nothing else is said.
+#: The default number of seconds after which compiling stops.
 TIMEOUT = 3600.0
 #: The most classes: tables hold a byte for each input.
 MAX_CLASSES = 256
-#: The most features that a full tree is made of, which takes more room than a table.
+#: The most features of a full tree, which takes more memory than a table.
 _MAX_TREE_FEATURES = 20
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for, beside the source."""
+    """The options besides the source."""
 
     features: list[str] | int | None
     classes: list[str] | None
@@ -49,17 +49,17 @@ class Options:
     progress: Progress
     inputs: str | None
     in_passing: bool = False
-    #: Whether rows beside it show that it takes bits.
+    #: Whether the background rows show that it takes bits.
     on_bits: bool = False
     free: list[str] | None = None
     at: list[int] | None = None
     model_output: str = "label"
     players: str | dict[str, str] | None = None
-    #: What takes the progress of the library.
+    #: The receiver of the library's progress.
     report: Callable[[float, float | None], object] | None = None
 
     def refuse(self, source: str, *names: str) -> None:
-        """An error if one of these options was given, which mean nothing for this source."""
+        """An error if one of these options was given: they mean nothing for this source."""
         for name in names:
             value = getattr(self, name)
             # Class 0 is a class, although 0 == False.
@@ -82,7 +82,7 @@ class Options:
         return self.classes or own
 
     def since(self, begin: float) -> Options:
-        """The same with the time that is left."""
+        """The same with the remaining time."""
         left = None if self.timeout is None else max(self.timeout - (time.monotonic() - begin), 0.0)
         return replace(self, timeout=left)
 
@@ -106,39 +106,41 @@ def compile(
 ) -> Circuit:
     """Compiles a model into a circuit, for `Explainer`.
 
-    The source is a `Model`; a `Circuit`, which comes back as it is; the path of a file of either, of another program's
-    circuit or formula (.cnf, .sdd, .nnf, .ddnnf) or network (HDF5 weights, safetensors, ONNX, .neuron, a folder of layers
-    in CSV); layers as arrays: a list of (weights, bias), weights of shape (outputs, inputs), or of dicts with the keys
-    weights, bias, norm (gamma, beta, mean, variance, epsilon) and name, with the sign between layers, +1 at 0; a PyTorch
-    module or a Keras or Larq model of dense layers, batch normalisations and signs; a fitted scikit-learn classifier on
-    binary features (one on raw columns is refused: `Explainer` explains it as it is); or a function of at most 24 features that takes an int64 array of zeros and ones, a row for each
-    input, and answers with a class for each row: True and False, 0 and 1, or numbers or names of `classes`.
+    The source is a `Model`; a `Circuit`, which is returned as it is; the path of a file of either, of another program's
+    circuit or formula (.cnf, .sdd, .nnf, .ddnnf) or network (HDF5 weights, safetensors, ONNX, .neuron, a folder of
+    layers in CSV); layers as arrays: a list of (weights, bias), weights of shape (outputs, inputs), or of dicts with
+    the keys weights, bias, norm (gamma, beta, mean, variance, epsilon) and name, with the sign between layers, +1 at 0;
+    a PyTorch module or a Keras or Larq model of dense layers, batch normalisations and signs; a fitted scikit-learn
+    classifier on binary features (one on raw columns is refused: `Explainer` explains it as it is); or a function of at
+    most 24 features that takes an int64 array of zeros and ones, a row for each input, and answers with a class for
+    each row: True and False, 0 and 1, or numbers or names of `classes`.
 
-    A network answers 1 if its single score is at least 0, else the first class of those with the largest score. It and
-    scikit-learn's linear models and naive Bayes beyond 24 features are decided in the exact arithmetic of their
-    parameters, where floats would round. What cannot be converted exactly is refused.
+    A network answers 1 if its single score is at least 0, or the first class of those with the largest score. Networks,
+    and scikit-learn's linear models and naive Bayes with more than 24 features, are decided in the exact arithmetic of
+    their parameters, where floats would round. What cannot be converted exactly is refused.
 
     Parameters
     ----------
-    features : the names of the features, or for a function how many there are. Else the source's own, or x1, x2, ...
-    classes : the names of the classes. Else the source's own, or 0, 1, ...
-    class_ : compile "the answer is this class", a number or a name. Else class 1 of two, and each of several.
+    features : the names of the features, or their number for a function. By default the source's own, or x1, x2, ...
+    classes : the names of the classes. By default the source's own, or 0, 1, ...
+    class_ : compile "the answer is this class", a number or a name. By default class 1 of two, or each of several.
     via : how a network becomes a circuit: auto, cnf, truth-table, partial-sums or apply. For classifiers of
-        scikit-learn, truth-table asks their `predict`; the others read their fitted attributes.
-    max_nodes, timeout : end with a `LimitError` at this number of nodes, after this number of seconds: an hour, where nothing else
-        is said; None is no limit. It also ends before the machine's memory does.
-    verify : prove that the circuit is the model before it is given.
-    progress : a callable that gets how much is done, of how much (None where that is not known); True and False show a bar on
-        standard error or none. By default there is one on a terminal, from one second on; tqdm's, where that is installed.
-    free, at : of a network, leave these features and fix all others to this row of bits: the circuit is over `free`.
-    inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits". "bits" says of an
-        estimator of scikit-learn that it was fitted on bits, where nothing in it shows that.
+        scikit-learn, truth-table evaluates their `predict`; the others read their fitted attributes.
+    max_nodes, timeout : stop with a `LimitError` at this number of nodes, or after this number of seconds (an hour by
+        default); None is no limit. Compiling also stops before the machine's memory is used up.
+    verify : prove that the circuit is the model before returning it.
+    progress : a callable that receives how much is done and of how much (None if that is unknown); True and False show
+        a bar on standard error or none. By default a bar appears on a terminal after one second; tqdm's, if that is
+        installed.
+    free, at : keep these features of a network, and fix all others to this row of bits: the circuit is over `free`.
+    inputs : how a bit enters a network of arrays, PyTorch or Keras: "signs" (-1 and +1, the default) or "bits". For an
+        estimator of scikit-learn, "bits" states that it was fitted on bits, if nothing in it shows that.
     model_output : "label", the decision, or "score", the number before the last step or argmax: of each class, or of the
         only output. The scores of a network with one hidden layer need no circuit, whatever its size. Of scikit-learn's
         estimators, regressors included, the score is `decision_function`, else `predict_proba`, else `predict`; of a function
         of at most 24 features the number or numbers that it returns.
-    players : choose the order of the circuit for these players of `Explainer`, so that explaining them need not reorder it. Where that
-        makes the circuit larger, its `provenance` says so under `order`.
+    players : choose the order of the circuit for these players of `Explainer`, so that explaining them need not reorder
+        it. If that makes the circuit larger, its `provenance` says so under `order`.
 
     >>> import boolshap
     >>> compile([([[1, 1, -1]], [0])]).predict([[1, 1, 0], [0, 0, 1]]).tolist()
@@ -174,8 +176,8 @@ def _free_inputs(free: Iterable[str] | None, at: object) -> tuple[list[str] | No
 def compile_in_passing(
     source: object, model_output: str, background: object = None, features: list[str] | int | None = None
 ) -> Circuit:
-    """The same with no options, where compiling is only a means: a network that would take long is refused. A function has as many
-    features as the background has columns."""
+    """The same without options, where compiling is only a means: a network that would take long is refused. A function
+    has as many features as the background has columns."""
     if inspect.isroutine(source) and background is not None:
         columns = getattr(background, "columns", None)
         features = [str(name) for name in columns] if columns is not None else int(np.asarray(background).shape[-1])
@@ -186,10 +188,10 @@ def compile_in_passing(
 
 
 def find_raw(source: Any, background: object, input: str) -> _raw.Raw | None:
-    """A model that takes raw columns, made ready to be explained on them; None for everything that takes bits.
+    """A model that takes raw columns, prepared for explaining it on them; None for everything that takes bits.
 
-    Boosters of XGBoost and LightGBM take raw columns. Of scikit-learn's estimators it shows in what they have learned, or in
-    background rows that hold other values than 0 and 1.
+    Boosters of XGBoost and LightGBM take raw columns. For scikit-learn's estimators this shows in what they have
+    learned, or in background rows that hold other values than 0 and 1.
     """
     source, front = _of_search(source), None
     if not _raw.is_booster(source):
@@ -215,14 +217,14 @@ def find_raw(source: Any, background: object, input: str) -> _raw.Raw | None:
 
 
 def pipeline_parts(source: Any) -> tuple[Front, Any] | None:
-    """The steps of a pipeline before its model, and the model; None if it is no pipeline."""
+    """The steps of a pipeline before its model, and the model; None if this is not a pipeline."""
     source = _of_search(source)
     parts = split_pipeline(source) if _sklearn.is_estimator(source) else None
     return None if parts is None else (parts[0], _of_search(parts[1]))
 
 
 def _of_search(source: Any) -> Any:
-    """What a search found; anything else as it is."""
+    """The best estimator of a search; anything else as it is."""
     while hasattr(source, "best_estimator_"):
         source = source.best_estimator_
     return source
@@ -234,7 +236,7 @@ def _fitted_names(source: Any) -> list[str] | None:
 
 
 def _check_bits(source: Any, options: Options) -> None:
-    """An error if an estimator was fitted on other values than 0 and 1, a warning where that cannot be seen in it."""
+    """An error if an estimator was fitted on other values than 0 and 1; a warning if it does not show that."""
     if options.inputs == "bits":
         return
     name, why = type(source).__name__, _raw.why_raw(source)
@@ -281,7 +283,7 @@ def _circuit(source: object, options: Options) -> Circuit:
         if options.model_output == "score" and not isinstance(own, Model):
             options.refuse(type(source).__name__, "inputs")
             return _scores.of_estimator(source, options)
-        # A BnnClassifier: its network is at hand.
+        # A BnnClassifier holds its network.
         return _of_model(own, options) if isinstance(own, Model) else _of_classifier(_sklearn.describe(source), options)
     if _keras.is_keras(source):
         return _of_stack(_keras.of_keras(source, options.inputs), options)
@@ -294,7 +296,7 @@ def _circuit(source: object, options: Options) -> Circuit:
 
 
 def unique_names(what: str, names: Iterable[str]) -> list[str]:
-    """The names, if they are texts and no two of them the same."""
+    """The names, if they are texts and all different."""
     if isinstance(names, (str, bytes)):
         raise InputError(f"{what} is the text {names!r}, not a list of names")
     texts = list(names)
@@ -366,12 +368,12 @@ def _of_function(predict: Callable[..., Any], options: Options) -> Circuit:
 
 
 def _of_decisions(decide: Decide, features: list[str], classes: list[str], what: str, options: Options) -> Circuit:
-    """A circuit by way of the truth table."""
+    """A circuit from the truth table."""
     if options.via not in ("auto", "truth-table"):
         raise InputError(f"via={options.via!r} has no meaning for {what}, which is compiled by its truth table")
     begin = time.monotonic()
     values = truth_table(decide, len(features), options.progress, options.timeout)
-    # What was reported is the table, next to which the rest takes no time.
+    # Only the table was reported: the rest takes hardly any time.
     circuit = _native.compile((values, features, classes), replace(options.since(begin), report=None))
     return _native.verify_table(circuit, values) if options.verify else circuit
 

@@ -2,9 +2,9 @@
 
 Tables with column names are matched by name, never by position: other columns are ignored, a missing one is an error.
 They may hold raw columns, which the circuit turns into bits, or the bits themselves; the library decides which from the
-names, and from the values where both fit. Arrays and lists have no names: as many columns as there are features are those,
-in their order, and as many as there are raw columns are the raw ones. Where it could be both, other values than 0 and 1 are
-raw, and a table of nothing else is an error: `input="raw"` or `input="bits"` says what it is.
+names, and from the values where both fit. Arrays and lists have no names: with as many columns as there are features,
+they hold the features in their order; with as many as there are raw columns, the raw ones. If both fit, other values
+than 0 and 1 are raw, and a table without any is an error: `input="raw"` or `input="bits"` says what it is.
 
 pandas, polars and pyarrow are recognised by the name of the module that an object's class comes from, so that none of
 them needs to be imported. Arrays of bits that are uint8 or bool and C-contiguous are used as they are, without a copy.
@@ -33,7 +33,7 @@ Column = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as bits, and what a person would recognise them by."""
+    """Rows as bits, and the raw values that people know."""
 
     #: (rows, features), C-contiguous, 0 or 1
     bits: Bits
@@ -76,7 +76,7 @@ class _Table:
         return self._column(self._place(name))
 
     def together(self, names: list[str]) -> Column | None:
-        """These columns as one array of numbers, if they are most of the table and it is held like that."""
+        """These columns as one array of numbers, if they are most of the table and it is stored as one."""
         places = [self._place(name) for name in names]
         whole = self._whole() if 2 * len(places) >= self._width else None
         return whole if whole is None or places == list(range(self._width)) else whole[:, places]
@@ -95,7 +95,7 @@ class _Table:
 def read_rows(
     given: object, circuit: Circuit, reading: Reading = "auto", *, otherwise: Reading = "auto"
 ) -> Rows:
-    """Reads rows in any form, as `otherwise` says where they could be raw values as well as bits."""
+    """Reads rows in any form; `otherwise` decides where they could be raw values as well as bits."""
     table = _named_table(given)
     names = _names(given, table, circuit)
     open_ = False
@@ -104,7 +104,7 @@ def read_rows(
         nonlocal open_
         found = _has_other(given, table, circuit, rows)
         open_ = not found and otherwise != "auto"
-        # The values leave it open, so the caller's word decides.
+        # The values do not decide, so the caller's choice does.
         return found or open_
 
     is_raw = circuit._reads_raw(names, reading, look)
@@ -119,7 +119,7 @@ def read_rows(
 
 
 def _names(given: object, table: _Table | None, circuit: Circuit) -> list[str]:
-    """The names of a table's columns; of an array's, those that as many columns can have."""
+    """The names of a table's columns; for an array, the names that fit its number of columns."""
     if table is not None:
         return table.names
     width = _array(given).shape[1]
@@ -134,7 +134,7 @@ def _has_other(given: object, table: _Table | None, circuit: Circuit, rows: int)
 
 
 def _shown(column: Column, cells: Floats | list[str | None]) -> Column:
-    """Numbers as they came, so that integers stay such; anything else as it was understood."""
+    """Numbers as they were given, so that integers stay integers; anything else as it was understood."""
     if column.dtype.kind in "buif":
         return column
     return cells if isinstance(cells, np.ndarray) else np.array(cells, dtype=object)
@@ -195,7 +195,7 @@ def _named_table(given: object) -> _Table | None:
             table = table.read_all()
         return _Table(table.schema.names, lambda place: _of_arrow(table.column(place)), table.num_rows)
     if hasattr(given, "__dataframe__") or (hasattr(given, "columns") and not isinstance(given, np.ndarray)):
-        # As an array it would be read by position.
+        # As an array it would be read by position, not by name.
         kind = f"{type(given).__module__}.{type(given).__qualname__}"
         raise InputError(f"rows in a {kind} are not read: give them as pandas, polars or pyarrow have them")
     return None
@@ -217,7 +217,7 @@ def _of_pandas(frame: Any) -> Column | None:
 
 
 def _of_polars(series: Any) -> Column:
-    # Without this, integers with nulls beyond 2**53 would be rounded on the way to floats; as objects they stay whole.
+    # Converted to floats directly, integers beyond 2**53 with nulls would be rounded; as objects they stay whole.
     if series.null_count() and not series.dtype.is_float():
         return np.array(series.to_list(), dtype=object)
     return cast(Column, series.to_numpy())
@@ -229,13 +229,13 @@ def _of_arrow(column: Any) -> Column:
         column = column.cast(column.type.value_type)
     if column.null_count:
         return np.array(column.to_pylist(), dtype=object)
-    # A chunked array has no such choice: it is always copied.
+    # For a chunked array this cannot be chosen: it is always copied.
     chunked = hasattr(column, "chunks")
     return cast(Column, column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False))
 
 
 def _array_of(given: object) -> Column:
-    """A numpy array with these values; numbers beside texts stay what they are."""
+    """A numpy array with these values; where numbers and texts are mixed, both keep their types."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         values = np.array(given.data, dtype=object)
         values[np.ma.getmaskarray(given)] = None
@@ -250,7 +250,7 @@ def _array_of(given: object) -> Column:
 
 
 def _array(given: object) -> Column:
-    """An array of rows without names; one row may come alone."""
+    """An array of rows without names; a single row is accepted too."""
     if hasattr(given, "toarray") and "scipy" in _libraries(given):
         given = cast(Any, given).toarray()
     array = np.asarray(_array_of(given))
@@ -278,7 +278,7 @@ def _bits(given: object, table: _Table | None, features: list[str]) -> Bits:
         raise InputError(f"the rows have {array.shape[1]} columns, but the circuit has {len(features)} features")
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
-    # One look at the largest value is cheaper than an array of answers.
+    # Checking the largest value is cheaper than an array of results.
     if array.dtype == np.uint8 and (not array.size or int(array.max()) <= 1):
         return np.ascontiguousarray(array)
     bits = _bits_of(array)
@@ -286,12 +286,12 @@ def _bits(given: object, table: _Table | None, features: list[str]) -> Bits:
 
 
 def _bits_of(array: Column) -> Bits | None:
-    """Numbers as bits, if they are."""
+    """Numbers as bits, if all are 0 or 1."""
     return _native.bits_of(array) if array.flags.aligned else None
 
 
 def _filled(rows: int, features: list[str], columns: list[Column]) -> Bits:
-    """Bits from one column after the other; of several errors that of the first row counts."""
+    """Bits, one column at a time; of several errors, the one in the first row is raised."""
     bits = np.empty((rows, len(features)), dtype=np.uint8)
     wrong: list[tuple[int, int, object]] = []
     for place, values in enumerate(columns):
@@ -321,7 +321,7 @@ def _is_number(value: object) -> bool:
 def _cells(name: str, column: Column) -> Floats | list[str | None]:
     """A raw column as numbers if it holds nothing else, else as texts."""
     if column.dtype.kind in "buif":
-        # A field of a packed record lies at places that are not multiples of its size.
+        # The fields of a packed record are not aligned.
         return np.ascontiguousarray(column, dtype=np.float64)
     if column.dtype.kind not in "OUST":
         value = column[0] if len(column) else None
@@ -346,7 +346,7 @@ def _cell(name: str, row: int, value: Any) -> str | float | bool | None:
 
 
 def _text(value: float | bool) -> str:
-    """As the library writes such a cell: the shortest decimal, whole numbers without a point."""
+    """A cell as the library writes it: the shortest decimal, whole numbers without a point."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return np.format_float_positional(value, trim="-")

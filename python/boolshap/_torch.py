@@ -63,7 +63,7 @@ def of_torch(module: Any, inputs: str | None, features: int | None) -> Stack:
 
 
 def _torch_parts(module: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The parts that compute, by their paths; a container must not have parameters of its own."""
+    """The parts that compute, by their paths; a container must not have its own parameters."""
     names = class_names(module)
     children = list(module.named_children())
     if not children or {"Linear", "BatchNorm1d"} & set(names):
@@ -126,7 +126,7 @@ def _torch_run(
 
 
 def _torch_link(before: Floats, after: Floats, sender: str, receiver: str) -> list[Step]:
-    """What forward does with a value on its way from one part to the next."""
+    """What `forward` does with a value between one part and the next."""
     if np.array_equal(before, after):
         return []
     sign = as_sign(f"the sign between {sender} and {receiver}", before, after)
@@ -172,7 +172,7 @@ def _torch_steps(
 def _torch_linear(
     where: str, part: Any, before: Floats, after: Floats, tensor: Callable[[Floats], Any]
 ) -> list[Step]:
-    """The weights as they are or their signs, of the inputs as they are or their signs: whichever it computes."""
+    """The weights or their signs, applied to the inputs or their signs: whichever the layer computes."""
     latent = numbers(getattr(part.weight, "org", part.weight), f"{where}: weight", 2)
     bias = np.zeros(len(latent)) if part.bias is None else numbers(part.bias, f"{where}: bias", 1)
     quantised = type(part).__name__.startswith(("Binar", "Bin", "Quant"))
@@ -191,7 +191,7 @@ def _torch_linear(
 def _torch_input_sign(
     where: str, part: Any, weights: Floats, bias: Floats, tensor: Callable[[Floats], Any]
 ) -> Sign:
-    """The sign that a layer takes of its inputs, tried at 0."""
+    """The sign that a layer takes of its inputs, tested at 0."""
     values = np.random.default_rng(7).integers(-1, 2, size=(64, weights.shape[1])).astype(np.float64)
     found = numbers(part(tensor(values)), f"{where}: output")
     fitting = [

@@ -1,4 +1,4 @@
-"""Names for what the native module takes and gives."""
+"""Names for the types that the native module takes and gives."""
 
 import os
 from typing import Literal, TypeAlias
@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 #: A path of a file.
 PathLike: TypeAlias = "str | os.PathLike[str]"
-#: What of a model is explained.
+#: Which output of a model is explained.
 ModelOutput = Literal["label", "score"]
-#: How rows are to be read.
+#: How to read rows.
 Reading = Literal["auto", "raw", "bits"]
 #: C-contiguous, of shape (rows, features), with the values 0 and 1
 Bits: TypeAlias = npt.NDArray[np.uint8]

@@ -20,7 +20,7 @@ class InputError(BoolshapError, ValueError):
 
 
 class LimitError(BoolshapError):
-    """A limit of nodes, memory or time was met before the answer was known."""
+    """A limit of nodes, memory or time was reached before the answer was known."""
 
 
 class FileError(BoolshapError, OSError):

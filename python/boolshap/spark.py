@@ -27,10 +27,10 @@ __all__ = ["explain"]
 
 #: The explainers of this process by the digest of what was broadcast, the newest last. Workers outlive tasks and jobs.
 _explainers: dict[str, Explainer] = {}
-#: More explainers than this are not kept.
+#: The most explainers that are kept.
 _KEPT_EXPLAINERS = 4
 
-#: Spark's names of the types that a bit may have, and of those that a raw value may have besides.
+#: Spark's names of the types that a bit may have, and of the further types of raw values.
 _BIT_TYPES = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
 _TEXT_TYPES = {"string", "varchar", "char"}
 
@@ -99,7 +99,7 @@ def explain(
 
 
 def _columns_to_read(df: DataFrame, explainer: Explainer) -> list[str]:
-    """The columns that the scores are made of: the bits or the raw ones, as the names in the table say."""
+    """The columns that the scores are computed from: bits or raw columns, according to the names in the table."""
     circuit = explainer.circuit
 
     def has_other(rows: int) -> bool:
@@ -107,7 +107,7 @@ def _columns_to_read(df: DataFrame, explainer: Explainer) -> list[str]:
         return any(value not in (0, 1) for row in first for value in row)
 
     raw = circuit._reads_raw(df.columns, "auto", has_other)
-    # Batches are read as the whole table is.
+    # Read the batches in the same way as the whole table.
     explainer._input = "raw" if raw else "bits"
     if raw:
         names, types, wanted = circuit.raw_columns or [], _BIT_TYPES | _TEXT_TYPES, "numbers or texts"
@@ -149,12 +149,12 @@ def _refuse_clashes(df: DataFrame, kept: list[str], added: list[str]) -> None:
 
 
 def _quoted(name: str) -> str:
-    """A column's name for Spark, whatever dots and spaces are in it."""
+    """A column's name quoted for Spark, with any dots and spaces in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def _explainer(digest: str, shared: Any) -> Explainer:
-    """The explainer of this process, built when it is first asked for."""
+    """The explainer of this process, built on first use."""
     if digest not in _explainers:
         while len(_explainers) >= _KEPT_EXPLAINERS:
             del _explainers[next(iter(_explainers))]
@@ -165,8 +165,8 @@ def _explainer(digest: str, shared: Any) -> Explainer:
 def _explain_batches(
     shared: Any, digest: str, columns: list[str], kept: list[str], added: list[str], batches: Iterator[Any]
 ) -> Iterator[Any]:
-    """What a task does: of each record batch of these columns, the kept ones come first, and they stay; scores are
-    added."""
+    """The work of a task: each record batch has these columns, of which the first are kept, and scores are added to
+    them."""
     import pyarrow
 
     explainer = _explainer(digest, shared)

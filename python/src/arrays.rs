@@ -18,7 +18,7 @@ pub(crate) fn rows_of(array: &PyReadonlyArray2<'_, u8>, names: &[String]) -> Res
         let message = format!("the array has {features} columns, but there are {} features", names.len());
         return Err(Error::input(message).into());
     }
-    // What is not contiguous is copied once.
+    // An array that is not contiguous is copied once.
     let owned;
     let bytes = match view.as_slice() {
         Some(bytes) => bytes,
@@ -33,7 +33,7 @@ pub(crate) fn rows_of(array: &PyReadonlyArray2<'_, u8>, names: &[String]) -> Res
     })
 }
 
-/// Numbers that are all 0 or 1 as bytes; nothing where one is not, or where they are not numbers of the machine.
+/// Numbers that are all 0 or 1 as bytes; nothing if one is not, or if their type is not a native one.
 #[pyfunction]
 pub(crate) fn bits_of<'py>(array: &Bound<'py, PyAny>) -> Option<Bound<'py, PyArray2<u8>>> {
     /// Zero where the number is 0 or 1.
@@ -48,7 +48,8 @@ pub(crate) fn bits_of<'py>(array: &Bound<'py, PyAny>) -> Option<Bound<'py, PyArr
         .or_else(|| bytes_of(array, |number: u64| (number as u8, number >> 1)))
 }
 
-/// The same of numbers of one type; `byte` gives a number as a byte and, if it is neither 0 nor 1, something else than 0.
+/// The same for numbers of one type; `byte` returns a number as a byte, and a value other than 0 if the number is not a
+/// bit.
 fn bytes_of<'py, T: Element + Copy>(
     array: &Bound<'py, PyAny>,
     byte: impl Fn(T) -> (u8, u64),
@@ -82,7 +83,7 @@ fn bytes_of<'py, T: Element + Copy>(
     (others == 0).then(|| PyArray2::from_owned_array(array.py(), bytes))
 }
 
-/// What `boolshap._tables` makes of rows in any form: bits.
+/// The bits that `boolshap._tables` makes of rows in any form.
 pub(crate) fn read<'py>(py: Python<'py>, reader: &str, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
     py.import("boolshap._tables")?.getattr(reader)?.call1(arguments)
 }

@@ -1,5 +1,5 @@
-//! Questions: a circuit, or a network that is too large for one, and a request made ready once, for any number of rows.
-//! Settings come in the JSON that the library reads, answers go in the JSON that it writes; the facade makes objects of them.
+//! Questions: a circuit, or a network that is too large for one, and a request, prepared once for any number of rows.
+//! Settings and answers are the library's JSON, which the Python facade converts to and from objects.
 
 use crate::arrays::rows_of;
 use crate::circuit::Circuit;
@@ -103,7 +103,7 @@ pub(crate) fn check(py: Python<'_>, paths: Vec<PathBuf>, model: &Model, timeout:
     work(py, timeout, |watch| Ok(workflow::check(&paths, &model.0, watch)?.json().to_string()))
 }
 
-/// What the rows of a network that is too large to be compiled are read with; nothing for others.
+/// A placeholder circuit for reading the rows of a network that is too large to be compiled; nothing for others.
 #[pyfunction]
 pub(crate) fn names_of_network(model: &Model) -> Result<Option<Circuit>, Failure> {
     match NetworkAsker::is_for(&model.0) {

@@ -1,4 +1,4 @@
-//! Circuits: read, kept, and asked.
+//! Circuits: read, stored and evaluated.
 
 use crate::arrays::{integer, read, rows_of};
 use crate::errors::Failure;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A compiled model: a deterministic and decomposable circuit, with all that is needed to explain rows.
 ///
-/// Circuits come from `boolshap.compile` and out of files. They are equal when their files are.
+/// Circuits come from `boolshap.compile` and from files. They are equal when their files are.
 ///
 /// >>> import boolshap
 /// >>> circuit = boolshap.compile([([[1, 1, -1]], [0])], features=["rain", "wind", "roof"])
@@ -57,7 +57,7 @@ impl Circuit {
         Ok(Circuit(Arc::new(read_circuit(content)?)))
     }
 
-    /// Writes a circuit file, whole or not at all.
+    /// Writes a circuit file, completely or not at all.
     fn save(&self, path: PathBuf) -> Result<(), Failure> {
         Ok(self.0.save(&path).map_err(Error::file(&path))?)
     }
@@ -87,7 +87,7 @@ impl Circuit {
         Ok(self.0.grid().map_err(Error::input)?.map(|grid| (grid.height, grid.width)))
     }
 
-    /// The pixel of each feature, where they are laid out as an image.
+    /// The pixel of each feature, if they are laid out as an image.
     fn _pixels(&self) -> Result<Option<Vec<usize>>, Failure> {
         let Some(grid) = self.0.grid().map_err(Error::input)? else { return Ok(None) };
         let pixels = grid.pixels(self.0.features.len(), self.0.binariser.as_ref());
@@ -112,7 +112,7 @@ impl Circuit {
         self.0.graph_size().1
     }
 
-    /// How many of all inputs it says 1 to; for several classes a list of them.
+    /// The number of inputs to which it answers 1; for several classes a list of these numbers.
     #[getter]
     fn models<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let counts =
@@ -124,9 +124,10 @@ impl Circuit {
         }
     }
 
-    /// Whether it was proved equal to its model, and who says so: `standing` is `no`, `proved` (in this process),
-    /// `claimed` (by the file it was read from), `claimed without digest` or `refuted` (the file claims a proof of another
-    /// content), `words` says it in a sentence; `method`, `of`, `digest` and `circuit` are what was proved, or None.
+    /// Whether it was proved equal to its model, and who claims that: `standing` is `no`, `proved` (in this process),
+    /// `claimed` (by the file it was read from), `claimed without digest` or `refuted` (the file claims a proof of
+    /// another content), `words` says it in a sentence; `method`, `of`, `digest` and `circuit` are what was proved, or
+    /// None.
     #[getter]
     fn verified(&self) -> BTreeMap<String, Option<String>> {
         let said = self.0.facts.verified.json();
@@ -140,8 +141,8 @@ impl Circuit {
         self.0.facts.cautions()
     }
 
-    /// The circuit, once it is proved sound and equal to the model, and everything in it that came from the model as it is
-    /// there; an error says what differs.
+    /// The same circuit, after a proof that it is sound and equal to the model, and that everything else that came from
+    /// the model is unchanged; an error says what differs.
     ///
     /// >>> import boolshap
     /// >>> model = boolshap.Model.from_json(
@@ -186,8 +187,8 @@ impl Circuit {
         serde_json::to_string(&self.0.all_facts()).expect("texts and numbers are always JSON")
     }
 
-    /// The answer for every row: 0 or 1, or the index of the class; a number where the file holds one that decides nothing. Rows
-    /// are what `Explainer` takes.
+    /// The answer for every row: 0 or 1, or the index of the class; a number if the file holds one without a decision.
+    /// Rows are what `Explainer` takes.
     #[pyo3(signature = (X, *, input = "auto"))]
     #[expect(non_snake_case, reason = "scikit-learn's name for rows")]
     fn predict<'py>(slf: &Bound<'py, Self>, X: Bound<'py, PyAny>, input: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -209,8 +210,9 @@ impl Circuit {
         read(slf.py(), "read_rows", (X, slf, input))?.getattr("bits")
     }
 
-    /// Whether a table with these columns is read as raw values; otherwise it holds bits. Where names leave it open, `look`
-    /// is called with a number of rows: whether one of the first ones holds another value than 0 and 1 where bits would be.
+    /// Whether a table with these columns is read as raw values; otherwise it holds bits. If the names fit both, `look`
+    /// is called with a number of rows and returns whether one of the first holds another value than 0 and 1 where bits
+    /// would be.
     fn _reads_raw(&self, columns: Vec<String>, input: &str, look: &Bound<'_, PyAny>) -> PyResult<bool> {
         let reading = input.parse().map_err(|message| Failure::from(Error::setting("input", message)))?;
         let (features, schema) = (&self.0.features, self.0.binariser.as_ref());
@@ -229,7 +231,7 @@ impl Circuit {
         }
     }
 
-    /// For each feature the raw column that it is the only bit of, if there is one.
+    /// For each feature, the raw column of which it is the only bit, if there is one.
     fn _only_bits(&self) -> Vec<Option<String>> {
         let columns = self.0.binariser.iter().flat_map(|schema| schema.columns());
         let of_column = |column: &CodedColumn| {

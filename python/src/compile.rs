@@ -16,7 +16,7 @@ use pyo3::types::PyBool;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What was asked for beside the source, as the attributes of `_sources.Options`.
+/// The options besides the source, as the attributes of `_sources.Options`.
 #[derive(FromPyObject)]
 pub(crate) struct Options<'py> {
     features: Option<Features>,
@@ -92,7 +92,7 @@ impl Options<'_> {
     }
 }
 
-/// A number, `each`, `predicted` or a name; anything else is looked for by its text and refused by the library.
+/// A number, `each`, `predicted` or a name; anything else is passed on as its text, and the library refuses it.
 pub(crate) fn class_choice(given: &Bound<'_, PyAny>) -> ClassChoice {
     match (given.is_instance_of::<PyBool>(), given.extract()) {
         (false, Ok(number)) => ClassChoice::Number(number),
@@ -143,7 +143,8 @@ pub(crate) fn compile(py: Python<'_>, source: Given<'_>, options: Options<'_>) -
     }
 }
 
-/// The circuit, if it is its source, whose class on every input is given; it then says that this was proved.
+/// The circuit, if it equals its source, whose class on every input is given; the circuit then says that this was
+/// proved.
 #[pyfunction]
 pub(crate) fn verify_table(py: Python<'_>, circuit: &Circuit, values: PyReadonlyArray1<'_, u8>) -> PyResult<Circuit> {
     let values = values.as_array().to_vec();

@@ -8,7 +8,7 @@ use boolshap::workflow::ErrorKind;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-/// An error on its way to Python, which may be made without the interpreter at hand.
+/// An error to be raised in Python, which can be created without the interpreter's lock.
 pub(crate) struct Failure(Error);
 
 impl<E: Into<Error>> From<E> for Failure {
@@ -61,7 +61,7 @@ fn words(error: &Error) -> String {
     }
 }
 
-/// What can be given; nothing for ways out that Python does not have.
+/// What a Python user can do; nothing for remedies that Python does not have.
 fn remedy_words(remedy: &Remedy) -> Option<&'static str> {
     Some(match remedy {
         Remedy::ZeroWeight => "Model.import_file takes zero_weight=1 or zero_weight=-1",

@@ -1,4 +1,4 @@
-//! Scores: a circuit and a request made ready once, for any number of rows.
+//! Scores: a circuit and a request, prepared once for any number of rows.
 
 use crate::arrays::{integer, rows_of};
 use crate::circuit::Circuit;
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 #[pyclass(frozen, module = "boolshap._native")]
 pub(crate) struct Explainer(workflow::Explainer);
 
-/// Who plays: `features`, `columns`, or a player for each feature.
+/// The players: `features`, `columns`, or a player for each feature.
 #[derive(Clone, FromPyObject)]
 pub(crate) enum Players {
     Text(String),
@@ -32,7 +32,7 @@ pub(crate) enum Players {
 type Arrays<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArray1<u32>>);
 /// A numerator and a denominator.
 type Fraction<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-/// Scores, base values, and what they add up to: labels or classes as fractions too.
+/// Scores, base values, and their sums: labels or classes as fractions too.
 type Fractions<'py> = (Vec<Vec<Fraction<'py>>>, Vec<Fraction<'py>>, Vec<Fraction<'py>>);
 
 #[pymethods]
@@ -103,7 +103,7 @@ impl Explainer {
         self.0.ask().scope.name()
     }
 
-    /// What became of the circuit for its players, and what is not known of it.
+    /// Notes on how the circuit changed for its players, and on what is unknown about it.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.0.notes()
@@ -120,12 +120,12 @@ impl Explainer {
         if self.0.is_of_scores() { "score" } else { "label" }
     }
 
-    /// The expected label before anything is known of a row: one for each class that is explained.
+    /// The expected label when nothing is known of a row: one for each class that is explained.
     fn base_values(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
         work(py, None, |watch| self.0.base_values(self.0.ask().scope, watch))
     }
 
-    /// How far base values and scores can be from the true ones.
+    /// A bound on the error of base values and scores.
     fn error_bound(&self, index: &str) -> PyResult<f64> {
         let ask = Ask { index: index_of(index)?, ..self.0.ask() };
         Ok(self.0.error_bound(ask).map_err(Failure::from)?)
@@ -219,7 +219,7 @@ pub(crate) fn index_of(name: &str) -> Result<Index, Failure> {
 pub(crate) fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     match players {
         Players::Each(player_of) => Ok(PlayersFrom::Named(player_of)),
-        // A text that the library would take for the name of a file.
+        // A text that the library would take for a file name.
         Players::Text(name) if !is_players_text(&name) => {
             Err(Error::setting("players", format!("'{name}' is not one of features, columns, a PNG file, or a dict")))
         }
@@ -227,7 +227,7 @@ pub(crate) fn players_of(players: Players) -> Result<PlayersFrom, Error> {
     }
 }
 
-/// Whether a text says who plays, and is not a name that was meant otherwise.
+/// Whether a text names players, rather than something else by mistake.
 fn is_players_text(name: &str) -> bool {
     ["features", "columns"].contains(&name) || name.starts_with("regions:") || name.ends_with(".png")
 }

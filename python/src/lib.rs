@@ -1,5 +1,5 @@
-//! The native module of the Python package. It fills in the requests of the library's front door, calls, and hands over what
-//! comes back: arrays come in without copies where their memory fits, long work runs without the interpreter's lock, and
+//! The native module of the Python package. It fills in the library's requests, calls the library and returns the
+//! results: arrays come in without copies where their memory fits, long work runs without the interpreter's lock, and
 //! Ctrl-C stops it.
 
 mod arrays;
@@ -40,7 +40,7 @@ fn load(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 #[pyfunction]
 fn write_whole(path: PathBuf, content: &[u8]) -> Result<(), errors::Failure> {
     Ok(WholeFile::write(&path, content).map_err(Error::file(&path))?)

@@ -20,20 +20,20 @@ use pyo3::types::{PyString, PyType};
 use std::ffi::CString;
 use std::path::PathBuf;
 
-/// The hidden layers, the weights, what rows count, the seed, passes, patience, rows in a batch, and the step size.
+/// The hidden layers, the weights, the weights of rows, the seed, passes, patience, rows in a batch, and the step size.
 type TrainSettings = (String, Option<String>, RowWeights, u64, usize, usize, usize, f64);
 
-/// What a row counts: by a rule, or by its class.
+/// The weight of a row: by a rule, or by its class.
 #[derive(FromPyObject)]
 enum RowWeights {
     Rule(String),
     Classes(Vec<f64>),
 }
 
-/// A binary network, its feature names, and how it came to be.
+/// A binary network, its feature names, and its origin.
 ///
-/// Models come out of files, out of `BnnClassifier`, and out of other tools by way of `boolshap.compile`. They are equal
-/// when their files are.
+/// Models come from files, from `BnnClassifier`, and from other tools by way of `boolshap.compile`. They are equal when
+/// their files are.
 ///
 /// >>> import boolshap
 /// >>> model = boolshap.Model.from_json('''{"format": "boolshap model", "version": 1, "features": ["rain", "wind"],
@@ -77,11 +77,11 @@ impl Model {
 
     /// Reads a network from another tool's file: HDF5 weights, safetensors, ONNX, QONNX, .neuron or a folder of layers in CSV.
     ///
-    /// `bn_epsilon` is the epsilon of batch normalisation, where the file does not hold it. `kernels` says whether
-    /// kernels hold the weights (`"real"`) or numbers of which the sign counts (`"sign"`); `"auto"` takes what is usual
+    /// `bn_epsilon` is the epsilon of batch normalisation, if the file does not hold it. `kernels` says whether kernels
+    /// hold the weights (`"real"`) or numbers of which only the sign counts (`"sign"`); `"auto"` takes what is usual
     /// for the kind of file. `zero_weight` is the sign of a latent weight of exactly 0, which is refused otherwise.
-    /// `inputs` says which numbers the inputs can be where the file does not: `"bits"`, `"signs"`, `"UINT2"`, `"INT4"`,
-    /// `"FIXED<6,2>"` and the like. What the importer had to decide comes as a warning.
+    /// `inputs` says which values the inputs can have, if the file does not: `"bits"`, `"signs"`, `"UINT2"`, `"INT4"`,
+    /// `"FIXED<6,2>"` and the like. The importer's own decisions are issued as a warning.
     #[classmethod]
     #[pyo3(signature = (path, *, features = None, bn_epsilon = None, kernels = "auto", zero_weight = None, inputs = None))]
     #[allow(clippy::too_many_arguments)]
@@ -111,8 +111,8 @@ impl Model {
         Model::of_network(fold_steps(steps, inputs == "bits")?, features, classes)
     }
 
-    /// The network of one seed for rows of bits, each of which counts as often as it is said; with thresholds, it knows where
-    /// raw columns are cut.
+    /// The network of one seed for rows of bits, each with its count; with thresholds, it knows where raw columns are
+    /// cut.
     #[staticmethod]
     #[pyo3(signature = (bits, labels, counts, features, classes, thresholds, options, threads, report))]
     #[expect(clippy::too_many_arguments, reason = "called by the estimator alone")]
@@ -152,7 +152,7 @@ impl Model {
         let column = |(name, threshold): (&String, f64)| CodedColumn::new(name.clone(), Code::Above(threshold));
         let columns = thresholds.map(|thresholds| features.iter().zip(thresholds).map(column).collect());
         let schema = columns.map(Binariser::new).transpose().map_err(|error| Failure::from(Error::input(error)))?;
-        // What was cut carries its test in its name.
+        // A feature that is a cut column has the test in its name.
         let features = schema.as_ref().map_or(features, Binariser::features);
         work_reporting(py, None, report, |watch| {
             let counted = |row: usize| {
@@ -201,7 +201,7 @@ impl Model {
         Ok(self.0.grid().map_err(Error::input)?.map(|grid| (grid.height, grid.width)))
     }
 
-    /// Writes a model file, whole or not at all.
+    /// Writes a model file, completely or not at all.
     fn save(&self, path: PathBuf) -> Result<(), Failure> {
         Ok(self.0.save(&path)?)
     }
@@ -271,7 +271,7 @@ impl Model {
     }
 }
 
-/// Another tool's network; what the importer had to decide comes as a warning.
+/// Another tool's network; the importer's own decisions are issued as a warning.
 fn imported(
     py: Python<'_>,
     path: PathBuf,

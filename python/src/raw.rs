@@ -249,7 +249,7 @@ fn tree_of((columns, thresholds, first, second, missing, numbers, output): &Tree
         }
         Ok(RawNode::Split {
             column: place(columns[at])?,
-            // All numbers are at most infinity, and at most the largest of them.
+            // Every number is at most infinity, and at most the largest number: clamping does not change the test.
             test: RawTest::AtMost(thresholds[at].clamp(f64::MIN, f64::MAX)),
             missing_first: missing[at],
             zero_is_missing: false,

@@ -1,4 +1,4 @@
-//! Networks of real weights: read, saved, asked for classes.
+//! Networks of real weights: read, saved and evaluated.
 
 use crate::arrays::{read, rows_of};
 use crate::errors::Failure;
@@ -39,7 +39,7 @@ impl RealModel {
         Ok(RealModel(named))
     }
 
-    /// Writes a model file, whole or not at all.
+    /// Writes a model file, completely or not at all.
     fn save(&self, path: PathBuf) -> Result<(), Failure> {
         Ok(self.0.save(&path)?)
     }

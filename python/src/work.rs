@@ -1,4 +1,4 @@
-//! Long work: without the interpreter's lock, with limits of time and memory, with progress, and stopped by Ctrl-C.
+//! Runs long work without the interpreter's lock, with limits of time and memory and with progress; Ctrl-C stops it.
 
 use crate::errors::Failure;
 use boolshap::Error;
@@ -10,10 +10,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// How often signals are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The threads of this process. A process that was forked has none of its parent's, and would wait for them for ever.
+/// The threads of this process. A forked process has none of its parent's threads, and would wait for them for ever.
 fn pool() -> Result<&'static ThreadPool, Error> {
     static POOL: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -21,7 +21,7 @@ fn pool() -> Result<&'static ThreadPool, Error> {
         Some((process, threads)) if process == std::process::id() => Ok(threads),
         _ => {
             let threads = ThreadPoolBuilder::new().build().map_err(|e| Error::input(format!("no threads: {e}")))?;
-            // Never given back: one for each process.
+            // Never freed: there is one for each process.
             let threads: &'static ThreadPool = Box::leak(Box::new(threads));
             *pool = Some((std::process::id(), threads));
             Ok(threads)
@@ -41,7 +41,7 @@ fn limit_of_time(seconds: f64) -> Result<Duration, Error> {
     Duration::try_from_secs_f64(seconds).map_err(wrong)
 }
 
-/// Runs work on a thread of its own, while this one looks for signals, which only the main thread of Python gets.
+/// Runs work on a separate thread, while this one checks for signals, which only the main thread of Python gets.
 pub(crate) fn work<T: Send>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -50,7 +50,7 @@ pub(crate) fn work<T: Send>(
     work_reporting(py, timeout, None, job)
 }
 
-/// The same with a callable that gets how much is done of how much, or of nothing that is known, while the work goes on.
+/// The same with a callable that receives how much is done, and of how much if that is known, while the work goes on.
 pub(crate) fn work_reporting<T: Send>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -71,13 +71,13 @@ pub(crate) fn work_reporting<T: Send>(
                 let note = |progress: Progress| *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
                 let watch = Watch::unlimited().stop_flag(stop).memory_flag(is_full).progress(&note);
                 let watch = timeout.map_or(watch, |limit| watch.timeout(limit));
-                // Whoever waits has gone away only if the interpreter is going down.
+                // The receiver is gone only if the interpreter is shutting down.
                 let _ = sender.send(pool().and_then(|pool| pool.install(|| job(&watch))));
             });
             let mut signal = None;
             loop {
                 match receiver.recv_timeout(LOOK) {
-                    // A job that was done before it noticed is not taken back.
+                    // A signal counts even if the job was done before it noticed.
                     Ok(done) => return signal.map_or(done.map_err(|error| Failure::from(error).into()), Err),
                     Err(RecvTimeoutError::Timeout) => {
                         if allowed.is_some_and(|allowed| held_memory() > allowed) {
@@ -93,7 +93,7 @@ pub(crate) fn work_reporting<T: Send>(
                                 _ => Ok(()),
                             }
                         };
-                        // Once it is to stop, nothing is looked at any more.
+                        // Once the work is to stop, signals are no longer checked.
                         if signal.is_none()
                             && let Err(error) = Python::attach(look)
                         {
@@ -111,8 +111,8 @@ pub(crate) fn work_reporting<T: Send>(
     })
 }
 
-/// What the process may hold before work stops, in bytes: nine tenths of what it holds and what the machine has left. Nothing where
-/// the system does not say.
+/// The most memory that the process may hold before work stops, in bytes: nine tenths of what it holds and what the
+/// machine has left. Nothing if the system does not say.
 fn allowed_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -120,7 +120,7 @@ fn allowed_memory() -> Option<u64> {
     Some((kibibytes * 1024 + held_memory()) / 10 * 9)
 }
 
-/// What the process holds, in bytes; 0 where the system does not say.
+/// The memory that the process holds, in bytes; 0 if the system does not say.
 fn held_memory() -> u64 {
     let pages = || std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse::<u64>().ok();
     pages().unwrap_or(0) * 4096

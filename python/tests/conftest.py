@@ -1,4 +1,4 @@
-"""Networks that the tests explain, and a judge that shares no code with the package."""
+"""Networks that the tests explain, and an independent reference implementation of scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = Sequence[int]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark takes longest: with several workers it begins first, beside all others."""
+    """Spark tests take longest, so they start first: with several workers they run in parallel with all others."""
     items.sort(key=lambda item: item.path.name != "test_spark.py")
 
 
@@ -63,7 +63,7 @@ def all_inputs(features: int) -> npt.NDArray[np.uint8]:
 def judge(
     worth: Callable[[frozenset[int]], Fraction], players: int, index: str = "shapley"
 ) -> tuple[list[Fraction], Fraction]:
-    """The scores of a game by their definitions, over all sets of players, and the worth of the empty set."""
+    """The scores of a game by their definitions, over all sets of players, and the value of the empty set."""
     known = {
         frozenset(those): worth(frozenset(those))
         for size in range(players + 1)
@@ -98,7 +98,7 @@ def expectation(
     return worth
 
 
-#: Raw rows as people have them; `sea` is one-hot in the circuit below.
+#: Raw rows; `sea` is one-hot in the circuit below.
 RAW = {
     "age": [20.0, 52.0, 41.0, 39.5],
     "sea": ["near", "far", "island", "far"],
@@ -111,7 +111,7 @@ RAW_BITS = [[0, 0, 0, 1, 1], [1, 1, 0, 0, 0], [1, 0, 1, 0, 1], [0, 1, 0, 0, 1]]
 
 @pytest.fixture(scope="session")
 def raw_model() -> Model:
-    """A model that knows how raw rows become bits, and what it saw in training."""
+    """A model that stores the encoding of raw rows and its training marginals."""
     text = {
         "format": "boolshap model",
         "version": 1,

@@ -1,4 +1,4 @@
-"""Questions through the package: answers against the definitions over all inputs, and how answers show themselves."""
+"""Questions through the package: answers against the definitions over all inputs, and how answers are displayed."""
 
 import itertools
 import pickle

@@ -1,4 +1,4 @@
-"""What shap's explainers take, and what is refused with a reason."""
+"""Arguments that shap's explainers take, and those refused with a reason."""
 
 from __future__ import annotations
 

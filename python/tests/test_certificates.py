@@ -1,5 +1,5 @@
-"""Certificates through the package: what is asked leaves files that prove it with the model alone, the same files as from the
-command line; and networks that are too large for a circuit, against the definition on the inputs that matter."""
+"""Certificates through the package: questions write files that prove their answers with the model alone, the same files as from
+the command line. Networks that are too large for a circuit are compared with the definition on the inputs that matter."""
 
 import hashlib
 import itertools
@@ -13,7 +13,7 @@ from test_one_door_ask import OTHER, write
 import boolshap
 from boolshap.errors import InputError
 
-#: A network of 44 inputs of which the last 38 have no weight.
+#: A network of 44 inputs; the last 38 have weight 0.
 USED, WIDTH = 6, 44
 LARGE = {
     "format": "boolshap model", "version": 1, "classes": None, "marginals": None, "provenance": {}, "schema": None,
@@ -27,13 +27,13 @@ LARGE = {
 
 
 def fires(neuron, bits):
-    """Whether the weights of the inputs that are as the signs of their weights say reach what the neuron needs."""
+    """Whether the inputs that have their weight's sign weigh at least the neuron's `need`."""
     weights = map(int, neuron["weights"].split())
     return sum(abs(weight) for weight, bit in zip(weights, bits) if bit == (weight > 0)) >= int(neuron["need"])
 
 
 def decided(bits):
-    """What the large network decides of its first inputs."""
+    """The large network's decision from its first inputs."""
     return int(fires(LARGE["output"]["step"], [fires(neuron, bits) for neuron in LARGE["hidden"][0]]))
 
 

@@ -1,4 +1,4 @@
-"""What a circuit file says of itself: claims that are called so, and circuits that cannot be decided."""
+"""Statements of circuit files about themselves are reported as claims; circuits whose soundness cannot be decided."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ def model(**changes):
 
 
 def changed(content, change):
-    """A file with another header, its digest and checksum computed anew."""
+    """A file with another header and recomputed digest and checksum."""
     length = int.from_bytes(content[21:29], "little")
     header = json.loads(content[29 : 29 + length])
     end = -36 if "proof" in header else -4
@@ -66,7 +66,7 @@ def test_a_forged_claim_is_found_out_by_the_model():
 
 
 def wide(nodes, features):
-    """A file of these nodes, each a tag and numbers, the last one the root."""
+    """A file of these nodes; each is a tag and numbers, and the last one is the root."""
     names = [f"x{k}" for k in range(features)]
     header = {"features": names, "schema": None, "marginals": None, "provenance": {}, "nodes": len(nodes), "root": len(nodes) - 1}
     text = json.dumps(header).encode()

@@ -111,7 +111,7 @@ def test_predictions_of_a_model_take_named_tables(raw_model: Model) -> None:
 
 
 def test_a_network_of_another_tool_is_imported(tmp_path: pathlib.Path) -> None:
-    """A folder of layers in CSV, with batch normalisation whose epsilon decides."""
+    """A folder of layers in CSV, with batch normalisation in which epsilon changes the result."""
     for block, files in {
         "blk1": {"lin_weight": "1,-1,1\n1,1,1", "lin_bias": "0,0", "bn_weight": "1,1", "bn_bias": "1,-1"}
         | {"bn_mean": "0,0", "bn_var": "1,0.01"},

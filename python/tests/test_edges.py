@@ -1,4 +1,4 @@
-"""What once went wrong without a word: classes, forests, searches, records, forks, and numbers too long for Python."""
+"""Past silent errors: classes, forests, searches, records, forks, and numbers too long for Python."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_packed_records_are_read_field_by_field() -> None:
     circuit = boolshap.compile(classifier)
     names = circuit.raw_columns
     assert names is not None
-    # Nine bytes a row: numbers that no multiple of eight separates.
+    # The rows are packed, so the distance between numbers is not a multiple of eight bytes.
     record = np.zeros(len(rows), dtype=[("open", "?"), (names[0], "f8"), (names[1], "f4")])
     record[names[0]], record[names[1]] = rows[:, 0], rows[:, 1]
     plain = {names[0]: record[names[0]].copy(), names[1]: record[names[1]].astype("f8")}

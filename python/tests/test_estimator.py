@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: their rules, their bits, and circuits that are the network."""
+"""The scikit-learn estimators: scikit-learn's checks, their bits, and circuits that equal the network."""
 
 import itertools
 import json
@@ -151,7 +151,7 @@ def test_bins_of_numbers_are_those_of_other_tools(bins):
         binarizer = Binarizer(how).fit(X, y)
         for rule, raw, edges in zip(binarizer.rules_, X.T, expected):
             found = np.array(rule.edges if rule.kind == "bins" else [rule.threshold])
-            # scikit-learn keeps thresholds of float32.
+            # scikit-learn stores thresholds as float32.
             np.testing.assert_allclose(found, edges, rtol=1e-6)
             bits = rule.bits(raw)
             assert bits.shape[1] == len(rule.features) == (1 if rule.kind == "number" else bins)
@@ -258,7 +258,7 @@ def test_cuts_are_the_nearest_floats_in_any_order_of_rows():
         assert not Binarizer().fit_transform(X)[:, [0, 2]].any()
         classifier = BnnClassifier(hidden=(1,), epochs=1).fit(X, np.arange(49) % 2)
         assert classifier.thresholds_.tolist() == means
-    # Of an even number of rows, the mean of the two in the middle, even where their sum is too large.
+    # With an even number of rows, the mean of the two middle values, even if their sum overflows.
     rule = Binarizer("median").fit([[1.7e308], [1.5e308], [0.0], [1.6e308]]).rules_[0]
     assert rule.threshold == float((Fraction(1.5e308) + Fraction(1.6e308)) / 2)
 
@@ -367,7 +367,7 @@ def test_weights_stay_within_their_range(hidden, weights):
     assert model["provenance"]["weights"] == weights
     layers = [[row["weights"] for row in layer] for layer in [*model["hidden"], model["output"]["argmax"]]]
     largest = int(weights.split(":")[1]) if ":" in weights else 1
-    # Signs alone are weights +-1.
+    # Texts of signs only mean weights +-1.
     for rows in layers:
         numbers = {abs(int(word)) for row in rows if set(row) - set("+-") for word in row.split()} - {0}
         # The scores of classes share a scale, which makes their biases whole.
@@ -406,7 +406,7 @@ def test_rows_that_make_no_sense():
 
 
 def test_missing_values_are_one_rule():
-    """What is missing is above no threshold: in fit, in predict, in bits and in explanations."""
+    """A missing value is above no threshold: in fit, in predict, in bits and in explanations."""
     random = np.random.default_rng(4)
     X = random.normal(size=(200, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
@@ -448,7 +448,7 @@ def test_thresholds_do_not_depend_on_the_order_of_rows():
 
 
 def test_a_fold_that_shows_only_bits():
-    """A column of numbers that happens to hold 0 and 1 in one fold."""
+    """A column of numbers that happens to contain only 0 and 1 in one fold."""
     X = np.array([[0, 3], [1, 4], [0, 5], [1, 6], [2, 1], [5, 9]])
     binarizer = Binarizer().fit(X[:4])
     assert binarizer.transform(X)[:, 0].tolist() == [0, 1, 0, 1, 1, 1]

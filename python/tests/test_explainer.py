@@ -1,4 +1,4 @@
-"""Scores against shap, against the definition in fractions, and what is refused."""
+"""Scores against shap and against the definition in fractions, and refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INDICES = ["shapley", "banzhaf", "interaction"]
 
 
 def scores(explainer: Explainer, rows: Any, index: str) -> npt.NDArray[Any]:
-    """The floats of any index, pairs in the order of the exact ones."""
+    """The float scores of any index, with pairs in the order of the exact scores."""
     if index == "interaction":
         square = explainer.interactions(rows)
         assert (square == square.swapaxes(1, 2)).all() and not np.diagonal(square, axis1=1, axis2=2).any()
@@ -34,7 +34,7 @@ def scores(explainer: Explainer, rows: Any, index: str) -> npt.NDArray[Any]:
 
 
 def check(explainer: Explainer, rows: npt.NDArray[Any], worth_of: Callable[[Any], Any], index: Any) -> None:
-    """Both the fractions and the floats of an explainer, against the judge."""
+    """Compares an explainer's fractions and floats with `judge`."""
     exact = explainer.exact(rows, index=index)
     floats = scores(explainer, rows, index)
     players = len(explainer.players)
@@ -87,7 +87,7 @@ def test_independent_features_by_definition(network: Network, circuit: Circuit, 
 def given_what_is_known(
     network: Network, row: Any, population: list[list[int]]
 ) -> Callable[[frozenset[int]], Fraction]:
-    """The mean label of those who agree on the set; of all where none does."""
+    """The mean label of the rows that agree on the set, or of all rows if none agrees."""
 
     def worth(those: frozenset[int]) -> Fraction:
         agree = [other for other in population if all(other[i] == row[i] for i in those)] or population

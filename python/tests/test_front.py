@@ -1,4 +1,4 @@
-"""What the library decides comes through: what was proved, which class, and errors in the words of Python's arguments."""
+"""The package passes on the library's results: proofs, classes, and errors worded with Python's argument names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same cases through the command line, the server and this package: one library decides, so numbers, facts and
+"""The same cases through the command line, the server and this package: all use one library, so numbers, facts and
 refusals are the same."""
 
 import csv
@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ask(folder):
-    """Asks a server of the circuit and its rows."""
+    """A function that sends requests to a server with the circuit and its rows."""
     yield from server_of(folder, "c.bsc")
 
 
@@ -82,7 +82,7 @@ def test_the_compiled_circuit_is_the_same_file(folder):
     assert facts["route"]
     info = json.loads(command(folder, "info", "c.bsc", "--json").stdout)
     assert info["provenance"] == facts and info["features"] == circuit.features
-    # What was proved here is a claim in the file: the same proof, by what the file says.
+    # A proof made in this process becomes a claim in the file, with otherwise equal data.
     assert (circuit.verified["standing"], info["verified"]["standing"]) == ("proved", "claimed")
     assert boolshap.load(folder / "c.bsc").verified == info["verified"]
     assert {key: circuit.verified[key] for key in ("method", "of", "digest", "circuit")}.items() <= info["verified"].items()
@@ -304,7 +304,7 @@ def test_refusals_are_the_same(folder, ask, fields, words):
 
 
 def test_a_network_that_takes_long_is_not_compiled_in_passing():
-    """One rule with the command line: an explainer compiles what is cheap, and says how to get the rest."""
+    """The same rule as on the command line: an explainer compiles only what is cheap; else an error says what to do."""
     chance = np.random.default_rng(1)
     wide = [(chance.choice([-1, 1], size=(13, 60)), np.zeros(13)), (chance.choice([-1, 1], size=(1, 13)), np.zeros(1))]
     with pytest.raises(boolshap.errors.LimitError, match="too large to be compiled in passing .60 bits, 13 neurons"):
@@ -315,7 +315,7 @@ def test_a_network_that_takes_long_is_not_compiled_in_passing():
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """A network of 4x6 pixels whose features know that they are an image."""
+    """A network of 4x6 pixels whose features have an image layout."""
     folder = tmp_path_factory.mktemp("image")
     chance = np.random.default_rng(5)
     signs = ["".join(chance.choice(["+", "-"], 24)) for _ in range(5)]
@@ -369,7 +369,7 @@ def test_regions_against_a_reference_are_the_same(image, reference):
 
 
 def served(folder: Any, file: str, body: dict[str, Any], *options: object) -> Any:
-    """The answer of a server that is started for one question."""
+    """The answer of a server started for one request."""
     line = [str(BINARY), "serve", file, "rows.csv", "--listen", "127.0.0.1:0", *map(str, options)]
     server = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
@@ -386,7 +386,7 @@ def served(folder: Any, file: str, body: dict[str, Any], *options: object) -> An
 
 
 def median_of(rows, radius):
-    """Every pixel of 4x6 as most of those around it; as it is in a tie."""
+    """Every pixel of 4x6 as the majority of those around it; unchanged in a tie."""
     blurred = rows.copy()
     for number, row in enumerate(rows.reshape(-1, 4, 6)):
         for y, x in itertools.product(range(4), range(6)):
@@ -504,7 +504,7 @@ def test_images_are_what_shap_plots(image):
     assert images.values.shape == (3, 4, 6, 1, 3) and images.data.shape == (3, 4, 6, 1)
     assert (images.data.reshape(3, 24) == rows).all()
     whole = explainer.shap_values(rows)
-    # A region of 2x2 pixels: its score is shared out.
+    # The score of a region of 2x2 pixels is divided among them.
     np.testing.assert_allclose(images.values[:, 0, 0, 0] * 4, whole[:, 0], atol=1e-12)
     np.testing.assert_allclose(images.values.sum(axis=(1, 2, 3)), whole.sum(axis=1), atol=1e-12)
     shap = pytest.importorskip("shap")
@@ -521,11 +521,11 @@ def test_a_network_without_a_circuit_is_explained_against_rows(tmp_path):
     explainer = boolshap.Explainer(wide, reference="zeros", players=players)
     exact = explainer.exact(row)
     assert exact.base_values[0] + sum(exact.values[0]) == exact.predictions[0]
-    # It is kept as its model.
+    # The explainer is saved as its model.
     explainer.save(tmp_path / "e.zip")
     for again in (boolshap.Explainer.load(tmp_path / "e.zip"), pickle.loads(pickle.dumps(explainer))):
         assert again.exact(row).values == exact.values and again.players == explainer.players
-    # Set by set, by the network itself in numpy.
+    # The expected scores, from all sets of players, with the network in numpy.
     of_feature = np.array([int(players[f"x{number}"][1:]) for number in range(1, 61)])
     masks = np.arange(512)[:, None] >> of_feature[None, :] & 1
     signs = np.where(masks * row[None, :] > 0, 1, -1)
@@ -573,7 +573,7 @@ def test_networks_of_real_weights_are_the_same(folder, output):
     assert done.returncode == 0, done.stderr
     with open(folder / "real.csv") as file:
         printed = [[Fraction(cell) for cell in row] for row in list(csv.reader(file))[1:]]
-    # The model itself is served, compiled in passing, where its label is asked for.
+    # For labels the model itself is served, compiled on the fly.
     server = server_of(folder, "real.json" if output == "label" else "real.bsc")
     status, answer = next(server)(exact=True)
     next(server, None)

@@ -18,7 +18,7 @@ from boolshap.errors import BoolshapError
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="BOOLSHAP_BINARY does not name the command line")
 
-#: A second network over the same features, and one that knows raw values.
+#: A second network over the same features, and one with an encoding of raw values.
 OTHER = {**MODEL, "output": {"argmax": [
     {"weights": "2 -1 1 0", "bias": "0"}, {"weights": "-1 2 0 1", "bias": "0"}, {"weights": "1 0 -1 2", "bias": "1"},
 ]}}  # fmt: skip
@@ -46,7 +46,7 @@ CODES = [
 ]
 GROUPS = {feature: "person" if feature in ("sex", "debt") else feature.split("=")[0] for feature in LOAN["features"]}
 
-#: question, settings as in JSON; of the network of three classes
+#: question, settings as in JSON, for the network of three classes
 OF_CLASSES: list[tuple[str, dict[str, Any]]] = [
     ("reason", {}),
     ("reason", {"all": True}),
@@ -80,7 +80,7 @@ OF_CLASSES: list[tuple[str, dict[str, Any]]] = [
         {"row": 2, "counterfactual": "1001"}, {"row": 3, "counterfactual": {"large": 1}},
     ]}),
 ]  # fmt: skip
-#: of the network that knows raw values, with columns as players unless it is said otherwise
+#: for the network with raw values, with columns as players unless the settings say otherwise
 OF_LOANS: list[tuple[str, dict[str, Any]]] = [
     ("reason", {"all": True}),
     ("reason", {"all": True, "players": GROUPS}),
@@ -140,7 +140,7 @@ def rows_of(name):
 
 
 def by_command(folder, name, question, settings):
-    """Asks with files for what is more than a name or a number."""
+    """Asks through the command line, with files for settings that are more than a name or a number."""
     line: list[object] = ["ask", question, f"{name}.bsc"]
     line += ["other.json"] if question == "difference" else []
     line += [] if question == "properties" else [f"{name}.csv"]
@@ -218,7 +218,7 @@ def columns(rows):
 
 
 def found_in(question, answer):
-    """What a Python answer holds, in the words of the JSON."""
+    """The content of a Python answer, with the names of the JSON."""
     changes = lambda all: None if all is None else [{"player": c.player, "from": c.before, "to": c.after} for c in all]
     text = lambda bits: None if bits is None else "".join(map(str, bits))
     if question == "properties":
@@ -290,7 +290,7 @@ def test_answers_are_the_same(folder, servers, name, question, settings):
     status, answer = by_http(servers, name, question, settings)
     assert status == 200, answer
     for digests in (one["digests"] for one in (printed, answer) if question == "codes"):
-        # Of what comes as a file elsewhere, the bytes differ.
+        # These come from files on the command line, whose bytes differ.
         digests.pop("codes"), digests.pop("against", None)
     assert answer == printed
     assert len(printed["rows"]) == len(rows_of(name)) or question in ("properties", "difference")
@@ -338,7 +338,7 @@ def test_every_question_is_in_the_table():
     assert {question for _, question, _ in TABLE} == set(METHODS)
 
 
-#: circuit, question, settings, what every door says, and the status and field of the server
+#: circuit, question, settings, the message of all three, and the status and field of the server
 REFUSED = [
     ("classes", "reason", {"constraint": [["-large"]]}, "row 2 does not satisfy the constraint: clause -4 is violated", 422, None),
     ("classes", "reason", {"constraint": [["old"], ["-old"]]}, "no input satisfies the constraint", 422, None),

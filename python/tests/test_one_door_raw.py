@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(BINARY is None, reason="BOOLSHAP_BINARY does not
 
 COLUMNS = ["length", "width", "petal", "leaf"]
 X, KINDS = load_iris(return_X_y=True)
-#: What both libraries hold without rounding.
+#: Numbers that both libraries store without rounding.
 X = X.astype(np.float32).astype(np.float64)
 ROWS, BACKGROUND = X[::20], X[5::10]
 
@@ -46,7 +46,7 @@ def lightgbm_model(folder: Any, classes: int) -> Any:
 
 
 class Doors:
-    """A booster behind the three doors."""
+    """A booster through command line, server and package."""
 
     def __init__(self, folder: Any, make: Any, classes: int) -> None:
         self.folder, self.classes = folder, classes
@@ -64,7 +64,7 @@ class Doors:
         return subprocess.run(line, cwd=self.folder, capture_output=True, text=True, timeout=300)
 
     def printed(self, *options: object) -> list[list[Fraction]]:
-        """What the command line writes: for each row the prediction, the base value, the scores; of several classes those together."""
+        """The command line's output: for each row the prediction, the base value and the scores; several classes in one list."""
         given = ("--distribution", "background:background.csv", "--exact", "-o", "s.csv", *options)
         done = self.command("explain", self.file, "rows.csv", *given)
         assert done.returncode == 0, done.stderr

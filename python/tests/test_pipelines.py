@@ -1,4 +1,4 @@
-"""Pipelines end to end: raw columns in, scores of raw columns out, by the definition on the pipeline itself."""
+"""Pipelines end to end: scores of raw columns, compared with the definition on the pipeline itself."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_labels_behind_bits(name: str) -> None:
         order = [list(X.columns).index(player) for player in explainer.players]
         assert np.abs(found.values[place] - scores[order, 0]).max() < 1e-9
         assert abs(found.base_values[place] - base[0]) < 1e-9
-    # Raw values are kept: texts to show, numbers to colour.
+    # Raw values are kept: texts for display, numbers for colours.
     assert found.data.dtype.kind == "f"
     place = explainer.players.index("place")
     assert found.display_data[:, place].tolist() == rows["place"].tolist()
@@ -157,7 +157,7 @@ def test_a_step_that_is_not_what_it_says_is_found_out() -> None:
     numbers = X[["age", "rooms"]].to_numpy(dtype=float)
 
     class StandardScaler(FunctionTransformer):  # type: ignore[misc]
-        """Has the name of a step that keeps columns apart, and mixes them."""
+        """Has the name of a step that keeps columns separate, but mixes them."""
 
     mixing = make_pipeline(StandardScaler(lambda X: X @ np.array([[1.0, 1.0], [0.0, 1.0]])), DecisionTreeClassifier())
     mixing.fit(numbers, y)

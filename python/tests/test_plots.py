@@ -1,6 +1,6 @@
 """Every plot of shap that the package promises, drawn from our explanations.
 
-The pictures go to the folder in BOOLSHAP_PLOTS, if it is set, to be looked at.
+If BOOLSHAP_PLOTS is set, the pictures are written to that folder for inspection.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def of_columns(raw_circuit: Circuit) -> Any:
 
 
 def finish(path: pathlib.Path) -> list[str]:
-    """Saves the figure, sees that something is on it, and gives all texts on it."""
+    """Saves the figure, checks that it is not empty, and returns all its texts."""
     figure = plt.gcf()
     figure.canvas.draw()
     texts = [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible()]
     figure.savefig(path, bbox_inches="tight", dpi=80)
     picture = matplotlib.image.imread(path)[..., :3]
-    # Ink of several colours, and not only in one corner.
+    # The drawing has several colours and is not confined to one corner.
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 20
     inked = (picture < 0.9).any(axis=2)
     assert inked.any(axis=1).mean() > 0.3 and inked.any(axis=0).mean() > 0.3
@@ -83,7 +83,7 @@ def contains(texts: list[str], wanted: list[str]) -> None:
 
 
 def shown(score: float) -> str:
-    """A score as waterfall and bar plots write it: no zeros at the end, and the proper minus sign."""
+    """A score in the format of waterfall and bar plots: no trailing zeros, and a typographic minus sign."""
     return f"{score:+.2f}".rstrip("0").rstrip(".").replace("-", "\u2212")
 
 

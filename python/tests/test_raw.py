@@ -1,4 +1,4 @@
-"""Models on raw columns: scores are those of the definition over all sets of columns, and of shap's interventional TreeExplainer."""
+"""Models on raw columns: scores equal the definition over all sets of columns, and shap's interventional TreeExplainer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REGRESSORS = [
     GradientBoostingRegressor(n_estimators=10, random_state=1),
     HistGradientBoostingRegressor(max_iter=10, max_depth=3, early_stopping=False),
 ]
-#: Fully grown, for the definition alone.
+#: Fully grown trees, compared only with the definition.
 DEEP = [DecisionTreeRegressor(random_state=1), RandomForestRegressor(5, random_state=1), ExtraTreesRegressor(5, random_state=1)]
 
 
@@ -67,13 +67,13 @@ def named(model: Any) -> str:
 
 
 def own_number(model: Any, rows: Floats) -> Floats:
-    """What is explained of a model of scikit-learn, by its own methods: (rows, outputs)."""
+    """The explained output of a scikit-learn model, by its own methods: (rows, outputs)."""
     method = next(getattr(model, name) for name in ("decision_function", "predict_proba", "predict") if hasattr(model, name))
     return np.asarray(method(rows), dtype=np.float64).reshape(len(rows), -1)
 
 
 def brute_force(number: Any, row: Floats, background: Floats, index: str = "shapley") -> tuple[Floats, Floats]:
-    """Scores of all sets of columns by their definition: (sets, outputs), and the worth of no column."""
+    """Scores of all sets of columns by their definition: (sets, outputs), and the value of the empty set."""
     count = len(row)
     worth: dict[frozenset[int], Floats] = {}
     for size in range(count + 1):
@@ -96,8 +96,8 @@ def brute_force(number: Any, row: Floats, background: Floats, index: str = "shap
 
 
 def check_shap(model: Any, background: Floats, rows: Floats) -> None:
-    """Compares with shap's interventional scores, where shap takes the model. It multiplies by weights of single precision, and compares
-    numbers in double precision where scikit-learn and XGBoost round them first: so they are rounded here."""
+    """Compares with shap's interventional scores, if shap takes the model. shap multiplies by single-precision weights. It
+    compares numbers in double precision where scikit-learn and XGBoost round them first, so they are rounded here."""
     background, rows = (part.astype(np.float32).astype(np.float64) for part in (background, rows))
     explainer = boolshap.Explainer(model, background)
     ours = explainer(rows)
@@ -108,7 +108,7 @@ def check_shap(model: Any, background: Floats, rows: Floats) -> None:
     assert explainer.expected_value == pytest.approx(judge.expected_value, rel=1e-6, abs=1e-6)
 
 
-# shap's scores of HistGradientBoostingClassifier do not add up to what it predicts; the definition is the judge of it.
+# shap's scores of HistGradientBoostingClassifier do not add up to its predictions, so only the definition is compared.
 @pytest.mark.parametrize(
     "model", [one for one in CLASSIFIERS if not isinstance(one, HistGradientBoostingClassifier)], ids=named
 )
@@ -136,7 +136,7 @@ def test_regressors_are_the_definition(model: Any) -> None:
 
 
 def test_what_is_rounded_before_it_is_compared() -> None:
-    """scikit-learn's trees compare in single precision: a number that rounds to the threshold is at most that."""
+    """scikit-learn's trees compare in single precision: a number that rounds to the threshold goes left."""
     X = np.array([[1.0], [1.5]])
     tree = DecisionTreeRegressor().fit(X, [0.0, 1.0])
     near = np.array([[1.25 + 1e-9], [1.25], [1.25 + 1e-6], [1.25 - 1e-9], [1.2]])
@@ -148,7 +148,7 @@ def test_what_is_rounded_before_it_is_compared() -> None:
 @pytest.mark.parametrize("index", ["shapley", "banzhaf", "interaction"])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=named)
 def test_three_classes_are_the_definition(model: Any, index: Any) -> None:
-    """shap takes no boosting of several classes."""
+    """shap does not support gradient boosting of several classes."""
     X, y = IRIS
     model.fit(X, y)
     background, rows = X[::10], X[3::50]
@@ -293,7 +293,7 @@ def test_columns_of_one_player_come_and_go_together(index: Any, tmp_path: Path) 
     for place, row in enumerate(X[50:53]):
 
         def number(absent: Floats, row: Floats = row) -> Floats:
-            """The model where a player whose mark is 1 is the row's, averaged over the background."""
+            """The model's output averaged over the background; players marked 1 have the row's values."""
             numbers = []
             for marks in absent:
                 mixed = X[:15].copy()

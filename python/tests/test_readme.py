@@ -9,7 +9,7 @@ README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 
 
 def blocks(text):
-    """Each block of Python with empty lines before it, so that an error has the line number of the page."""
+    """Each block of Python, preceded by empty lines so that errors show the page's line numbers."""
     for block in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         yield "\n" * text.count("\n", 0, block.start(1)) + block[1]
 
@@ -19,7 +19,7 @@ def test_code_of_the_readme_runs(tmp_path):
     assert len(code) >= 8
     program = ["import matplotlib", "matplotlib.use('Agg')", "namespace = {'__name__': 'readme'}"]
     program += [f"exec(compile({block!r}, {str(README)!r}, 'exec'), namespace)" for block in code]
-    # A process of its own: nothing that other tests imported or changed helps the page.
+    # A separate process, so that the page cannot rely on imports or changes of other tests.
     script = tmp_path / "readme_blocks.py"
     script.write_text("\n".join(program))
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)

@@ -20,7 +20,7 @@ ROWS, BACKGROUND = BITS[:5], BITS[5:15]
 
 
 def shapley(score: Any, row: Any, background: Any) -> Any:
-    """All sets of features, each with the mean over the background."""
+    """Shapley values from all sets of features, each valued by the mean over the background."""
     count = len(row)
     means = {}
     for size in range(count + 1):
@@ -157,7 +157,8 @@ def test_what_cannot_be_a_score_is_refused():
 
 
 def test_scores_given_what_is_known():
-    """v(S) is the mean number of the rows that agree on S, the base value where none does, and of all features the row's own."""
+    """v(S) is the mean number of the rows that agree on S, or the base value if none agrees; with all features known, the
+    row's own number."""
     random = np.random.default_rng(5)
     rows = random.integers(0, 2, (12, 4), dtype=np.uint8)
 

@@ -1,7 +1,7 @@
-"""What users of shap rely on, as one list of checks that runs over explainers of every kind.
+"""Properties that users of shap rely on, as checks that run over explainers of every kind.
 
-The checks are those that shap's own explainers have to pass, written anew: scores add up, batches do not matter, interactions add up,
-names are kept, explanations can be sliced, plots take them, files give the same again. What cannot be passed is in `LEFT_OUT`, with
+The checks reimplement those of shap's own explainers: scores add up, batches do not matter, interactions add up, names are
+kept, explanations can be sliced and plotted, saved files give the same scores. Checks that cannot pass are in `LEFT_OUT`, with
 the reason.
 """
 
@@ -30,7 +30,7 @@ FLOWERS, KINDS = load_iris(return_X_y=True, as_frame=True)
 BITS = (FLOWERS > FLOWERS.mean()).astype(int)
 BACKGROUND, ROWS = slice(0, 40), slice(60, 80)
 
-#: What shap checks and these explainers cannot pass.
+#: shap's checks that these explainers cannot pass.
 LEFT_OUT = {
     "tree_path_dependent": "its scores depend on how many training rows went through each node, not on the function alone",
     "model_output='probability', 'log_loss'": "a sigmoid of a sum is no sum of trees: refused, see test_at_home",
@@ -46,7 +46,7 @@ def classifier(bits: bool = False, kinds: int = 3) -> Any:
     return RandomForestClassifier(4, max_depth=3, random_state=1).fit(X, KINDS if kinds == 3 else KINDS == 1)
 
 
-#: name: the model, what base values and scores add up to, the rows.
+#: name: the model, the function that base values and scores add up to, the rows.
 CASES: dict[str, Case] = {
     "label of bits": (
         lambda: GradientBoostingClassifier(n_estimators=4, random_state=1).fit(BITS, KINDS == 1),

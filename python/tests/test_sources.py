@@ -1,4 +1,4 @@
-"""Circuits out of arrays, functions, files and objects, and the steps from layers to networks."""
+"""Circuits from arrays, functions, files and objects, and the steps from layers to networks."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_refused_arrays(source: Any, message: str) -> None:
 
 
 def reaches_zero(dense: Dense, norm: Norm | None, bits: bool) -> bool | None:
-    """What the library finds out where a sign gives 0 at 0: whether the unit can be 0, or that it is too much to try."""
+    """The library's answer for a sign that gives 0 at 0: whether the unit can be 0, or None if that is too much to try."""
     steps = [dense, *([norm] if norm else []), Sign("sign", at_zero=0), Dense("end", np.ones((1, 1)), np.zeros(1))]
     try:
         Model._of_steps(steps, "bits" if bits else "signs", None, None)
@@ -135,7 +135,7 @@ def test_whether_a_unit_can_be_0() -> None:
             values = all_inputs(inputs) if bits else all_inputs(inputs) * 2.0 - 1.0
             sums = [Fraction(value) for value in (values @ weights[0] + bias[0]).tolist()]
             if norm is not None:
-                # Roots of 1/2, 9/4 and 4: the first is irrational and 0 is met only without beta.
+                # Roots of 1/2, 9/4 and 4: the first is irrational, so 0 is reached only without beta.
                 root = {0.25: None, 2.0: Fraction(3, 2), 3.75: Fraction(2)}[float(norm.variance[0])]
                 scale, shift = Fraction(float(norm.gamma[0])), Fraction(float(norm.beta[0]))
                 moved = [scale * (sum_ - Fraction(float(norm.mean[0]))) for sum_ in sums]
@@ -156,7 +156,7 @@ def test_whether_a_wide_unit_can_be_0() -> None:
     assert reaches_zero(Dense("layer", ones, np.array([3.0])), None, False) is False
     assert reaches_zero(Dense("layer", ones, np.array([1002.0])), None, False) is False
     assert reaches_zero(Dense("layer", real, np.array([1000.0])), None, False) is False
-    # The last bits of the numbers add up to an odd one.
+    # The sum of the numbers' last bits is odd, so the numbers cannot add up to 0.
     assert reaches_zero(Dense("layer", real, np.array([0.5])), None, False) is False
     rounded, signs = np.round(real * 2**40) / 2**40, np.where(np.arange(60) % 3, 1, -1)
     narrow, met = rounded[:, :30], rounded[:, :30] @ signs[:30]
@@ -229,7 +229,7 @@ def test_a_bar_on_a_terminal() -> None:
     pty = pytest.importorskip("pty", reason="this system has no terminals of its own making")
     fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
     here, there = pty.openpty()
-    # 24 lines of 80 characters: a terminal of no width shows nothing.
+    # 24 lines of 80 characters: a terminal without a width shows no progress bar.
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     program = "import boolshap, time; boolshap.compile(lambda X: time.sleep(1.1) or X[:, 0] > 0, features=13)"
     done = subprocess.run([sys.executable, "-c", program], stderr=there, check=True)
@@ -387,12 +387,12 @@ def test_what_is_no_source(tmp_path: Path) -> None:
     ],
 )
 def test_in_an_environment_of_its_own(library: str, variable: str, default: str | None, tmp_path: Path) -> None:
-    """Libraries that do not fit into this environment: their tests, run by the Python that has them."""
+    """Runs the tests of libraries that do not fit into this environment, by the Python that has them."""
     python = os.environ.get(variable, default)
     if python is None:
         pytest.skip(f"{variable} names no Python with {library}")
     file = Path(__file__).with_name("test_sources_torch.py" if library == "torch" else "test_sources_keras.py")
-    # The package alone, not what is installed beside it.
+    # Only the package, not other packages installed beside it.
     (tmp_path / "boolshap").symlink_to(Path(boolshap.__file__).parent)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     probe = subprocess.run([python, "-c", f"import pytest, numpy, {library}"], env=environment, capture_output=True)

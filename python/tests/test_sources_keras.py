@@ -1,4 +1,4 @@
-"""Circuits of Keras and Larq models answer every input as `model.predict` does."""
+"""Circuits of Keras and Larq models agree with `model.predict` on every input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import all_inputs
 import boolshap
 from boolshap.errors import InputError
 
-# Keras 3 runs on several libraries; whichever is there will do.
+# Keras 3 runs on several libraries; use the one that is installed.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow" if importlib.util.find_spec("tensorflow") else "jax")
 keras = pytest.importorskip("keras", reason="Keras is not installed; test_sources.py looks for it elsewhere")
@@ -26,14 +26,14 @@ def larq() -> Any:
 
 
 def sign(x: Any) -> Any:
-    """As both Keras 2 and 3 have it: 0 at 0."""
+    """The sign of Keras 2 and 3: 0 at 0."""
     if hasattr(keras, "ops"):
         return keras.ops.sign(x)
     return keras.backend.sign(x)
 
 
 def at_least_0(x: Any) -> Any:
-    """+1 from 0 on."""
+    """+1 from 0 upwards."""
     return sign(sign(x) + 0.5)
 
 
@@ -76,7 +76,7 @@ def agree(model: Any, features: int = 7, inputs: str | None = None, threshold: f
 @pytest.mark.parametrize("inputs", ["signs", "bits"])
 @pytest.mark.parametrize("activation", [at_least_0, above_0, sign])
 def test_dense_layers(activation: Callable[[Any], Any], inputs: str) -> None:
-    """With real weights no sum is 0, so any sign will do."""
+    """With real weights no sum is 0, so every definition of the sign agrees."""
     agree(built(layers.Dense(5, activation=activation), layers.Dense(3), seed=1), inputs=inputs)
 
 
@@ -97,7 +97,7 @@ def test_batch_normalisation(scale: bool, ending: str, threshold: float) -> None
 
 @pytest.mark.parametrize("activation", [at_least_0, above_0])
 def test_ties(activation: Callable[[Any], Any]) -> None:
-    """Integer weights without bias meet 0 all the time."""
+    """With integer weights and no bias, sums are often 0."""
     model = built(
         layers.Dense(7, activation=activation, use_bias=False),
         layers.Dense(4, activation=activation, use_bias=False),
@@ -189,7 +189,7 @@ def test_larq_ties_and_zeros() -> None:
 
 def test_larq_quantizers_that_are_no_signs() -> None:
     quant = larq().layers.QuantDense
-    # Signs times a size for each unit are numbers like any other.
+    # Signs scaled by a magnitude per unit are treated as ordinary real weights.
     agree(built(quant(6, kernel_quantizer="magnitude_aware_sign"), layers.Activation("ste_sign"), quant(2), seed=3))
     for name in ("ste_tern", "ste_heaviside", "dorefa_quantizer"):
         model = built(quant(6, kernel_quantizer="ste_sign"), quant(1, input_quantizer=name))

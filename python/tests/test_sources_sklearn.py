@@ -1,4 +1,4 @@
-"""Circuits of scikit-learn's classifiers answer every input as `predict` does."""
+"""Circuits of scikit-learn's classifiers agree with `predict` on every input."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CLASSIFIERS = [
     MLPClassifier(hidden_layer_sizes=(5,), max_iter=50, random_state=8),
     GradientBoostingClassifier(n_estimators=5, random_state=9),
 ]
-#: Those whose fitted attributes say all, and a route that reads them.
+#: Classifiers that are read from their fitted attributes, each with a route.
 READ = [*((number, "apply") for number in range(10)), (6, "partial-sums")]
 
 
@@ -88,9 +88,9 @@ def test_fitted_attributes_say_what_predict_does(number: int, via: str, classes:
 )
 @pytest.mark.parametrize("classes", [2, 3])
 def test_beyond_a_truth_table(classifier: Any, classes: int) -> None:
-    """Random rows, as all inputs are too many."""
+    """Compares on random rows, because there are too many inputs."""
     X, y = data(30, classes, rows=400)
-    # Thirty different coefficients have a billion different sums: columns that are always 0 leave few.
+    # Thirty different coefficients have a billion different sums; constant columns have coefficient 0, so few sums remain.
     X[:, 9:] = 0
     classifier.fit(X, y)
     circuit = boolshap.compile(classifier)
@@ -131,7 +131,7 @@ def test_one_class_of_a_forest() -> None:
 
 
 def test_ties_go_where_predict_lets_them() -> None:
-    """A linear model with a score of exactly 0 answers its first class."""
+    """A linear model with a score of exactly 0 predicts its first class."""
     X = all_inputs(4)
     model = LogisticRegression().fit(X, X[:, 0])
     model.coef_, model.intercept_ = np.array([[1.0, -1.0, 2.0, 0.0]]), np.array([-1.0])

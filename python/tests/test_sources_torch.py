@@ -1,4 +1,4 @@
-"""Circuits of PyTorch modules answer every input as their own forward pass does."""
+"""Circuits of PyTorch modules agree with their forward pass on every input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ nn = torch.nn
 
 
 class Binarize(nn.Module):  # type: ignore[misc, name-defined]
-    """-1 below 0, +1 from 0 on."""
+    """-1 below 0, +1 from 0 upwards."""
 
     def forward(self, x: Any) -> Any:
         return torch.where(x >= 0, torch.ones_like(x), -torch.ones_like(x))
@@ -32,14 +32,14 @@ class StrictSign(nn.Module):  # type: ignore[misc, name-defined]
 
 
 class ZeroSign(nn.Module):  # type: ignore[misc, name-defined]
-    """The sign as torch has it, 0 at 0."""
+    """torch's sign: 0 at 0."""
 
     def forward(self, x: Any) -> Any:
         return torch.sign(x)
 
 
 class BinarizeLinear(nn.Linear):  # type: ignore[misc, name-defined]
-    """As in the usual code of binary networks: inputs and weights are binarised, in place, the latent weights kept."""
+    """As in the usual code of binary networks: inputs and weights are binarised in place, and latent weights are kept."""
 
     def forward(self, x: Any) -> Any:
         if x.size(1) != 8:
@@ -51,7 +51,7 @@ class BinarizeLinear(nn.Linear):  # type: ignore[misc, name-defined]
 
 
 class SignLinear(nn.Linear):  # type: ignore[misc, name-defined]
-    """Binarises in forward, and leaves inputs and parameters alone; 0 counts as +1."""
+    """Binarises in forward without changing inputs and parameters; 0 counts as +1."""
 
     signs = Binarize()
 
@@ -66,7 +66,7 @@ class StrictLinear(SignLinear):
 
 
 class ScaledLinear(nn.Linear):  # type: ignore[misc, name-defined]
-    """Weights are signs times their mean size."""
+    """Weights are signs times the mean absolute weight."""
 
     def forward(self, x: Any) -> Any:
         return nn.functional.linear(x, self.weight.sign() * self.weight.abs().mean(), self.bias)
@@ -90,7 +90,7 @@ class UsualNet(nn.Module):  # type: ignore[misc, name-defined]
 
 
 class Functional(nn.Module):  # type: ignore[misc, name-defined]
-    """What happens between the layers is in forward alone, and layers are used in another order than declared."""
+    """Activations are only in forward, and layers are used in another order than declared."""
 
     def __init__(self, between: Any, ending: Any, outputs: int = 1) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ def settled(module: Any, seed: int = 0) -> Any:
 
 
 def binary(linear: Any) -> Any:
-    """The same layer with weights +-1, and a bias that keeps sums of integers off 0."""
+    """The same layer with weights +-1, and a bias that keeps integer sums away from 0."""
     linear.weight.data = linear.weight.data.sign()
     if linear.bias is not None:
         linear.bias.data = linear.bias.data.round() + 0.5
@@ -124,7 +124,7 @@ def binary(linear: Any) -> Any:
 
 
 def answers(module: Any, bits: npt.NDArray[np.uint8], inputs: str = "signs", threshold: float = 0) -> Any:
-    """What the module says itself."""
+    """The module's own answers."""
     values = bits * 2.0 - 1.0 if inputs == "signs" else bits * 1.0
     training = module.training
     module.eval()
@@ -180,7 +180,7 @@ def test_sequences_of_all_kinds_of_layers(kind: Any, affine: bool) -> None:
 
 
 def tied(module: Any) -> Any:
-    """Integer weights without bias, which meet 0 all the time, except in the last layer."""
+    """Integer weights without bias, so that sums are often 0, except in the last layer."""
     for layer in module[:-1]:
         if isinstance(layer, nn.Linear):
             layer.weight.data = layer.weight.data.sign()
@@ -204,7 +204,7 @@ def test_ties_of_units_whose_sign_the_next_layer_takes(kind: Any) -> None:
 
 @pytest.mark.parametrize("sign", [Binarize, StrictSign])
 def test_ties_after_batch_normalisation(sign: Any) -> None:
-    """Means are sums that occur, and variances squares: 2 (z - mean) / 2 + 2 is 0 at mean - 2."""
+    """Means are possible sums, and variances are squares: 2 (z - mean) / 2 + 2 is 0 at mean - 2."""
     module = tied(nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5, eps=0.25), sign(), nn.Linear(5, 3)))
     norm = module[1]
     norm.running_mean.copy_(torch.tensor([0.0, 2.0, -2.0, 0.0, 4.0]))
@@ -222,7 +222,7 @@ def test_ties_of_the_score(sign: Any) -> None:
 
 
 def test_real_weights_are_real_weights() -> None:
-    """Latent numbers without a layer that binarises them count as they are, in double precision too."""
+    """Latent weights that no layer binarises are used as real weights, in double precision too."""
     for kind in (torch.float32, torch.float64):
         module = nn.Sequential(nn.Linear(8, 6), Binarize(), nn.Linear(6, 3)).to(kind)
         agree(module, 8)
@@ -275,7 +275,7 @@ def test_a_single_layer_and_names() -> None:
 
 
 def test_many_inputs() -> None:
-    """Beyond all inputs: a wide first layer, compared on random rows."""
+    """A wide first layer has too many inputs to try, so random rows are compared."""
     module = settled(nn.Sequential(BinarizeLinear(40, 4), nn.BatchNorm1d(4), Binarize(), nn.Linear(4, 1)))
     bits = np.random.default_rng(0).integers(0, 2, size=(4000, 40)).astype(np.uint8)
     assert np.array_equal(boolshap.compile(module).predict(bits), answers(module, bits))
@@ -331,13 +331,13 @@ def test_refusals() -> None:
 
 
 def test_a_sign_of_0_that_is_0() -> None:
-    """Taken where no sum is 0, refused where one can be."""
+    """Accepted if no sum can be 0, refused otherwise."""
     module = nn.Sequential(binary(nn.Linear(6, 5)), ZeroSign(), binary(nn.Linear(5, 1)))
     agree(module, 6)
     module[0].bias.data[3] = 2
     with pytest.raises(InputError, match=r"1 \(ZeroSign\): this sign gives 0 at 0, and unit 4 of 0 \(Linear\) may add"):
         boolshap.compile(module)
-    # An odd bias is met by no sum of six signs, but by sums of six bits.
+    # No sum of six signs cancels an odd bias, but sums of six bits can.
     module[0].bias.data[3] = 3
     agree(module, 6)
     with pytest.raises(InputError, match="unit 4 of 0"):
@@ -352,7 +352,7 @@ def test_weights_of_0_in_a_binary_layer() -> None:
 
 
 def test_rounding_is_not_hidden() -> None:
-    """Sigmoids of 100 and of 200 are 1 in floats, so that the first of them wins; exactly the second is larger."""
+    """Sigmoids of 100 and of 200 are both 1 in floats, so the first wins; exactly computed, the second is larger."""
     module = nn.Sequential(nn.Linear(3, 2, bias=False), nn.Sigmoid())
     module[0].weight.data = torch.tensor([[100.0, 0.0, 0.0], [200.0, 0.0, 0.0]])
     with pytest.raises(InputError, match="on the input 100 the network itself answers 0, but 1 in exact arithmetic"):

@@ -1,6 +1,6 @@
 """Scores on Spark, on a real cluster of two executors with their own processes.
 
-BOOLSHAP_SPARK_ROWS says how many rows are explained (100,000 by default).
+BOOLSHAP_SPARK_ROWS is the number of rows to explain (100,000 by default).
 """
 
 import os
@@ -35,7 +35,7 @@ CORES = 2
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
-    """Two executors of one core; they find this boolshap in the same place as the tests do."""
+    """Two executors of one core each; they import boolshap from the same place as the tests."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     package = str(pathlib.Path(boolshap.__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
@@ -58,7 +58,7 @@ def session(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def circuit():
-    """A random 16-12-1 network; every one of its features matters."""
+    """A random 16-12-1 network in which every feature matters."""
     chance = np.random.default_rng(5)
     hidden = chance.choice([-1.0, 1.0], size=(12, len(FEATURES)))
     output = chance.choice([-1.0, 1.0], size=(1, 12))
@@ -85,7 +85,7 @@ def table(bits, tmp_path_factory):
 
 
 def read(session, folder):
-    # A task for each file, so that there is something left to do when a worker dies.
+    # One task per file, so that some tasks remain when a worker dies.
     session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))
     return session.read.parquet(str(folder))
 
@@ -99,7 +99,7 @@ def matrix(table, prefix="shap_"):
 
 
 def assert_equal_to_one_machine(table, bits, explainer):
-    """The same bits, not just nearly the same numbers; every row once."""
+    """Checks that the numbers are bitwise equal and that every row occurs once."""
     assert np.array_equal(table["id"].to_numpy(), np.arange(len(bits))), "rows were lost or came twice"
     expected = explainer(bits)
     assert (matrix(table) == expected.values).all()
@@ -113,7 +113,7 @@ def test_many_rows_are_explained_as_on_one_machine(session, circuit, bits, table
     assert scores.columns == ["id", "note", "prediction", "base_value", *(f"shap_{name}" for name in FEATURES)]
     kinds = [field.dataType for field in scores.schema]
     assert kinds[0] == LongType() and kinds[2] == IntegerType() and set(kinds[3:]) == {DoubleType()}
-    # Executors and Python workers start with the first rows they get; what is measured is the rate after that.
+    # Executors and Python workers start with their first rows; only the rate after that is measured.
     boolshap_spark.explain(rows.limit(1000).repartition(4), circuit).collect()
     start = time.perf_counter()
     scores.write.parquet(str(tmp_path / "scores"))
@@ -125,14 +125,14 @@ def test_many_rows_are_explained_as_on_one_machine(session, circuit, bits, table
 
 
 def descendants(pid):
-    """The processes below one, as {pid: (parent, command)}."""
+    """The descendants of a process, as {pid: (parent, command)}."""
     known = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             known[int(folder.name)] = (parent, (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except (OSError, ValueError):
-            continue  # it has ended in the meantime
+            continue  # the process has ended in the meantime
     below = {pid}
     while len(grown := below | {child for child, (parent, _) in known.items() if parent in below}) > len(below):
         below = grown

@@ -1,4 +1,4 @@
-"""Rows in every form give the same bits, and what is wrong with them is named."""
+"""Rows in every form give the same bits, and errors name the problem."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEATURES = ["a", "b", "c"]
 BITS = [[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1]]
 
 
-#: A circuit that knows bits only.
+#: A circuit without raw columns.
 PLAIN = boolshap.compile(lambda X: X[:, 0] > 0, features=FEATURES)
 
 
@@ -192,7 +192,7 @@ def test_raw_tables_become_bits(raw_circuit: Circuit, table: Callable[[dict[str,
 def test_raw_or_bits_is_decided_from_the_names(raw_circuit: Circuit) -> None:
     as_bits = dict(zip(RAW_FEATURES, map(list, zip(*RAW_BITS))))
     assert raw_circuit.binarise(as_bits).tolist() == RAW_BITS
-    # Both readings fit: an age of 52 is no bit, so it is raw; where bits could be ages, it has to be said.
+    # The names fit both: an age of 52 is not a bit, so the rows are raw; if bits could be ages, `input` is required.
     both = {**as_bits, **RAW}
     assert raw_circuit.binarise(both).tolist() == RAW_BITS
     young = {**as_bits, "sea": RAW["sea"]}
@@ -234,7 +234,7 @@ def test_what_is_wrong_with_raw_values_is_named(raw_circuit: Circuit) -> None:
 
 
 def test_arrays_of_numbers_are_raw_or_it_is_asked() -> None:
-    """As many bits as columns: an array without names is raw where its values show it, and otherwise ambiguous."""
+    """With as many bits as columns, an array without names is raw if its values show it, and otherwise ambiguous."""
     random = np.random.default_rng(1)
     X = random.integers(0, 5, size=(80, 4)).astype(float)
     classifier = boolshap.BnnClassifier(hidden=(2,), epochs=3).fit(X, X[:, 0] > 2)
@@ -248,7 +248,7 @@ def test_arrays_of_numbers_are_raw_or_it_is_asked() -> None:
     assert np.array_equal(circuit.predict(raw, input="raw"), classifier.predict(raw))
     bits_ = classifier.bits(X)
     assert np.array_equal(circuit.predict(bits_, input="bits"), classifier.predict(X))
-    # A table says what it is by its names: bits carry their test.
+    # The names of a table decide, because the names of bits contain their test.
     names = circuit.raw_columns or []
     assert np.array_equal(circuit.predict(pandas.DataFrame(raw, columns=names)), classifier.predict(raw))
     assert np.array_equal(circuit.predict(pandas.DataFrame(bits_, columns=circuit.features)), classifier.predict(X))

@@ -1,4 +1,4 @@
-"""Questions to the HTTP API, and what its answers are compared with."""
+"""Requests to the HTTP API, and comparisons of its answers with the command line."""
 
 import io
 import json
@@ -17,14 +17,14 @@ GOOD = [0] * 11
 
 
 def cli_options(distribution, players="features", index="shapley", class_=None):
-    """What makes `boolshap explain` play the game that a request names."""
+    """The options of `boolshap explain` for the game that a request names."""
     file = distribution if distribution in ("uniform", "product") else f"{distribution}:d.csv"
     options = ["--distribution", file, "--players", players, "--index", index]
     return options if class_ is None else [*options, "--class", class_]
 
 
 def agrees(answer, table, exact=True):
-    """An answer of the API is a table of `boolshap explain`: to the last bit, or within 1e-12."""
+    """Checks that an API answer equals a table of `boolshap explain`: to the last bit, or within 1e-12."""
     header, rows = table
     assert header[:2] == ["prediction", "base_value"] and answer["players"] == header[2:]
     assert len(answer["explanations"]) == len(rows) > 0
@@ -39,7 +39,7 @@ def agrees(answer, table, exact=True):
 
 
 def records(made, count):
-    """Raw rows as JSON objects, missing cells null."""
+    """Raw rows as JSON objects, with null for missing cells."""
     frame = made.frame().drop(columns=[made.target]).head(count)
     return json.loads(frame.to_json(orient="records"))
 
@@ -73,7 +73,7 @@ def all_listed(server, **query):
 
 
 def is_error(response, status, field):
-    """An error is JSON of one shape, its sentence begins with the field, and it tells nothing of the machine."""
+    """Checks an error's JSON: its message begins with the field and reveals nothing about the machine."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     said = response.json()

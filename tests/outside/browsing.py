@@ -11,13 +11,13 @@ REPORTS = [name for name in NAMES if name != "bare"]
 
 
 def launch(playwright):
-    """A browser that makes no requests of its own accord."""
+    """A browser without background requests."""
     quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
     return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", *quiet])
 
 
 class Visit:
-    """A page in a window of its own, with all that it logs, asks for and pops up."""
+    """A page in a separate browser context; records its console messages, requests and dialogs."""
 
     def __init__(self, browser, url, width=1200, height=900, scheme="light", init=None, motion="reduce"):
         self.context = browser.new_context(
@@ -37,14 +37,14 @@ class Visit:
         self.wait_ready()
 
     def until(self, expression, arg=None, seconds=300):
-        """Asks again and again; Playwright's own waiting evaluates texts inside the page, which its policy forbids."""
+        """Polls an expression. Playwright's own waiting evaluates strings inside the page, which its policy forbids."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression, arg):
             assert time.monotonic() < end, f"never: {expression}"
             self.page.wait_for_timeout(15)
 
     def becomes(self, check, seconds=300):
-        """Checks again and again until nothing is wrong, or tells what still is."""
+        """Repeats a check until it passes; after the time limit raises its last error."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -74,7 +74,7 @@ class Visit:
         return [int(checked == "true") for _, checked in sorted(shown)]
 
     def bars(self):
-        """Player, full score and the text of it, from top to bottom."""
+        """Player, full score and its displayed text, from top to bottom."""
         return [
             (int(player), float(score), text)
             for player, score, text in self.page.eval_on_selector_all(
@@ -119,13 +119,13 @@ def shown(score):
 
 
 def check_numbers(visit, table, prediction_words):
-    """What is drawn is this table of `boolshap explain` with its one row."""
+    """Checks that the page shows this table of `boolshap explain`, which has one row."""
     header, (row,) = table
     scores = [float(cell) for cell in row[2:]]
     visit.show_all()
     bars = visit.bars()
     assert sorted(player for player, _, _ in bars) == list(range(len(scores)))
-    # Where two differ in their last digit, page and command line need not agree which is larger.
+    # If two scores differ only in the last digit, page and command line may order them differently.
     sizes = [abs(scores[player]) for player, _, _ in bars]
     assert all(above >= below - 1e-12 for above, below in itertools.pairwise(sizes))
     for player, score, text in bars:

@@ -1,5 +1,5 @@
-"""Circuit files read and written from the description of their format, and what the circuit in one means: evaluated on every
-input, its scores by the definition. Nothing here is shared with the program."""
+"""Reads and writes circuit files by the description of their format, evaluates their circuits on every input, and computes
+scores by the definition. Shares no code with the program."""
 
 import copy
 import hashlib
@@ -13,7 +13,7 @@ MAGIC = b"boolshap circuit\n"
 
 
 class CircuitFile:
-    """A header, and nodes as lists: a tag, then numbers. `proof_digest` is None where no proof is in the header."""
+    """A header, and nodes as lists: a tag, then numbers."""
 
     def __init__(self, content):
         assert content[:17] == MAGIC and zlib.crc32(content[:-4]) == int.from_bytes(content[-4:], "little")
@@ -35,7 +35,7 @@ class CircuitFile:
             self.nodes.append([tag, *words])
             at += 1 + 4 * count
         assert at == end and len(self.nodes) == self.header["nodes"]
-        # What a forger may set on top.
+        # A forger may set these too.
         self.digest = None
         self.header_text = None
         self.tail = b""
@@ -49,7 +49,7 @@ class CircuitFile:
         return len(self.nodes) - 1
 
     def write(self):
-        """The content with every sum right, unless a digest was set."""
+        """The content with correct checksum and digest, unless a digest was set."""
         header = (self.header_text or json.dumps(self.header, separators=(",", ":"))).encode()
         content = MAGIC + self.version.to_bytes(4, "little") + len(header).to_bytes(8, "little") + header
         for tag, *numbers in self.nodes:
@@ -63,7 +63,7 @@ class CircuitFile:
         return [root for _, root in self.header.get("classes", [])] or [self.header["root"]]
 
     def table(self, root):
-        """The value on every input; bit j of the number of an input is feature j. An or-gate is true if a child is."""
+        """The value on every input; feature j is bit j of an input's number. An or-gate is true if any child is true."""
         features = len(self.header["features"])
         everything = (1 << (1 << features)) - 1
         columns = [sum(1 << k for k in range(1 << features) if k >> j & 1) for j in range(features)]
@@ -91,7 +91,7 @@ def scores(table, ones, rows, entity):
     for present in itertools.product([0, 1], repeat=features):
         layer = table
         for j in range(features):
-            # Feature j is the lowest bit of what is left.
+            # Feature j is the lowest remaining bit.
             pairs = zip(layer[0::2], layer[1::2], strict=True)
             if present[j]:
                 layer = [pair[entity[j]] * rows for pair in pairs]

@@ -1,5 +1,5 @@
-"""The command under test, the circuits and servers that several files share, the shared data, and what a test does when
-that data is not there."""
+"""Fixtures: the command under test, circuits and servers that several files share, and shared data (tests are skipped
+without it)."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-# Assertions in these explain themselves as fully as in a test.
+# Assertions in these modules get pytest's detailed messages, as in tests.
 pytest.register_assert_rewrite("asking", "browsing", "serving", "games")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -42,14 +42,14 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, usage.ru_utime + usage
 
 
 def processor_seconds(pid):
-    """What a process has used so far: unlike the clock, this does not depend on what else the machine has to do."""
+    """The processor time of a process. Unlike the clock, it does not depend on the load of the machine."""
     with open(f"/proc/{pid}/stat") as file:
         user, system = file.read().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_handler(process):
-    """Until then Ctrl-C ends any program, and nothing of ours is tested."""
+    """Waits until the process handles SIGINT. Before that Ctrl-C kills it by default, and our handler is not tested."""
     caught = 1 << (signal.SIGINT - 1)
     end = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < end:
@@ -61,7 +61,7 @@ def wait_for_handler(process):
 
 
 def written_bytes(pid):
-    """How much a process has written to files that have no name yet; None if there is no such file."""
+    """The number of bytes that a process has written to files without a name; None if it has no such file."""
     sizes = []
     for number in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
@@ -90,9 +90,9 @@ class Command:
         return subprocess.Popen(self.line(arguments), cwd=self.folder, text=True, **options)
 
     def measured(self, *arguments, mebibytes, seconds=600):
-        """Runs in this much address space, and is killed after this time: its exit code, what it said, the most that it
-        held in MiB, and the processor time it took. A process counts what its parent held when it was forked, so the
-        parent is a small one and not these tests."""
+        """Runs with limited address space, and is killed after this time. Returns the exit code, the output, the peak
+        memory in MiB, and the processor time. A process's peak includes its parent's memory at the fork, so a small
+        parent process starts it instead of these tests."""
         line = [sys.executable, "-S", "-c", SMALL_PARENT, str(mebibytes << 20), str(seconds), *self.line(arguments)]
         with open(self.folder / "said", "w+") as said:
             done = subprocess.run(line, cwd=self.folder, stdout=subprocess.PIPE, stderr=said, text=True)
@@ -115,7 +115,7 @@ def boolshap(tmp_path):
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
-    """The folder that `boolshap demo` leaves, made once."""
+    """The folder that `boolshap demo` writes, made once."""
     made = Command(tmp_path_factory.mktemp("demo"))
     made("demo")
     return made.folder / "boolshap-demo"
@@ -138,7 +138,7 @@ def circuits(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def servers(circuits):
-    """A server for each of those circuits with its rows, started once; at the end each must stop in good order."""
+    """A server for each of those circuits with its rows, started once; at the end each must shut down cleanly."""
     import serving
 
     running = {}
@@ -146,7 +146,7 @@ def servers(circuits):
     def find(name):
         if name not in running:
             made = circuits(name)
-            # As the API does where nothing is said, so that page and API show the same.
+            # The defaults of the API, so that page and API show the same.
             game = ("--distribution", "uniform", "--players", "features")
             running[name] = serving.Server(made.boolshap, made.circuit, *made.rows, *game)
         return running[name]

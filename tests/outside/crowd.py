@@ -1,8 +1,8 @@
-"""A crowd of rude connections to a server on this machine: python crowd.py PORT KIND CONNECTIONS SECONDS [FILE].
+"""Opens many misbehaving connections to a server on this machine: python crowd.py PORT KIND CONNECTIONS SECONDS [FILE].
 
-`heads` and `bodies` send a request one byte at a time, `idle` nothing at all, `large` a body without its last byte, and
-`unread` the request in the file, whose answer they do not read. What the server closes is opened again. At the end one line
-of JSON says what happened. A process of its own, so that whoever measures beside it is not held up by it.
+`heads` and `bodies` send a request one byte at a time, `idle` sends nothing, `large` a body without its last byte, and
+`unread` the request in the file, without reading its answer. Connections that the server closes are reopened. At the end
+the result is printed as one line of JSON. This is a separate process so that it does not disturb measurements.
 """
 
 import collections
@@ -16,7 +16,7 @@ import time
 
 HEAD = "POST /api/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
 BODY = 8 << 20
-# What is sent at once, before a byte from time to time.
+# The bytes sent immediately; after them, single bytes follow from time to time.
 BEGIN = {
     "heads": b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nX: ",
     "bodies": HEAD.format(1000).encode() + b"{",
@@ -58,7 +58,7 @@ class Crowd:
         self.closed += 1
 
     def ready(self, number, events):
-        """Sends the rest of what is sent at once; then sees what the server says, unless that is not read."""
+        """Sends the rest of the initial bytes; then reads the server's answer, except for `unread`."""
         one = self.sockets[number]
         try:
             if events & (select.EPOLLERR | select.EPOLLHUP):
@@ -83,7 +83,7 @@ class Crowd:
             self.leave(number)
 
     def trickle(self):
-        """One byte more on each connection, every two seconds."""
+        """Sends one more byte on each connection every two seconds."""
         now = time.monotonic()
         while self.trickling and self.trickling[0][0] <= now:
             _, number, one = self.trickling.popleft()

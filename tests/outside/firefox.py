@@ -1,4 +1,4 @@
-"""Pages in Firefox, as Debian packages it, driven by its own protocol (Marionette), so that nothing else is needed."""
+"""Pages in Firefox, as Debian packages it, driven by its own protocol (Marionette), without a separate driver."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ FIREFOX = os.environ.get("BOOLSHAP_FIREFOX", "/usr/bin/firefox-esr")
 
 
 class Firefox:
-    """A Firefox without a window of its own, with an empty profile and no connections but those of the page."""
+    """A headless Firefox with an empty profile and no connections except those of the page."""
 
     def __init__(self, width=1280, height=800):
         self.folder = tempfile.TemporaryDirectory(prefix="boolshap-firefox-")

@@ -1,8 +1,8 @@
-"""Random cases for the whole program, and what the definitions say of them, in fractions.
+"""Random cases for the whole program, and their expected results by the definitions, in fractions.
 
 A world is a random source (formula, circuit of another program, network) with a table of its labels, compiled once. A case
-is one run of `explain` on it: a distribution, a constraint, players, an index, a class, an engine, rows. Nothing here
-knows how the program computes: a game is a number for each set of players, summed over all rows that can occur."""
+is one run of `explain` on it: a distribution, a constraint, players, an index, a class, an engine, rows. The definitions
+are independent of the program's methods: a game is a number for each set of players, summed over all possible rows."""
 
 import csv
 import itertools
@@ -21,7 +21,7 @@ sys.set_int_max_str_digits(0)
 
 INDICES = ["shapley", "banzhaf", "interaction"]
 ORDERS = ["taylor:1", "taylor:2", "taylor:3", "ksii:1", "ksii:2", "ksii:3"]
-# What a case that has no answer may be refused with.
+# The error messages for cases that have no answer.
 REFUSALS = {
     "constraint": "the constraint does not hold",
     "unsatisfiable": "no entity satisfies the constraint",
@@ -32,7 +32,7 @@ REFUSALS = {
 }
 
 
-# Sources: how a random one is written, and its table of labels, the answer for each row of bits.
+# Sources: a random source is written to a file; its table of labels has the answer for each row of bits.
 
 
 def rows_of(n):
@@ -154,7 +154,7 @@ class Network:
 
 
 def random_features(rng, most=7):
-    """Names of two to this many features, some of them the values of columns, mixed."""
+    """Names of 2 to `most` features in random order, some of them values of columns."""
     n = int(rng.integers(2, most + 1))
     names = []
     while len(names) < n:
@@ -176,7 +176,7 @@ class World:
         self.n = len(self.features)
         self.rows = rows_of(self.n)
         write_table(self.folder / "names.csv", self.features, [])
-        # Few labels may be the same for all rows.
+        # Draws again if the label is constant, but only a few times: some constant labels are wanted.
         for _ in range(int(rng.integers(1, 8))):
             self.draw_source()
             if len(set(self.answers.values())) > 1:
@@ -228,7 +228,7 @@ class World:
         return ["--class", "all" if self.all_classes else str(self.compiled)]
 
 
-# Probabilities from nothing to certainty.
+# Probabilities from 0 to 1.
 
 RARE = ["1e-300", "3e-300", "1e-299", "5e-324", "2e-308", "1e-200", "1e-40", "2e-16", "1e-16", "1e-12", "1e-5", "0.1"]
 COMMON = ["0.5", "0.25", "0.35", "0.999", "0.3333333333333333333333", "0.6"]
@@ -244,7 +244,7 @@ def decimal(value):
 
 
 def random_probability(rng):
-    """As it is written."""
+    """A probability as text."""
     kind = rng.integers(10)
     if kind == 0:
         return str(rng.choice(["0", "1"]))
@@ -256,7 +256,7 @@ def random_probability(rng):
 
 
 def random_probabilities(rng, count):
-    """Each for itself, or all nearly 0 or nearly 1 and of one order, so that every digit of them counts."""
+    """Independent ones, or all close to 0 or 1 and of the same order of magnitude, so that every digit matters."""
     if rng.integers(2):
         return [random_probability(rng) for _ in range(count)]
     order = Fraction(str(rng.choice(RARE)))
@@ -265,27 +265,27 @@ def random_probabilities(rng, count):
 
 
 def random_shares(rng, count):
-    """Probabilities of a column's values, as they are written; they add up to 1."""
+    """Probabilities of a column's values as texts; they add up to 1."""
     parts = [Fraction(random_probability(rng)) / 3 if rng.integers(2) else Fraction(str(rng.choice(RARE)))
              for _ in range(count - 1)]
-    # A third has no end in decimals, and decimals are read down to 5e-324.
+    # Thirds have infinite decimals, so round; the program reads decimals down to 5e-324.
     parts = [Fraction(int(part * 10 ** 320), 10 ** 320) for part in parts]
     shares = [*parts, 1 - sum(parts)]
     return [decimal(shares[i]) for i in rng.permutation(count)]
 
 
-# Games: v of every set of players, which is a bit mask; `None` where nothing can be expected.
+# Games: v of every set of players (a bit mask); `None` where no row is possible.
 
 
 class Unit:
-    """Bits that are drawn together: the values that they take, each with its probability."""
+    """Bits that are drawn together: their joint values, each with its probability."""
 
     def __init__(self, positions, options):
         self.positions, self.options = positions, options
 
 
 def units_of(probabilities, columns):
-    """One unit for each bit, or for each column of the players, whose probabilities are made to add up to 1."""
+    """One unit for each bit, or for each column of the players, whose probabilities are normalised to add up to 1."""
     grouped = {position for column in columns for position in column}
     units = [Unit([i], [((0,), 1 - p), ((1,), p)]) for i, p in enumerate(probabilities) if i not in grouped]
     for column in columns:
@@ -298,7 +298,7 @@ def units_of(probabilities, columns):
 def independent_game(label, units, players, entity, allowed):
     """v(S): the expected label when the units of S have the entity's bits and the others are drawn, among allowed rows."""
     player_of = {i: number for number, positions in enumerate(players) for i in positions}
-    # All probabilities of a unit as whole numbers over one denominator.
+    # All probabilities of a unit as integers over a common denominator.
     scaled = []
     for unit in units:
         scale = math.lcm(*(p.denominator for _, p in unit.options))
@@ -325,7 +325,8 @@ def independent_game(label, units, players, entity, allowed):
 
 
 def sample_game(label, rows, players, entity, conditional):
-    """v(S) over rows: with the entity's bits put into them, or over those that agree with them (over all if none does)."""
+    """v(S) over rows: with the entity's bits inserted, or over the rows that agree with the entity (over all if none
+    does)."""
     player_of = {i: number for number, positions in enumerate(players) for i in positions}
     everyone = (1 << len(players)) - 1
 
@@ -383,7 +384,7 @@ def scores(v, n, index, groups=()):
     if name == "interaction":
         return [interaction(pair) for pair in itertools.combinations(range(n), 2)]
     if name == "taylor":
-        # Small sets alone; the largest at the last of their players to come, in all orders.
+        # Small sets count at the empty coalition; the largest at the arrival of their first player, over all orders.
         weight = lambda k: Fraction(int(order), n) / math.comb(n - 1, k)
         of_all = lambda players: mean(by_size(without(*players), gain_of(players)), weight)
         return [of_all(players) if len(players) == int(order) else gain_of(players)(0) for players in every]
@@ -412,7 +413,7 @@ def columns_of(features):
 
 
 class Case:
-    """One run of `explain`: its options, and for each row the numbers that are expected, or why it is refused."""
+    """One run of `explain`: its options, and for each row the expected numbers or the reason for refusal."""
 
     def __init__(self, world, rng):
         self.world, self.rng = world, rng
@@ -481,7 +482,7 @@ class Case:
         self.draw_probabilities()
         if rng.integers(3):
             clauses = random_clauses(rng, world.n, 3)
-            # Half of them can only be met by rare values.
+            # Half of the clauses can be met only by rare values.
             rare = lambda lit: abs(lit) if self.probabilities[abs(lit) - 1] < Fraction(1, 2) else -abs(lit)
             clauses = [list(map(rare, clause)) if rng.integers(2) else clause for clause in clauses]
             self.constraint = Formula(world.n, clauses)
@@ -534,7 +535,7 @@ class Case:
         self.options += ["--engine", self.engine] if self.engine else []
 
     def game(self, entity, class_):
-        """v of all sets for one class; nothing, with the reason noted, where it is not defined."""
+        """v of all sets for one class; None if it is not defined, with the reason noted."""
         world = self.world
         answers = world.answers
         label = (lambda row: answers[row] == class_) if world.all_classes else (lambda row: answers[row])
@@ -561,13 +562,13 @@ class Case:
         return any(self.constraint(row) and possible(row) for row in self.world.rows)
 
     def expected(self):
-        """For each row the prediction, what the numbers of each class that is shown add up to (nothing for a label), and a
-        list of them for each, base value first."""
+        """For each row: the prediction, the sum for each class shown (None for a label), and the numbers of each class,
+        base value first."""
         world = self.world
         if self.constraint and not any(self.constraint(row) and self.is_row(row) for row in world.rows):
             self.refusals.add("unsatisfiable")
         elif self.constraint and self.rows is None and not self.can_occur():
-            # Whatever is wrong with the rows, this is as good a reason.
+            # Even if the rows are invalid too, this reason is also correct.
             self.refusals.add("impossible")
         table = []
         for entity in self.entities:
@@ -601,7 +602,7 @@ class Case:
         return ["prediction", *names]
 
     def run(self):
-        """Runs the program and compares; the worst error and the bound that was stated, or nothing after a refusal."""
+        """Runs the program and compares; returns the worst error and the stated bound, or None after a refusal."""
         command = self.world.boolshap
         output = command.folder / "s.csv"
         output.unlink(missing_ok=True)
@@ -624,7 +625,7 @@ class Case:
         return self.compare(rows, [(prediction, numbers) for prediction, _, numbers in table], said)
 
     def without_values(self, header, rows):
-        """The file without the columns of what numbers add up to, and these."""
+        """Splits the `explained_value` columns from the file: the header and rows without them, and their values."""
         places = [place for place, name in enumerate(header) if name.partition(":")[0] == "explained_value"]
         if not self.world.all_classes:
             assert not places
@@ -655,7 +656,8 @@ class Case:
 
 
 def fuzz(boolshap, seed, first, cases):
-    """Runs this many cases, ten in each world; for each mode how many, how many refused, the worst error and bound."""
+    """Runs `cases` cases, ten in each world; returns for each mode the number of cases and refusals, the worst error
+    and bound."""
     found = {}
     for number in range(first, first + cases):
         if number % 10 == 0 or number == first:

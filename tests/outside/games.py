@@ -1,5 +1,5 @@
-"""The definitions of games and their indices in fractions, summed over all sets of players, and runs of the program to
-hold against them. Labels come from formulas that are evaluated here."""
+"""The definitions of games and their indices in fractions, summed over all sets of players, and runs of the program for
+comparison. Labels come from formulas that are evaluated here."""
 
 import csv
 import itertools
@@ -61,7 +61,7 @@ def interventional(f, population, groups, entity):
 
 
 def conditional(f, population, groups, entity):
-    """The mean label of the rows that agree with the entity on S; of all rows where none does."""
+    """The mean label of the rows that agree with the entity on S, or of all rows if none agrees."""
 
     @cache
     def v(s):
@@ -90,7 +90,7 @@ def bit(position, probability):
 
 
 def one_hot(positions, probabilities):
-    """A block of bits of which one is 1, for `independent`."""
+    """A block of bits of which exactly one is 1, for `independent`."""
     unit = lambda value: tuple(int(i == value) for i in range(len(positions)))
     return positions, [(unit(value), probability) for value, probability in enumerate(probabilities)]
 
@@ -108,7 +108,7 @@ def independent(blocks):
     return [(row, int(weight * scale)) for row, weight in weighted if weight]
 
 
-# The same for more players than fractions reach: games as arrays, indexed by sets of players as bit masks.
+# The same for more players than fractions can handle: games as arrays, indexed by sets of players as bit masks.
 
 
 def shapley_of_table(v):
@@ -124,7 +124,7 @@ def shapley_of_table(v):
 
 
 def conditional_table(rows, labels, entity, groups, own_label):
-    """`conditional` for equally heavy rows: counts by set of agreeing players, summed over supersets."""
+    """`conditional` for rows of equal weight: counts by set of agreeing players, summed over supersets."""
     n = len(groups)
     agree = [(rows[:, positions] == entity[positions]).all(axis=1) for positions in groups.values()]
     masks = sum(column.astype(int) << player for player, column in enumerate(agree))
@@ -161,7 +161,7 @@ class Formula:
 
 
 def random_formula(rng, variables, mentioned, clauses, rows, low, high):
-    """A formula that depends on each of the mentioned positions, and holds for a share of the rows within limits."""
+    """A formula that depends on all mentioned positions and holds for a fraction of the rows between `low` and `high`."""
     while True:
         sizes = rng.integers(2, 4, clauses).clip(max=len(mentioned))
         chosen = [rng.choice(mentioned, size, replace=False) for size in sizes]
@@ -199,7 +199,7 @@ def compile_formula(boolshap, f, features, name="c.bsc"):
 
 
 def explain(boolshap, circuit, data, *options):
-    """Header, rows as texts, and what the command says about them."""
+    """Header, rows as texts, and the command's JSON summary."""
     said = boolshap.json("explain", circuit, data, "-o", "s.csv", *options)
     with open(boolshap.folder / "s.csv", newline="") as file:
         header, *rows = csv.reader(file)
@@ -223,14 +223,14 @@ def close(found, expected):
 
 
 def expected_table(f, games, entities, players, index):
-    """The header and rows that the definition gives."""
+    """The header and rows expected by the definition."""
     scores = [INDICES[index](v, players) for v in games]
     table = [[f(e), v(frozenset()), *s.values()] for e, v, s in zip(entities, games, scores)]
     return ["prediction", "base_value", *scores[0]], table
 
 
 def agrees(boolshap, circuit, data, expected, exact, *options):
-    """A run gives the expected header and rows: equal texts for fractions, 1e-9 for floats."""
+    """Checks that a run gives the expected header and rows: equal texts for fractions, within 1e-9 for floats."""
     header, rows, said = explain(boolshap, circuit, data, *options, *["--exact"][:exact])
     names, table = expected
     assert header == names
@@ -249,7 +249,7 @@ def agrees(boolshap, circuit, data, expected, exact, *options):
 
 
 def refused(boolshap, code, *arguments):
-    """The message of a run that fails and leaves nothing behind."""
+    """The error message of a run that fails; checks that it leaves no output file."""
     before = sorted(os.listdir(boolshap.folder))
     said = boolshap("explain", *arguments, "-o", "refused.csv", code=code)
     assert sorted(os.listdir(boolshap.folder)) == before and said.stdout == ""

@@ -1,8 +1,7 @@
-"""Every question of `boolshap ask` by brute force from its definition, and random cases that hold the program against it.
+"""Every question of `boolshap ask` by brute force from its definition, and random cases that compare the program with it.
 
-A space is a table of decisions over the inputs that can occur, and players. All answers are read off that table: nothing here
-knows circuits, proofs or how the program searches. `claim_holds` reads the claim of a certificate and decides it in the same
-way."""
+A space is a table of decisions over the possible inputs, and players. All answers are read off that table, without circuits,
+proofs or the program's searches. `claim_holds` decides the claim of a certificate in the same way."""
 
 import itertools
 import json
@@ -19,7 +18,7 @@ def subsets(things):
 
 
 class Space:
-    """`answers` maps each input that can occur (a tuple of bits) to its decision; `players` maps names to positions."""
+    """`answers` maps each possible input (a tuple of bits) to its decision; `players` maps names to positions."""
 
     def __init__(self, features, players, answers):
         self.features, self.players, self.answers = features, players, answers
@@ -51,7 +50,7 @@ class Space:
 
     def _minimal(self, good, without):
         found = []
-        # A set that contains no smaller good one: for shares, sets with a good part are not minimal even if they are good.
+        # A set is minimal if it contains no smaller good set; with shares, supersets of good sets need not be good.
         for some in subsets(p for p in self.players if p not in without):
             if good(some) and not any(part < some for part in found):
                 found.append(some)
@@ -80,7 +79,7 @@ class Space:
                    for x in self.inputs)
 
     def attribution(self, entity):
-        """For each player the share of the reasons that have it, and its values in the game "this set suffices"."""
+        """For each player the share of reasons that contain it, and its values in the game "this set suffices"."""
         found, names = self.reasons(entity), list(self.players)
         worth = lambda known: Fraction(int(self.suffices(entity, set(known))))
         shapley, banzhaf = games.shapley(worth, names), games.banzhaf(worth, names)
@@ -88,18 +87,18 @@ class Space:
         return {name: [share(name), shapley[name], banzhaf[name]] for name in names}
 
     def mean_radius(self):
-        """The mean over all inputs; None if there is one decision."""
+        """The mean over all inputs; None if all inputs have the same decision."""
         radii = [self.nearest(x)[0] for x in self.inputs]
         return None if None in radii else Fraction(sum(radii), len(radii))
 
     def verdict(self, entity, contrastive, some):
-        """Whether a set is what it is said to be, and which of its players can each be left out."""
+        """Whether a set is the claimed kind of reason, and which single players can be left out."""
         good = (lambda some: not self.suffices(entity, set(self.players) - some)) if contrastive else (
             lambda some: self.suffices(entity, some))
         return good(some), {name for name in some if good(some) and good(some - {name})}
 
     def input_verdict(self, entity, other, to, not_up, not_down, costs):
-        """Whether an input is a change that is allowed and wished, its cost, whether it is minimal and nearest."""
+        """Whether an input is an allowed change to a wanted class, its cost, whether it is minimal, and whether nearest."""
         wished = lambda x: x in self.answers and (
             self.answers[x] == to if to is not None else self.answers[x] != self.answers[entity])
         allowed = lambda x: not any(x[i] > entity[i] for i in not_up) and not any(x[i] < entity[i] for i in not_down)
@@ -111,7 +110,7 @@ class Space:
         return valid, cost, minimal, nearest
 
     def changes_of(self, player):
-        """Pairs of inputs that differ in this player alone."""
+        """Pairs of inputs that differ only in this player."""
         return [(x, y) for x in self.inputs for y in self.inputs if self.differs(x, y) == {player}]
 
     def influence(self, player):
@@ -119,7 +118,7 @@ class Space:
         return Fraction(len(changed), len(self.inputs))
 
     def mandatory(self, player):
-        """The decisions whose inputs all have one value of a player, with that value."""
+        """The decisions whose inputs all have the same value of a player, with that value."""
         seen = {}
         for x in self.inputs:
             seen.setdefault(self.answers[x], set()).add(tuple(x[i] for i in self.players[player]))
@@ -144,7 +143,7 @@ def text(row):
 
 
 def claim_holds(certificate, features, answers):
-    """Whether what a certificate claims is true of these answers (the class of every input)."""
+    """Whether a certificate's claim is true for these answers (the class of every input)."""
     class_ = certificate["class"]
     decided = {x: answer if class_ is None else int(answer == class_) for x, answer in answers.items()}
     holds = Formula(len(features), certificate["constraint"])
@@ -154,7 +153,7 @@ def claim_holds(certificate, features, answers):
     if certificate["players"] is not None:
         players = {group["name"]: group["features"] for group in certificate["players"]}
     space = Space(features, players, decided)
-    # A group of rows may hold inputs that cannot occur.
+    # A group of rows may contain impossible inputs.
     space.everywhere = lambda x: answers[x] if class_ is None else int(answers[x] == class_)
     ((kind, claim),) = certificate["claim"].items()
     if kind == "difference":
@@ -163,13 +162,13 @@ def claim_holds(certificate, features, answers):
 
 
 def _entity(space, claim):
-    """The entity, or None if it is not what the claim says."""
+    """The entity, or None if the claim about it is false."""
     entity = bits(claim["entity"])
     return entity if space.answers.get(entity) == claim["label"] else None
 
 
 def _listed(found, claim):
-    """Whether the listed sets are among the minimal ones, and what is left out may be."""
+    """Whether the listed sets are minimal ones, and the claimed extent allows the omitted sets."""
     listed = [set(names) for names in claim["sets"]]
     if not all(some in found for some in listed) or any(a == b for a, b in itertools.combinations(listed, 2)):
         return False
@@ -368,7 +367,7 @@ class Asked:
         self.labels = max(2, world.classes)
         if world.kind == "network":
             self.model = "m.json"
-        # The network itself, where it decides as the circuit does.
+        # The network itself, if it has the same decisions as the circuit.
         self.source = "c.bsc"
         if self.model and (world.all_classes or self.is_step()) and rng.integers(3) == 0:
             self.source = self.model
@@ -382,7 +381,7 @@ class Asked:
         return [str(name) for name in self.rng.permutation(names)[: int(self.rng.integers(0, most + 1))]]
 
     def ask(self, question, *options, rows=None, certificate=True, data=True):
-        """The JSON answer; certificates are left in the folder `certificates`."""
+        """The JSON answer; certificates are written to the folder `certificates`."""
         line = ["ask", question, self.source]
         if rows is not None:
             write_table(self.boolshap.folder / "rows.csv", self.world.features, rows)
@@ -458,7 +457,7 @@ class Asked:
                 assert listed == [self.preferred(question, row, without, prefer)], (row, one, prefer)
 
     def preferred(self, question, row, without, prefer):
-        """The set that is left when players are dropped as long as it stays good, the least preferred first."""
+        """The set that remains when players are dropped, the least preferred first, while it stays good."""
         ranked = [*prefer, *(name for name in self.players if name not in prefer)]
         good = (lambda some: self.space.suffices(row, some)) if question == "reason" else (
             lambda some: not self.space.suffices(row, set(self.players) - some))
@@ -563,7 +562,7 @@ class Asked:
         assert answer["rows"] == [number for number, row in enumerate(rows, 1) if row in differ], answer
 
     def other_network(self):
-        """Against a network that is a little different, with a certificate."""
+        """Against a slightly different network, with a certificate."""
         if not self.model or not (self.world.all_classes or self.is_step()):
             return
         model = json.loads((self.boolshap.folder / self.model).read_text())
@@ -600,7 +599,7 @@ class Asked:
                 assert (part["necessary"], part["relevant"]) == (share == 1, share > 0), (row, part)
 
     def judge(self):
-        """What others could have said: random sets, sets that are nearly reasons, inputs near and far."""
+        """Claims to judge: random sets, sets that are nearly reasons, inputs near and far."""
         rows, claims, expected = self.draw_rows(2), [], []
         frozen = self.some(1)
         fixed = [i for name in frozen for i in self.players[name]]
@@ -631,7 +630,7 @@ class Asked:
                 assert said["minimal"] == (valid and not superfluous), (said, right)
 
     def codes(self):
-        """Exact scores against a group of rows, the players that speak against the favourable class, and a change."""
+        """Exact scores against a group of rows, the players that lower the favourable class's score, and a change."""
         if "--constraint" in self.options:
             return
         rows, against = self.draw_rows(), self.draw_rows(6)
@@ -666,13 +665,13 @@ class Asked:
             assert changed in sets if found else changed is None, (row, one, found)
 
     def refused(self):
-        """A row that cannot occur is an error that names the row."""
+        """An impossible row is an error that names the row."""
         if not self.invalid:
             return
         write_table(self.boolshap.folder / "rows.csv", self.world.features, [self.invalid[0]])
         said = self.boolshap.fails("ask", "reason", self.source, "rows.csv", *self.options)
         assert "row 1" in said or "constraint" in said, said
-        # Before it, a note may say that a network was compiled.
+        # A note that a network was compiled may precede the error.
         errors = [line for line in said.strip().splitlines() if not line.startswith("note: ")]
         assert "panicked" not in said and len(errors) == 1, said
 

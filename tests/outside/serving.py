@@ -1,4 +1,4 @@
-"""Circuits of every kind with their rows, and `boolshap serve` started on a free port, asked over HTTP, ended by SIGTERM."""
+"""Circuits of every kind with their rows, and `boolshap serve` as a fixture: a free port, an HTTP client, ended by SIGTERM."""
 
 import csv
 import re
@@ -16,13 +16,13 @@ from games import Formula, compile_formula, write_table
 
 
 class Server:
-    """A running server. `client` asks it; `stop` ends it and checks that it ended well."""
+    """A running server. `client` sends requests; `stop` ends it and checks that it ended cleanly."""
 
     def __init__(self, boolshap, *arguments, listen="127.0.0.1:0"):
         self.errors = tempfile.NamedTemporaryFile("w+", prefix="boolshap-serve-")
         line = ["serve", *arguments, "--listen", listen]
         self.process = boolshap.start(*line, stdout=subprocess.PIPE, stderr=self.errors)
-        # A server that never says where it listens must not hang the tests.
+        # A server that never prints its address must not hang the tests.
         watchdog = threading.Timer(600, self.process.kill)
         watchdog.start()
         said = self.process.stdout.readline()
@@ -33,7 +33,7 @@ class Server:
         self.client = self.new_client()
 
     def new_client(self, **options):
-        # Without certificates, which take longer to read than a request.
+        # Without loading CA certificates, which takes longer than a request.
         options = {"base_url": self.url, "trust_env": False, "verify": False, "timeout": 300} | options
         return httpx.Client(**options)
 
@@ -41,7 +41,7 @@ class Server:
         return self.client.get(path, **options)
 
     def explain(self, entities, **options):
-        """The answer to a good request for explanations."""
+        """The answer to a valid request for explanations."""
         response = self.client.post("/api/explain", json={"entities": entities} | options)
         assert response.status_code == 200, response.text
         return response.json()
@@ -58,7 +58,7 @@ class Server:
         return self.process.poll() is None
 
     def stop(self, within=120):
-        """Ends it, and fails if it is still running after these seconds."""
+        """Ends the server, and fails if it is still running after `within` seconds."""
         self.client.close()
         if self.is_alive():
             self.process.send_signal(signal.SIGTERM)
@@ -103,8 +103,8 @@ class Made:
         return pd.read_csv(self.folder / self.data, keep_default_na=False, na_values=[""])
 
     def explain(self, *options, data=None):
-        """Header and rows of `boolshap explain`, as texts. Of one of several classes, what the scores add up to comes first;
-        of the class predicted for each row, the class."""
+        """Header and rows of `boolshap explain`, as texts. With several classes the first cell is `explained_value` if a
+        class was given, and otherwise the predicted class."""
         self.boolshap("explain", self.circuit, data or self.data, "-o", "explained.csv", *options)
         with open(self.folder / "explained.csv", newline="") as file:
             header, *rows = csv.reader(file)
@@ -123,7 +123,7 @@ class Made:
 
 
 def blocks(boolshap):
-    """Housing-like: numbers, some of them missing, intervals, categories, a boolean; a number to be predicted."""
+    """Housing-like: numbers, some of them missing, intervals, categories, a boolean; the target is a number."""
     rng = np.random.default_rng(11)
     n = 600
     rooms, income = rng.gamma(2, 1300, n).round(1), rng.gamma(3, 1.3, n).round(4)
@@ -158,7 +158,7 @@ def irises(boolshap):
     return trained(boolshap, frame, "species", *columns, "--hidden", 8, classes=True)
 
 
-# What names in a file may try on a page, in markup, scripts, styles, SVG and JSON.
+# Injection attempts through names in a file: in markup, scripts, styles, SVG and JSON.
 HOSTILE_NAMES = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -226,7 +226,7 @@ def one(boolshap):
 
 
 def constant(boolshap):
-    """Three features that nothing depends on."""
+    """Three features and a constant function."""
     return formula(boolshap, ["a", "b", "c"], [[1, -1]], [[0, 0, 1], [1, 0, 1]])
 
 

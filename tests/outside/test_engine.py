@@ -1,5 +1,5 @@
-"""The library inside a report: opened from a file without any server, it answers as `boolshap serve` does over HTTP, and its
-numbers are those of `boolshap explain`. In Chromium and in Firefox."""
+"""The library inside a report: opened from a file without a server, it gives the same answers as `boolshap serve` over HTTP
+and the same numbers as `boolshap explain`. In Chromium and in Firefox."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def awake(visit):
 
 
 def answer(visit, path, body=None):
-    """What the page is answered: the value, or the message of an error."""
+    """The answer that the page gets: the value, or the message of an error."""
     return visit.page.evaluate(
         "([path, body]) => ask(path, body === null ? undefined : body).then(value => ({ value }), error => ({ error: error.message }))",
         [path, body],
@@ -31,7 +31,7 @@ def answer(visit, path, body=None):
 
 
 def near(found, expected, place=""):
-    """The same, floats to 1e-12."""
+    """Checks that two answers are equal, floats to 1e-12."""
     if isinstance(expected, float) or isinstance(found, float):
         assert abs(found - expected) <= 1e-12, (place, found, expected)
     elif isinstance(expected, dict):
@@ -46,7 +46,7 @@ def near(found, expected, place=""):
         assert found == expected, place
 
 
-# Slow to set right: `make quick` is for changes after which the module is not made anew yet.
+# Marked slow because rebuilding the module is slow: `make quick` may run before the module is rebuilt.
 @pytest.mark.slow
 def test_the_module_was_built_from_the_present_sources():
     done = subprocess.run([*BUILD, "--check"], capture_output=True, text=True)
@@ -54,7 +54,7 @@ def test_the_module_was_built_from_the_present_sources():
 
 
 def questions(name, model):
-    """Paths and bodies, good ones and bad ones."""
+    """Valid and invalid paths and bodies."""
     features = len(model["features"])
     entity = [int(feature % 3 == 0) for feature in range(features)]
     for column in model["columns"]:
@@ -91,18 +91,18 @@ def test_a_report_answers_as_the_server_does(browser, circuits, servers, name):
             expected, found = sent.json(), answer(visit, path, body)
             good += sent.status_code == 200
             if sent.status_code != 200 and "has passed" in expected["error"]["message"]:
-                # The server's limit of time, on a busy machine.
+                # The server's time limit, on a busy machine.
                 continue
             if sent.status_code != 200:
                 assert found == {"error": expected["error"]["message"]}, path
                 continue
             assert "value" in found, (path, found)
             if path.startswith("api/page"):
-                # A figure is a text, in which a last digit can differ; the report's own page says what its rows are.
+                # Last digits in the text of figures can differ; the report's own page contains the data of its rows.
                 for data in (expected, found["value"]):
                     for key in ("figures", "kinds", "table", "live", "facts", "playground"):
                         data.pop(key, None)
-                    # A page has less time for interactions, and says over how many rows they are.
+                    # A page has less time for interactions, and notes the number of rows that they cover.
                     data["notes"].pop("interactions", None)
             near(found["value"], expected, path)
         assert visit.messages == [] and visit.dialogs == []
@@ -156,7 +156,7 @@ def test_a_report_carries_what_its_files_held(browser, circuits, options):
     made = circuits("blocks")
     names = made.boolshap.json("info", made.circuit)["features"]
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-    # Every row has a value of each column, so not all bits are 0.
+    # Every row has a value in each column, so not all bits are 0.
     (made.folder / "only.cnf").write_text(f"p cnf {len(names)} 1\n{' '.join(str(i + 1) for i in range(len(names)))} 0\n")
     lines = [f"{name},{('x', 'y', 'z')[i % 3]}" for i, name in enumerate(quoted)]
     (made.folder / "players.csv").write_text("feature,player\n" + "\n".join(lines) + "\n")
@@ -164,7 +164,7 @@ def test_a_report_carries_what_its_files_held(browser, circuits, options):
         "feature,probability\n" + "\n".join(f"{name},0.{1 + i % 8}" for i, name in enumerate(quoted)) + "\n"
     )
     if "product:p.csv" in options:
-        # Values of one column must add up to 1: a file of rows is taken instead.
+        # Probabilities of a column's values must add up to 1, so a file of rows is used instead.
         options = ["--distribution", "product:d.csv", "--players", "players.csv"]
     url, data = reported(made, *options, name="carried.html")
     with Visit(browser, url) as visit:

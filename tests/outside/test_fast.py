@@ -1,4 +1,4 @@
-"""The direct routes and the default engine, from outside: numpy is the judge."""
+"""The direct routes and the default engine, compared with numpy."""
 
 import json
 from fractions import Fraction
@@ -12,7 +12,7 @@ CLASS_COUNTS_16 = [0, 4140, 37536, 109, 90, 2719, 3872, 6, 4431, 12633]
 
 
 def write_model(path, inputs, hidden, output):
-    """A model file of dense layers: gates are (weights, need), the output likewise."""
+    """A model file of dense layers; gates and output are pairs (weights, need)."""
     gate = lambda weights, need: {"weights": " ".join(map(str, weights)), "need": str(need)}
     model = {
         "format": "boolshap model", "version": 1,
@@ -26,7 +26,7 @@ def write_model(path, inputs, hidden, output):
 
 
 def gate_values(inputs, gates):
-    """inputs: rows of booleans; a gate holds when the weight of inputs that have their weight's sign reaches its need."""
+    """inputs: rows of booleans; a gate is true if the inputs that have their weight's sign weigh at least `need`."""
     columns = []
     for weights, need in gates:
         weights = np.array(weights)
@@ -81,7 +81,7 @@ def test_class_counts_of_the_16_input_network(boolshap, shared_data):
         boolshap("compile", "m.json", "--class", number, "-o", "c.bsc")
         counts.append(int(boolshap.json("info", "c.bsc")["models"]))
     assert counts == CLASS_COUNTS_16
-    # Ten classes and none named.
+    # Ten classes, and no class given.
     assert "--class" in boolshap.fails("compile", "m.json", "-o", "c.bsc")
 
 
@@ -90,7 +90,7 @@ def test_the_route_is_told_and_left_at_a_limit(boolshap):
     write_model(boolshap.folder / "m.json", 40, *random_network(rng, 40, [3], [-1, 1]))
     done = boolshap("compile", "m.json", "-o", "c.bsc")
     assert "route partial-sums: 40 inputs, but only 3 first gates" in done.stderr
-    # Partial sums are all that fits, and 20 nodes are too few for any route.
+    # Only partial sums are possible, and 20 nodes are too few for any route.
     message = boolshap.fails("compile", "m.json", "-o", "small.bsc", "--max-nodes", 20)
     assert "partial-sums: the limit of 20 diagram nodes is reached" in message and "apply: " in message
     assert not (boolshap.folder / "small.bsc").exists()

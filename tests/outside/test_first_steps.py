@@ -1,4 +1,4 @@
-"""The README's commands can be pasted one after another, and the command line describes itself to shells and `man`."""
+"""The README's commands run one after another, and the command line has shell completions and a manual page."""
 
 import json
 import os
@@ -13,7 +13,7 @@ BINARY = os.environ["BOOLSHAP_BINARY"]
 
 
 def commands():
-    """The README's lines of commands, in order, without what builds or tests the program itself."""
+    """The README's `boolshap` commands, in order."""
     lines = (ROOT / "README.md").read_text().splitlines()
     found = [line.strip().split("  #")[0].strip() for line in lines if line.startswith("    boolshap ")]
     assert len(found) >= 12, found
@@ -22,7 +22,7 @@ def commands():
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs lines as a shell does that finds the program by its name."""
+    """Runs lines in a shell that has the program in its PATH."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "boolshap").symlink_to(pathlib.Path(BINARY).resolve())
@@ -51,7 +51,7 @@ def test_the_readmes_commands_run_one_after_another(shell):
 
 @pytest.mark.slow
 def test_the_demos_table_has_the_bits_of_its_rows(shell, demo):
-    """The raw table, read by the demo's own model, is the tally that the program carries."""
+    """The demo's raw table, binarised by its model, equals the tally embedded in the program."""
     shutil.copytree(demo, shell.place / "boolshap-demo")
     rows = (shell.place / "boolshap-demo/housing.csv").read_text().splitlines()
     assert len(rows) == 20641
@@ -63,7 +63,7 @@ def test_the_demos_table_has_the_bits_of_its_rows(shell, demo):
     assert [line.split(",")[:13] for line in fitted] == [line.split(",")[:13] for line in embedded]
     counts = lambda lines: [[int(a) + int(c), int(b) + int(d)] for a, b, c, d in (line.split(",")[13:] for line in lines)]
     assert counts(fitted) == counts(embedded)
-    # The demo's own circuit reads it as the same bits: as many blocks are predicted 1 as its model says.
+    # The demo's circuit reads the same bits: it predicts what the model predicts, with the model's accuracy.
     shell("boolshap predict boolshap-demo/circuit.bsc boolshap-demo/housing.csv -o by_circuit.csv")
     shell("boolshap predict boolshap-demo/model.json boolshap-demo/housing.csv -o by_model.csv")
     predictions = (shell.place / "by_circuit.csv").read_text()
@@ -117,7 +117,7 @@ def test_a_model_is_explained_as_its_circuit_is(boolshap, demo):
 
 
 def wide(inputs, neurons, seed):
-    """A dense network of weights +-1 that no route compiles in a moment."""
+    """A dense network of weights +-1 that no route compiles quickly."""
     import random
 
     chance = random.Random(seed)

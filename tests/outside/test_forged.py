@@ -1,6 +1,6 @@
-"""Circuit files changed by a forger who can compute checksums and digests: every wrong answer is prevented or
-announced. Either the file is refused, or it is explained as it is, by an oracle that evaluates the file itself, and nothing
-calls it proved; and `verify` finds out whatever is not the model's."""
+"""Circuit files changed by a forger who can compute checksums and digests: every wrong answer is prevented or announced.
+Either the file is refused, or its scores equal those of an oracle that evaluates the file itself, and no output calls it
+proved; and `verify` detects everything that differs from the model."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import pytest
 from circuit_files import CircuitFile, scores
 from serving import Server
 
-# `make test` takes a fixed set.
+# `make test` runs a fixed set.
 FORGED = int(os.environ.get("BOOLSHAP_FORGED", "500"))
 FEATURES = ["a", "b", "c", "d", "e"]
 ROWS = [0b00000, 0b11111, 0b10110, 0b01001]
@@ -68,7 +68,7 @@ def network_table(model, class_):
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
-    """True files with their models: a diagram, gates, classes, a file of the last version."""
+    """Genuine files with their models: a diagram, gates, classes, a file of the previous version."""
     from conftest import Command
 
     boolshap = Command(tmp_path_factory.mktemp("originals"))
@@ -126,7 +126,7 @@ def other_child(chance, file):
 
 
 def later_child(chance, file):
-    """A cycle, or a child that is not there."""
+    """A cycle, or a child that does not exist."""
     if node := some_node(chance, file, [3, 4, 5]):
         at = file.nodes.index(node)
         node[-1] = chance.choice([at, at + 1, len(file.nodes), (1 << 32) - 1])
@@ -165,7 +165,7 @@ def wrong_tag(chance, file):
 
 
 def new_root(chance, file, node):
-    """A node on top of the first root, which it mentions as -1, and of another one, -2."""
+    """Adds a parent above the first root, which its words refer to as -1, and above another root, -2."""
     old, other = file.roots()[0], chance.randrange(len(file.nodes))
     root = file.add(*[{-1: old, -2: other}.get(word, word) for word in node])
     file.header["root"] = root
@@ -202,7 +202,7 @@ def no_children_on_top(chance, file):
 
 
 def hidden_overlap(chance, file):
-    """x and y, or x and z: structure cannot tell."""
+    """(x and y) or (x and z): structure alone does not show the overlap."""
     x, y, z = chance.sample(range(5), 3)
     first = file.add(2, 2 * x)
     file.add(2, 2 * y)
@@ -227,7 +227,7 @@ def other_root(chance, file):
 
 
 def unreachable_node(chance, file):
-    """Nonsense that no root reaches changes nothing."""
+    """An invalid node that no root reaches changes nothing."""
     file.add(4, 2, 0, 0)
 
 
@@ -414,7 +414,7 @@ HEADER = [
 
 
 def forge(chance, file):
-    """One change or two, and half of the time the digest of before them."""
+    """One or two changes; half of the time the digest from before the changes is kept."""
     file = file.copy()
     if "proof" in file.header and chance.random() < 0.5:
         content = file.write()
@@ -424,7 +424,7 @@ def forge(chance, file):
         try:
             kind(chance, file)
         except (TypeError, KeyError, IndexError, AttributeError):
-            # The first change has left nothing for the second one.
+            # After the first change the second is not possible.
             continue
         made.append(kind.__name__)
     try:
@@ -433,11 +433,11 @@ def forge(chance, file):
         return None
 
 
-# What must come out.
+# Expected results.
 
 
 class Found:
-    """What the program says of one file."""
+    """The program's output for one file."""
 
     def __init__(self, boolshap):
         self.boolshap = boolshap
@@ -458,7 +458,7 @@ def expected_table(file, ask, table, entity):
 
 
 def check_scores(found, file, made):
-    """Explained as it is in the file, in fractions, under the file's own marginals and binarisation; or refused."""
+    """Checks that the file is explained in fractions under its own marginals and binarisation, or refused."""
     header = file.header
     features = len(header["features"])
     entities = [[row >> j & 1 for j in range(features)] for row in ROWS]
@@ -466,7 +466,7 @@ def check_scores(found, file, made):
     if raw:
         thresholds = [column["code"]["above"] for column in header["schema"]]
         cells = [[repr(t + (1 if bit else -1)) for t, bit in zip(thresholds, entity, strict=True)] for entity in entities]
-        # Huge thresholds swallow the 1.
+        # Adding 1 to a huge threshold has no effect in floats.
         entities = [[int(float(c) > t) for c, t in zip(row, thresholds, strict=True)] for row in cells]
     else:
         cells = [[str(bit) for bit in entity] for entity in entities]
@@ -490,7 +490,7 @@ def check_scores(found, file, made):
         expected = [str(label)]
         for table in tables:
             base, values = expected_table(file, None, table, entity)
-            # Of several classes, what base value and scores add up to has a column of its own.
+            # With several classes `explained_value` is an additional column.
             expected += [*([str(int(table[number]))] if several else []), str(base), *map(str, values)]
         assert line.split(",") == expected, made
 
@@ -512,7 +512,7 @@ def check_info(done, file, content, made):
 
 
 def is_the_models(file, model):
-    """Whether all that a file says is the model's; what it leaves out says nothing."""
+    """Whether everything that a file states is the model's; omitted entries do not count."""
     header, facts = file.header, dict(file.header["provenance"])
     route, class_ = facts.pop("route", None), facts.pop("class", 1)
     for key in ("smooth", "verified", "model"):
@@ -556,7 +556,7 @@ def test_no_forged_file_has_a_wrong_answer(originals, boolshap):
         (boolshap.folder / "f.bsc").write_bytes(content)
         info, verified = found.run("info", "f.bsc", "--json"), found.run("verify", f"{name}.json", "f.bsc")
         if info.returncode == 1:
-            # Then at every door.
+            # The other commands must refuse it too.
             assert verified.returncode == 1
             if done % 10 == 0:
                 (boolshap.folder / "rows.csv").write_text(",".join(FEATURES) + "\n1,0,1,1,0\n")
@@ -564,7 +564,7 @@ def test_no_forged_file_has_a_wrong_answer(originals, boolshap):
                     assert found.run(*line).returncode == 1
             fate = "refused"
         else:
-            # What is left out is not known.
+            # Omitted entries are unknown.
             file.header = {"schema": None, "marginals": None} | json.loads(json.dumps(file.header))
             check_info(info, file, content, kinds)
             check_scores(found, file, kinds)
@@ -598,7 +598,7 @@ def conjunctions(file, *lists):
 
 
 def wide(original, features):
-    """A file with features and no nodes, claimed to be proved."""
+    """A file with features and without nodes that claims to be proved."""
     file = original.copy()
     names = [f"x{j + 1}" for j in range(features)]
     proof = {"method": "exhaustive", "of": "model", "digest": "0" * 64}
@@ -620,7 +620,7 @@ def overlap_behind_a_decision(file):
 
 
 def overlap_of_the_last_child(file):
-    """Each child excludes the next one, but not the last."""
+    """Each child excludes the next child, but not the last one."""
     lists = [[*range(1, k), -k] for k in range(1, 40)] + [[40, 41, 42, -1]]
     return conjunctions(file, *lists)
 
@@ -690,8 +690,8 @@ def test_wide_circuits_that_are_sound_are_read(originals, boolshap):
 
 
 def pigeons(file, holes):
-    """Every pigeon sits somewhere, or no hole has two of them: with one more pigeon these are never true together, which is
-    hard for every solver. Both parts are decomposable, by pigeons and by holes."""
+    """Pigeonhole: "every pigeon has a hole" or "no hole has two pigeons". With one more pigeon than holes these are never
+    true together, which is hard for every solver. Both parts are decomposable, by pigeons and by holes."""
     no, yes = file.add(0), file.add(1)
     sits = []
     for pigeon in range(holes + 1):
@@ -704,7 +704,7 @@ def pigeons(file, holes):
         nobody = at_most_one = yes
         for pigeon in range(holes + 1):
             variable = pigeon * holes + hole
-            # None of those so far, or at most one, is in this hole.
+            # Of the pigeons so far, none or at most one is in this hole.
             nobody, at_most_one = file.add(3, variable, nobody, no), file.add(3, variable, at_most_one, nobody)
         alone.append(at_most_one)
     return file.add(5, 2, file.add(4, len(sits), *sits), file.add(4, len(alone), *alone))
@@ -731,7 +731,7 @@ def test_what_cannot_be_decided_is_announced_on_every_result(originals, boolshap
     with Server(boolshap, "f.bsc") as server:
         assert announced in server.get("/api/model").json()["cautions"][0]
         assert announced in server.explain([[1] * len(names)])["cautions"][0]
-    # Compiling takes no file that it cannot decide.
+    # Compiling refuses a file that it cannot decide.
     assert announced in boolshap("convert", "f.bsc", "-o", "f.nnf").stderr
     said = boolshap("compile", "f.nnf", "-o", "c.bsc", "--timeout", "1", code=1).stderr
     assert "the time limit of 1 seconds has passed" in said
@@ -739,7 +739,7 @@ def test_what_cannot_be_decided_is_announced_on_every_result(originals, boolshap
 
 @pytest.mark.parametrize("ending", ["nnf", "ddnnf"])
 def test_an_overlap_over_many_variables_does_not_compile(boolshap, ending):
-    """AND(x1..x13) OR AND(x14..x26), and the same without the overlap, as c2d and d4 write them."""
+    """AND(x1..x13) OR AND(x14..x26), and the same without the overlap, in the formats of c2d and d4."""
     for second, models in [(range(14, 27), None), ([-1, *range(14, 27)], 2**13 + 2**12)]:
         gates = [list(range(1, 14)), list(second)]
         if ending == "nnf":

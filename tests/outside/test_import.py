@@ -1,4 +1,4 @@
-"""Networks written by other tools' libraries, imported and compared with numpy on every input."""
+"""Networks written by other tools, imported and compared with numpy on every input."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 
 def all_inputs(n):
-    """Every input as a row of -1 and +1; bit j of the row's number is feature j."""
+    """Every input as a row of -1 and +1; feature j is bit j of the row's number."""
     return np.array([[1.0 if number >> j & 1 else -1.0 for j in range(n)] for number in range(2**n)])
 
 
@@ -54,7 +54,7 @@ class Norm:
 
 
 def keras_file(path, layers, config=None):
-    """Weights as Keras 2 lays them out: layers are (name, {weight: array})."""
+    """Writes weights in the layout of Keras 2; layers are (name, {weight: array})."""
     with h5py.File(path, "w") as file:
         root = file.create_group("model_weights") if config else file
         if config:
@@ -91,7 +91,7 @@ def test_larq_weights(boolshap, seed, outputs):
     scores = sign(norm(all_inputs(n) @ sign(latent[0]))) @ sign(latent[1]) + bias.astype(float)
     expected = scores.argmax(axis=1) if outputs > 1 else (scores[:, 0] >= 0).astype(int)
     agree(boolshap, "m.json", n, expected, max(outputs, 2))
-    # A whole saved model says its epsilon itself.
+    # A whole saved model contains its epsilon.
     config = {"config": {"layers": [{"config": {"name": "batch_normalization", "epsilon": epsilon}}]}}
     keras_file(boolshap.folder / "whole.h5", layers, config)
     boolshap("import", "whole.h5", "-o", "whole.json")
@@ -191,7 +191,7 @@ def test_safetensors_whose_order_nobody_can_know(boolshap):
     square = {"input.weight": dense(rng, 6, 6), "hidden.weight": dense(rng, 6, 6), "output.weight": dense(rng, 3, 6)}
     save_file(square, boolshap.folder / "w.safetensors")
     assert "fit each other in more than one order" in boolshap.fails("import", "w.safetensors", "-o", "m.json")
-    # One order fits, though it is not that of the alphabet.
+    # Only one order fits, though it is not the alphabetical order.
     weights = [dense(rng, 5, 7), dense(rng, 4, 5), dense(rng, 3, 4)]
     save_file(dict(zip(["start.weight", "middle.weight", "end.weight"], weights)), boolshap.folder / "w.safetensors")
     boolshap("import", "w.safetensors", "-o", "m.json")
@@ -207,7 +207,7 @@ def test_safetensors_normalise_the_right_layer(boolshap, names):
     weights = [dense(rng, 6, 6), dense(rng, 6, 6), dense(rng, 3, 6)]
     norm = Norm(rng, 6, 0.0)
     tensors = {f"{names[i]}.weight": w for i, w in zip((0, 2, 3), weights)}
-    # Without learned scale and shift, as affine=False leaves it.
+    # Without learned scale and shift, as with affine=False.
     tensors |= {f"{names[1]}.running_mean": norm.mean, f"{names[1]}.running_var": norm.variance}
     norm.gamma, norm.beta = np.ones(6), np.zeros(6)
     save_file(tensors, boolshap.folder / "w.safetensors")

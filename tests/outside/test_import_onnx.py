@@ -11,7 +11,7 @@ QONNX = "qonnx.custom_op.general"
 
 
 class BipolarQuant(OpRun):
-    """As QONNX defines it: plus or minus the scale, plus for 0."""
+    """QONNX's definition: plus or minus the scale, plus for 0."""
 
     op_domain = QONNX
 
@@ -20,7 +20,7 @@ class BipolarQuant(OpRun):
 
 
 class Chain:
-    """A graph that grows node by node; every node is called like its output, `MatMul0`, `Sign1`, ..."""
+    """A graph that grows node by node; every node has the name of its output, `MatMul0`, `Sign1`, ..."""
 
     def __init__(self, *shape, dtype=np.float32):
         self.shape, self.dtype = list(shape), dtype
@@ -60,7 +60,7 @@ class Chain:
         inputs = [helper.make_tensor_value_info("x", self.kind, self.shape)]
         outputs = [helper.make_empty_tensor_value_info(self.at)]
         graph = helper.make_graph(self.nodes, "g", inputs, outputs, self.tensors)
-        # The standard operators come last: a file without them is known to be cut off.
+        # The standard operator set comes last, so that a truncated file lacks it and is recognised.
         opsets = [helper.make_opsetid(QONNX, 1), helper.make_opsetid("", opset)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=ir)
 
@@ -69,7 +69,7 @@ class Chain:
         return self
 
     def scores(self, n, **options):
-        """What the reference evaluator gives for every row of -1 and +1."""
+        """The reference evaluator's results for every row of -1 and +1."""
         rows = all_inputs(n).astype(self.dtype)
         rows = rows.reshape([len(rows), *self.shape[1:]])
         return ReferenceEvaluator(self.model(**options), new_ops=[BipolarQuant]).run(None, {"x": rows})[0]
@@ -108,7 +108,7 @@ def test_matrix_normalisation_sign(boolshap, seed, outputs, weights):
     chain = Chain("N", n, dtype=np.float64 if weights == "Constant" else np.float32)
     for inputs, width in zip([n, *hidden], hidden):
         chain.matrix(constant(chain, rng.normal(size=(inputs, width))))
-        # One layer with an epsilon that counts, one with the default.
+        # One layer with an epsilon that matters, one with the default.
         chain.norm(rng, width, **({"epsilon": 9.0} if width == 7 else {})).then("Sign")
     chain.matrix(constant(chain, rng.normal(size=(hidden[-1], outputs))))
     chain.then("Add", chain.constant(rng.normal(size=outputs) * 0.3))
@@ -125,7 +125,7 @@ def test_gemm(boolshap, seed, dtype):
     chain = Chain("N", n, dtype=dtype)
     chain.then("Gemm", chain.quantised(rng.normal(size=(hidden, n))), chain.constant(rng.normal(size=hidden)), transB=1)
     chain.then("BipolarQuant", chain.constant([1]), domain=QONNX)
-    # A bias as a row, and as one number for all.
+    # A bias as a row, or as one number for all neurons.
     bias = rng.normal(size=(1, hidden) if seed % 2 else 1)
     chain.then("Gemm", chain.constant(rng.normal(size=(hidden, hidden))), chain.constant(bias), alpha=1.0, beta=1.0)
     chain.then("Sign").then("Gemm", chain.constant(rng.normal(size=(outputs, hidden))), transB=1)
@@ -134,7 +134,7 @@ def test_gemm(boolshap, seed, dtype):
 
 @pytest.mark.parametrize("width", [5, 6])
 def test_ties(boolshap, width):
-    """Without a bias an even number of signs may cancel out: BipolarQuant says +1, Sign 0, and a single score of 0 is 1."""
+    """Without a bias an even number of signs can sum to 0: BipolarQuant gives +1, Sign 0, and a single score of 0 gives 1."""
     rng = np.random.default_rng(width)
     n, kernels = 6, [sign(rng.normal(size=shape)) for shape in ((6, width), (width, 1))]
     expected = classes(sign(all_inputs(n) @ kernels[0]) @ kernels[1])
@@ -203,7 +203,7 @@ def test_old_files_and_ways_to_store_numbers(boolshap):
 
 
 def test_the_kind_is_seen_in_the_content(boolshap):
-    """Not in the name, and not in a text inside the file that belongs to another kind."""
+    """Neither the name nor a text from another format inside the file decides."""
     model = Chain("N", 3).matrix([[1], [1], [-1]]).model()
     model.producer_name = "\nweights: 1 2 3\n"
     (boolshap.folder / "x.neuron").write_bytes(model.SerializeToString())
@@ -301,7 +301,7 @@ def small(rng):
 
 @pytest.mark.slow
 def test_damaged_files(boolshap):
-    """Cut off anywhere a file is refused; with changed bytes it may mean something else, but nothing may break."""
+    """A file truncated anywhere is refused; with changed bytes it may have another meaning, but must not cause a crash."""
     rng = np.random.default_rng(7)
     content = small(rng).model().SerializeToString()
     path = boolshap.folder / "m.onnx"

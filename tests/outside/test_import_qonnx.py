@@ -1,5 +1,5 @@
-"""Quantised networks in QONNX, imported and compared with an evaluator in numpy: every operator of that dialect is written
-down here once more, as its documentation defines it, in float32."""
+"""Quantised networks in QONNX, imported and compared with an evaluator in numpy that implements every operator of the
+dialect from its documentation, in float32."""
 
 import csv
 import functools
@@ -58,7 +58,7 @@ class Trunc(OpRun):
 
 
 class BatchNormalization(OpRun):
-    """The evaluator's own, in the version of old files, normalises by the row at hand."""
+    """Replaces the evaluator's operator, which for the version of old files normalises by the statistics of the row."""
 
     op_domain = ""
 
@@ -109,7 +109,7 @@ def agrees(boolshap, chain, rows, expected=None, *options):
 
 
 def is_best(found, scores):
-    """Scores that are equal in exact numbers go to the first class; float32 tells them apart by its last digits."""
+    """Exactly equal scores go to the first class; float32 distinguishes them by their last digits."""
     if scores.shape[1] == 1:
         np.testing.assert_array_equal(found, classes(scores))
     else:
@@ -131,7 +131,7 @@ def test_modes_widths_and_zero_points(boolshap, mode, signed, narrow):
     seed = list(MODES).index(mode) * 4 + 2 * signed + narrow
     rng = np.random.default_rng(seed)
     chain = Chain(1, 5)
-    # Powers of two: every number is exact in float32, so that ties are decided by the mode alone.
+    # Powers of two: every number is exact in float32, so only the mode decides ties.
     quant(chain, 2 + seed % 3, 0.5, seed % 2, signed=signed, narrow=narrow, mode=mode)
     chain.matrix(quant(chain, 3, 0.25, of=rng.normal(size=(5, 6)), narrow=narrow))
     chain.then("Add", chain.constant(rng.integers(-8, 8, 6) / 8))
@@ -145,11 +145,11 @@ def test_modes_widths_and_zero_points(boolshap, mode, signed, narrow):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_real_scales_normalisation_and_images(boolshap, seed):
-    """As Brevitas writes it: pixels prepared, scales that are no powers of two, one for each channel, batch normalisation."""
+    """In the style of Brevitas: scaled pixels, scales per channel that are not powers of two, batch normalisation."""
     rng = np.random.default_rng(seed)
     chain = Chain(1, 1, 3, 4)
     if seed % 2:
-        # The shape as it is computed in exported graphs.
+        # Exported graphs compute the shape like this.
         shape = chain.beside("Shape", "x")
         batch = chain.beside("Gather", shape, chain.constant(0, np.int64), axis=0)
         axes = chain.constant([0], np.int64)
@@ -170,7 +170,7 @@ def test_real_scales_normalisation_and_images(boolshap, seed):
         quant(chain, 3, rng.uniform(0.1, 0.5), signed=0)
     last = quant(chain, 4, 0.11, of=rng.normal(size=(4, 7)))
     chain.then("Gemm", last, chain.constant(rng.normal(size=4)), transB=1)
-    # One number for all scores, as FINN's last layer has it.
+    # One number for all scores, as in FINN's last layer.
     root = chain.beside("Pow", chain.constant([318.2]), chain.constant(0.5))
     chain.then("Sub", chain.constant([0.4])).then("Div", root).then("Mul", chain.constant([0.7]))
     chain.then("Add", chain.constant([-1.1]))
@@ -207,7 +207,7 @@ def test_endings(boolshap, ending):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_inputs_that_are_stated(boolshap, seed):
-    """By the caller, or beside the tensor as FINN does it; without either, numbers of several bits are refused."""
+    """Stated by the caller, or in the tensor's annotation as FINN does; without either, inputs of several bits are refused."""
     rng = np.random.default_rng(seed)
     name, numbers = [("BINARY", [0, 1]), ("BIPOLAR", [-1, 1]), ("UINT2", [0, 1, 2, 3])][seed]
     chain = Chain(1, 7)
@@ -256,7 +256,7 @@ def test_convolutions(boolshap, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_pooling_before_the_quantiser(boolshap, seed):
-    """Convolution, pooling, batch normalisation, quantiser, as Larq orders them. Falling steps turn the largest into the least."""
+    """Convolution, pooling, batch normalisation, quantiser, in Larq's order. Decreasing steps turn the maximum into a minimum."""
     rng = np.random.default_rng(40 + seed)
     chain = Chain(1, 1, 6, 6)
     if seed == 4:
@@ -309,7 +309,7 @@ def test_scores_with_a_root_for_each_class(boolshap):
 
 
 def test_a_pixel_of_two_bits_is_one_player(boolshap):
-    """Columns as players: absent, a column takes one of its levels; compared with every order of coming in."""
+    """Columns as players: an absent column takes one of its levels. Compared with the mean over all orders of arrival."""
     rng = np.random.default_rng(9)
     chain = Chain(1, 4)
     quant(chain, 2, 1.0, narrow=1).matrix(quant(chain, 2, 0.5, of=rng.normal(size=(4, 5)), narrow=1))
@@ -342,7 +342,7 @@ def test_a_pixel_of_two_bits_is_one_player(boolshap):
 
 
 def finn(path):
-    """A file as the evaluator wants it."""
+    """A file adapted to the evaluator."""
     model = onnx.load(path)
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in constants]

@@ -1,5 +1,5 @@
-"""Networks of the shapes that public QONNX files have: an intrusion detector of hundreds of bipolar inputs, a jet tagger of fixed-point
-numbers, and what is refused with the node named."""
+"""Networks shaped like public QONNX files: an intrusion detector with hundreds of bipolar inputs, a jet tagger with fixed-point
+numbers, and files that are refused with the name of the node."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from test_import_qonnx import agrees, is_best, outputs, predictions, quant
 @pytest.mark.slow
 @pytest.mark.parametrize("annotated", [False, True])
 def test_an_intrusion_detector(boolshap, annotated):
-    """Two-bit weights and activations, batch normalisation, one bipolar output; inputs quantised, or said to be -1 and +1."""
+    """Two-bit weights and activations, batch normalisation, one bipolar output; inputs quantised, or declared as -1 and +1."""
     rng = np.random.default_rng(int(annotated))
     width = 600 if annotated else 593
     chain = Chain(1, width)
@@ -30,7 +30,7 @@ def test_an_intrusion_detector(boolshap, annotated):
     latent = rng.normal(size=(1, 32)) * 0.5
     chain.matrix(chain.beside("Transpose", quant(chain, 2, 0.5, of=latent, narrow=1), perm=[1, 0]))
     rows = rng.choice([-1, 1], (1000, width)).astype(np.float32)
-    # In the middle of what it gives, so that both labels occur.
+    # The threshold is the median output, so that both labels occur.
     middle = float(np.median(outputs(chain.model(), rows[:200])))
     chain.then("Sub", chain.constant([np.float32(middle) + 0.01]))
     chain.then("BipolarQuant", chain.constant(1), domain=QONNX)
@@ -45,7 +45,7 @@ def test_an_intrusion_detector(boolshap, annotated):
 
 
 def jet_tagger(rng, bits, widths=(16, 8), inputs=16):
-    """Six-bit weights and biases, ReLU, activations that are rounded down, Softmax."""
+    """Six-bit weights and biases, ReLU, activations rounded down, Softmax."""
     chain, before = Chain(1, inputs), inputs
     if bits:
         quant(chain, bits, 0.25)

@@ -1,4 +1,4 @@
-"""Circuits and formulas go to other people's programs and come back: d4, dsharp, sharpSAT-TD, Ganak, python-nnf, ddnnife."""
+"""Exchange of circuits and formulas with other programs: d4, dsharp, sharpSAT-TD, Ganak, python-nnf, ddnnife."""
 
 import csv
 import importlib.util
@@ -74,7 +74,7 @@ def dsharp(formula, circuit):
 
 
 def counted_by_nnf(path, variables):
-    """The models of a c2d file by python-nnf, which knows nothing of unused variables."""
+    """The model count of a c2d file by python-nnf, corrected for unused variables, which it does not know."""
     with open(path) as file:
         sentence = nnf.dsharp.load(file)
     return sentence.model_count() * 2 ** (variables - len(sentence.vars()))
@@ -89,7 +89,7 @@ def check(boolshap, variables, clauses, with_scores):
     dsharp(folder / "f.cnf", folder / "dsharp.nnf")
     sources = {"f.cnf": [], "d4.ddnnf": ["--variables", variables]}
     if expected:
-        # dsharp writes no circuit of a contradiction.
+        # dsharp writes no circuit for a contradiction.
         sources["dsharp.nnf"] = []
     scores = []
     for source, options in sources.items():
@@ -100,7 +100,7 @@ def check(boolshap, variables, clauses, with_scores):
             boolshap("explain", "c.bsc", "e.csv", "-o", "s.csv", "--exact")
             scores.append((folder / "s.csv").read_text())
     assert len(set(scores)) <= 1, "the same scores whoever compiled it"
-    # Another program counts the models of what we write.
+    # Another program counts the models of our files.
     boolshap("compile", "f.cnf", "-o", "c.bsc")
     # python-nnf is slow on large circuits.
     for shape in [[], ["--smooth", "--fan-in-2"]] if len(clauses) < 100 else [[]]:
@@ -108,7 +108,7 @@ def check(boolshap, variables, clauses, with_scores):
         assert counted_by_nnf(folder / "ours.nnf", variables) == expected
         boolshap("convert", "c.bsc", "-o", "ours.ddnnf", *shape)
         if expected:
-            # ddnnife takes no circuit of a contradiction.
+            # ddnnife does not accept the circuit of a contradiction.
             assert int(ddnnife.Ddnnf.from_file(str(folder / "ours.ddnnf"), variables).rc()) == expected
 
 

@@ -1,7 +1,7 @@
-"""Ctrl-C during any long command: it ends within a second with exit code 130, and no file shows that it ever ran.
+"""Ctrl-C during any long command: it ends within a second with exit code 130 and leaves no file behind.
 
-On a busy machine a second is less work: what counts is the processor time from the signal to the end, and only
-`make soak`, which has the machine for itself, looks at the clock."""
+On a busy machine less work fits into a second. So the tests measure the processor time from the signal to the end; only
+`make soak`, which runs alone on the machine, measures wall-clock time."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from conftest import ROOT, processor_seconds, wait_for_handler, written_bytes
 
 pytestmark = pytest.mark.slow
 PROMISE = 1.0
-# More than the promise by the clock, for the end of a process that holds gigabytes; set by `make soak`.
+# Extra wall-clock seconds for ending a process that holds gigabytes; set by `make soak`.
 SLACK = os.environ.get("BOOLSHAP_SLACK")
-# A program that has not ended after this time never will.
+# After this many seconds a program counts as hanging.
 NEVER = 120
 EARLY = 0.15
 INPUTS = 26
@@ -53,7 +53,7 @@ def write_rows(path, names, rows, seed=5, one_hot=False):
 
 
 def write_formula(path, clauses):
-    """Three literals a clause over the variables 10 to 99, in cells of equal width so that numpy can write them."""
+    """Clauses of three literals over the variables 10 to 99, in cells of equal width so that numpy can write them."""
     rng = np.random.default_rng(3)
     cells = np.full((clauses, 14), ord(" "), dtype=np.uint8)
     for place in (0, 4, 8):
@@ -65,14 +65,14 @@ def write_formula(path, clauses):
 
 
 def write_pairs(path, clauses):
-    """Clauses of two variables, no two of which have one in common."""
+    """Clauses of two variables; no two clauses share a variable."""
     lines = [f"{2 * i + 1} {2 * i + 2} 0" for i in range(clauses)]
     path.write_text("\n".join([f"p cnf {2 * clauses} {clauses}", *lines, ""]))
 
 
 def random_levels(variables, width):
     """An ordered diagram: for each variable, the last one first, its nodes as pairs of different nodes one level below.
-    Nodes are numbered from 0 in a level; below the last one 0 is false and 1 true, and its two nodes are literals."""
+    Nodes are numbered from 0 in each level. The two nodes of the last level are literals; below it 0 is false and 1 true."""
     rng = np.random.default_rng(1)
     yield variables, [0, 1], [1, 0]
     below = 2
@@ -119,7 +119,7 @@ def write_sdd(path, variables, width):
     for v in range(1, variables + 1):
         lines += [f"L {2 * v} {2 * v - 2} {v}", f"L {2 * v + 1} {2 * v - 2} -{v}"]
     first, below = 2 * variables + 2, 2 * variables
-    # The last variable's two nodes are its literals, which are there.
+    # The last variable's two nodes are its literals, which already exist.
     for v, lo, hi in list(random_levels(variables, width))[1:]:
         lines += [
             f"D {first + node} {2 * v - 1} 2 {2 * v + 1} {below + a} {2 * v} {below + b}"
@@ -131,7 +131,7 @@ def write_sdd(path, variables, width):
 
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory):
-    """A folder of files that are made when a case asks for them: `inputs("t26.json")` is the path."""
+    """A folder of files that are created on demand: `inputs("t26.json")` is the path."""
     folder = tmp_path_factory.mktemp("interrupt")
 
     def command(*arguments):
@@ -210,9 +210,9 @@ def inputs(tmp_path_factory):
     return inputs
 
 
-# The command, with the names of its inputs in braces, and when it is interrupted for the second time, in seconds.
+# The command, with the names of its inputs in braces, and the time of the second interruption in seconds.
 CASES = {
-    # The diagram is done at that time, and the circuit being made of it.
+    # At that time the diagram is finished and is being converted to a circuit.
     "compile by truth table": ("compile {t29.json} -o out.bsc --via truth-table", 2.2),
     "compile by partial sums": ("compile {s44.json} -o out.bsc --via partial-sums", 0.5),
     "compile by apply": ("compile {a40.json} -o out.bsc --via apply", 0.5),
@@ -270,7 +270,7 @@ CASES = {
     "bench compile": ("bench compile", 0.5),
     "bench shap": ("bench shap", 0.5),
     "bench stream": ("bench stream", 0.5),
-    # These two are done in half a second.
+    # These two take half a second.
     "bench paper": ("bench paper", None),
     "bench modes": ("bench modes", None),
 }
@@ -293,8 +293,8 @@ def ends_in_time(process):
 
 
 def interrupt(boolshap, arguments, moment, stdin=subprocess.DEVNULL):
-    """Starts a command and interrupts it; checks that it was in time and left nothing that was not there."""
-    # The solver and others write where temporary files go: that must be clean, too.
+    """Starts a command and interrupts it; checks that it ends in time and leaves no new file."""
+    # The solver and others write temporary files: their folder must be empty afterwards, too.
     spare = boolshap.folder / "spare"
     spare.mkdir(exist_ok=True)
     old = {}
@@ -334,7 +334,7 @@ def test_an_interrupt_ends_it_within_a_second_and_leaves_no_trace(boolshap, inpu
 
 @pytest.mark.parametrize("sent", [0, 9_000])
 def test_an_interrupt_ends_waiting_for_a_pipe(boolshap, inputs, sent):
-    """Whoever writes the rows has stopped, before the header or in the middle."""
+    """The process that writes the rows has stalled, before the header or in the middle."""
     end, start = os.pipe()
     feeder = subprocess.Popen(["sh", "-c", f"head -n {sent} {inputs('rows20.csv')}; exec sleep 60"], stdout=start)
     os.close(start)
@@ -354,7 +354,7 @@ def test_an_interrupt_while_the_result_is_written_leaves_the_old_file_or_the_new
     target.write_bytes(old)
     process = boolshap.start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        # What is written has no name yet.
+        # The unfinished file has no name.
         while process.poll() is None and not written_bytes(process.pid):
             time.sleep(0.01)
         if process.poll() is None:
@@ -368,7 +368,7 @@ def test_an_interrupt_while_the_result_is_written_leaves_the_old_file_or_the_new
 
 
 def test_an_interrupt_of_the_demo_leaves_whole_files(boolshap):
-    """The demo writes several files, one after another: what is there is whole."""
+    """The demo writes several files, one after another: each existing file is complete."""
     for moment in (EARLY, 0.8):
         process = boolshap.start("demo", "--retrain", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for_handler(process)

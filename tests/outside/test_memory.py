@@ -1,12 +1,12 @@
-"""Work that does not fit into memory ends with a sentence about the limit that was reached, and what is promised to be
-small is small."""
+"""Work that does not fit into memory ends with a message about the limit that was reached, and commands that promise bounded
+memory keep within it."""
 
 import os
 import re
 
 import pytest
 
-# The fixture makes files when they are asked for.
+# The fixture creates files on demand.
 from test_interrupt import NAMES, inputs, write_rows  # noqa: F401
 
 
@@ -18,8 +18,8 @@ def words(inputs, line):
     return "".join(str(inputs(piece[1:-1])) if piece.startswith("{") else piece for piece in pieces).split(" ")
 
 
-# The command, the address space, the most that may be held, both in MiB, and what is said. Limits as a user sets them,
-# in 3 GiB of address space.
+# For each case the command and its limits as a user sets them, the largest peak memory in MiB, and the message. The address
+# space is 3 GiB.
 LIMITS = {
     "truth table": (
         "compile {t26.json} -o out.bsc --via truth-table --max-nodes 1000000",
@@ -29,7 +29,7 @@ LIMITS = {
     "partial sums": (
         "compile {s44.json} -o out.bsc --via partial-sums --timeout 3",
         1500,
-        # Between two levels, or while an order is judged.
+        # The limit is reached between two levels, or during the evaluation of an order.
         r"time limit of 3 seconds has passed( with \d+ states listed, after \d+ of 44 levels|.*\(after [\d,]+ states\))",
     ),
     "apply": (
@@ -90,19 +90,19 @@ LIMITS = {
 def test_a_limit_is_told_with_how_far_it_got(boolshap, inputs, what):
     line, most, expected = LIMITS[what]
     arguments = words(inputs, line)
-    # Apply reserves its tables at once.
+    # Apply reserves its tables in advance.
     code, said, peak, processor = boolshap.measured(
         *arguments, "--threads", 2, mebibytes=6144 if what == "apply" else 3072
     )
     assert code == 1, said
     assert re.search(expected, said), said
     assert peak < most, "MiB"
-    # Two threads for three seconds, and what is between two looks at the clock.
+    # Two threads for three seconds, plus the work between two checks of the clock.
     assert "--timeout" not in line or processor < 2 * 3 + 9
     assert not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]
 
 
-# Work that would take more than it may hold, in GiB: the limit of memory ends it, and not the system.
+# Commands that need more memory than their limit, in GiB: the limit ends them, not the system.
 FULL = {
     "partial sums": ("compile {s44.json} -o out.bsc --via partial-sums", 0.2),
     "formula": ("encode {e24.json} -o out.cnf --max-clauses 100000000", 0.3),
@@ -123,7 +123,7 @@ def test_the_limit_of_memory_ends_the_work(boolshap, inputs, what):
     assert not [name for name in os.listdir(boolshap.folder) if name.startswith(("out.", ".boolshap-"))]
 
 
-# What passes in a tight space: the command, the space and the most that may be held, in MiB.
+# Commands that work in little address space: the command, the address space and the largest peak memory, in MiB.
 SMALL = {
     "stream": ("explain {small.bsc} {rows.csv} -o out.csv", 640, 300),
     "stream to parquet": ("explain {small.bsc} {rows.csv} -o out.parquet", 640, 300),
@@ -144,7 +144,7 @@ def test_what_is_small_passes_in_a_tight_space(boolshap, inputs, what):
     made |= {"few.csv": boolshap.folder / "few.csv"}
     line, room, most = SMALL[what]
     if "{small.bsc}" in line:
-        # Most features do not matter, so that the time is that of the rows.
+        # Most features do not matter, so that reading and writing rows dominates the time.
         (boolshap.folder / "f.cnf").write_text("p cnf 26 1\n1 2 0\n")
         boolshap("compile", "f.cnf", "-o", "small.bsc")
         write_rows(made["rows.csv"], NAMES, 300_000)

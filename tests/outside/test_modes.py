@@ -1,4 +1,4 @@
-"""Every distribution, choice of players, index and engine of `explain`, judged by the definitions themselves."""
+"""Every distribution, choice of players, index and engine of `explain`, compared with the definitions."""
 
 import itertools
 import json
@@ -30,13 +30,13 @@ def test_the_definitions_on_games_worked_out_by_hand():
     assert shapley(v, list(three)) == dict.fromkeys(three, Fraction(7, 24))
     assert banzhaf(v, list(three)) == dict.fromkeys(three, Fraction(9, 32))
     assert interaction(v, list(three)) == dict.fromkeys(["a*b", "a*c", "b*c"], Fraction(3, 16))
-    # v: nothing 0, a 2/3, b 0, both 0
+    # v: empty set 0, a 2/3, b 0, both 0
     v = interventional(both, sample([(0, 1), (0, 1), (1, 0)]), features, (1, 0))
     assert shapley(v, ["a", "b"]) == {"a": Fraction(1, 3), "b": Fraction(-1, 3)}
-    # v: nothing 1/2, a 1, b 0, both 0
+    # v: empty set 1/2, a 1, b 0, both 0
     v = conditional(both, sample([(1, 1), (0, 0)]), features, (1, 0))
     assert shapley(v, ["a", "b"]) == {"a": Fraction(1, 4), "b": Fraction(-3, 4)}
-    # No row has a = 1. v: nothing 1/2, a 1/2, b 1, both 1
+    # No row has a = 1. v: empty set 1/2, a 1/2, b 1, both 1
     rows = [(0, 1), (0, 0)]
     v = conditional(either, sample(rows), features, (1, 1))
     assert shapley(v, ["a", "b"]) == {"a": 0, "b": half}
@@ -52,18 +52,18 @@ def test_the_definitions_on_games_worked_out_by_hand():
 
 # Every mode against the definition.
 
-# Names of the features, and those that the formula depends on.
+# Names of the features, and names of those that the formula depends on.
 WORLDS = {
     "three features": (["op=A", "x", "op=B"], ["op=A", "x", "op=B"]),
     "columns alone": (["op=A", "op=B", "t=1", "t=2", "t=3"], ["op=A", "op=B", "t=1", "t=2", "t=3"]),
     "apart from each other": (["k=1", "u", "k=2", "w", "k=3", "v"], ["k=1", "u", "k=2", "w", "k=3", "v"]),
-    # One bit of op is not mentioned, and no bit of size.
+    # The formula mentions neither one of op's bits nor any bit of size.
     "columns in part": (["op=A", "x", "op=B", "z", "op=C", "size=S", "size=L"], ["op=A", "x", "z", "op=C"]),
 }
 # Probabilities for plain bits and for columns of several values; 0.6 + 0.3 + 0.1 is 1, though not in floats.
 AWKWARD = ["0.1", "0.35", "0", "1", "0.75", "0.3333333333333333333333"]
 AWKWARD_COLUMNS = {2: ["0", "1"], 3: ["0.6", "0.3", "0.1"]}
-# Under a constraint every row needs some weight.
+# Under a constraint every row needs a positive probability.
 INSIDE = ["0.1", "0.35", "0.999", "0.6", "0.875", "0.3333333333333333333333"]
 INSIDE_COLUMNS = {2: ["0.35", "0.65"], 3: ["0.6", "0.3", "0.1"]}
 
@@ -77,7 +77,7 @@ MODES = [
 
 
 class World:
-    """A random formula and, for a mode, random rows that it allows with the game of every entity."""
+    """A random formula and, for a mode, random allowed rows with the game of every entity."""
 
     def __init__(self, boolshap, name, seed):
         self.folder, self.rng = boolshap.folder, np.random.default_rng(seed)
@@ -107,7 +107,7 @@ class World:
             options = ["--players", self.players_file()]
             groups = self.players
         allowed = [row for row in valid if self.k(row)] if constrained else valid
-        # Two that differ, others, and the first again.
+        # Two different rows, others, and the first again.
         first, second = self.rng.choice(len(allowed), 2, replace=False)
         entities = [allowed[first], allowed[second], *self.draw(allowed, 3), allowed[first]]
         if distribution in ["background", "empirical"]:
@@ -126,7 +126,7 @@ class World:
         return options, list(groups), entities, games
 
     def players_file(self):
-        """A file that mixes features into players; these stand in the order of their first feature, unlike the file."""
+        """A file that mixes features into players. Players are ordered by their first feature, not as in the file."""
         n = len(self.features)
         names = self.rng.permutation([f"p{i % (n // 2 + 1)}" for i in range(n)]).tolist()
         self.players = {name: [i for i in range(n) if names[i] == name] for name in dict.fromkeys(names)}
@@ -189,7 +189,7 @@ def test_a_set_of_features_on_which_no_row_of_the_sample_agrees(boolshap):
     compile_formula(boolshap, Formula(3, [[1, 2]]), features)
     write_table(boolshap.folder / "e.csv", features, [entity])
     write_table(boolshap.folder / "r.csv", features, rows)
-    # No row has a = 1. v: nothing, a, c, ab and ac 1/2, b and bc 0, all 1
+    # No row has a = 1. v: empty set, a, c, ab and ac 1/2, b and bc 0, all 1
     v = conditional(Formula(3, [[1, 2]]), sample(rows), {"a": [0], "b": [1], "c": [2]}, entity)
     by_hand = {"a": Fraction(5, 12), "b": Fraction(-1, 12), "c": Fraction(1, 6)}
     assert shapley(v, features) == by_hand
@@ -230,7 +230,7 @@ def test_a_columns_score_is_not_the_sum_of_its_bits_scores(boolshap, distributio
 @pytest.mark.parametrize("players", ["features", "columns"])
 @pytest.mark.parametrize("distribution", ["uniform", "product:r.csv", "background:r.csv"])
 def test_players_without_influence_change_nothing(boolshap, index, players, distribution):
-    """Beside 26 more features, more players than the exponential modes take."""
+    """With 26 additional features there are more players than the exponential modes allow."""
     rng = np.random.default_rng(5)
     features = ["op=A", "op=B", "op=C", "x", "y"]
     f = Formula(5, [[1, 4], [2, -4, 5], [-3, -5]])
@@ -255,7 +255,7 @@ def test_players_without_influence_change_nothing(boolshap, index, players, dist
     options = ["--players", players, "--distribution", distribution, "--index", index]
     narrow, broad = (exact_rows(boolshap, f"{name}.bsc", "e.csv", *options) for name in ("narrow", "wide"))
     for few, many in zip(narrow, broad):
-        # The columns stand in another order, which turns some pairs round.
+        # The columns are in another order, which swaps the names in some pairs.
         unordered = lambda name: frozenset(name.split("*"))
         few, many = ({unordered(name): cell for name, cell in row.items()} for row in (few, many))
         assert {name: many[name] for name in few} == few
@@ -295,13 +295,13 @@ def test_one_player_takes_it_all(boolshap):
     assert [list(row) for row in rows] == [["prediction", "base_value"]] * 8
 
 
-# Columns that a schema knows, raw rows and stored marginals.
+# Columns in a schema, raw rows and stored marginals.
 
 SCHEMA = [
     {"column": "size", "code": {"above": 1.5}},
     {"column": "kind", "code": {"categories": ["A", "B", "C"]}},
     {"column": "age", "code": {"bins": [10.0, 20.0]}},
-    # By its name alone this would be a value of a column 'flag'.
+    # Its name alone would suggest a value of a column 'flag'.
     {"column": "flag=on", "code": "boolean"},
 ]
 SCHEMA_FEATURES = ["size", "kind=A", "kind=B", "kind=C", "age=..10", "age=10..20", "age=20..", "flag=on"]
@@ -313,7 +313,7 @@ SCHEMA_ROWS = [
     ((3, "B", 20, 0), (1, 0, 1, 0, 0, 1, 0, 0)),
 ]
 SCHEMA_ONES, SCHEMA_TOTAL = [7, 4, 11, 5, 13, 6, 1, 20], 20
-# The gate holds when the weight of the inputs that have their weight's sign reaches the need.
+# The gate is true if the inputs that have their weight's sign weigh at least SCHEMA_NEED.
 SCHEMA_WEIGHTS, SCHEMA_NEED = [3, -2, 1, 4, -1, 2, -3, 2], 10
 
 

@@ -1,4 +1,4 @@
-"""Scores of several classes, each judged by the definition."""
+"""Scores of several classes, each compared with the definition."""
 
 import itertools
 
@@ -16,7 +16,7 @@ CLASS_FEATURES = ["op=A", "op=B", "op=C", "x", "y", "z"]
 
 
 class Classes:
-    """A network with weights +-1 for three classes, of which the first with the greatest score is the answer. With
+    """A network with weights +-1 for three classes; the answer is the first class with the greatest score. With
     `twin` the last class has the weights of the first, and so is never the answer."""
 
     def __init__(self, boolshap, twin):

@@ -1,4 +1,4 @@
-"""How many players a mode takes, other judges than the definitions, what the command says, and what it refuses."""
+"""Limits on players in each mode, comparisons with other libraries, the command's output, and refusals."""
 
 import csv
 import os
@@ -12,11 +12,11 @@ from games import (
     explain, float_scores, random_formula, refused, shapley_of_table, write_table,
 )
 
-# How many players.
+# Limits on players.
 
 
 def chain(features):
-    """A formula of a clause for every two neighbours of the first six features."""
+    """A formula with a clause for each pair of neighbours among the first six features."""
     return Formula(features, [[1, 2], [-2, 3], [3, -4], [-5, 6]])
 
 
@@ -74,7 +74,7 @@ def test_more_than_twenty_players_are_refused_where_time_doubles_with_each(bools
 
 
 def test_thirty_blocks_of_two_features(boolshap):
-    """Sixty features in pairs that are apart: 30 players, against the definition for players that are alike."""
+    """Sixty features in pairs of non-adjacent ones: 30 players, compared with the definition for equal players."""
     features = [f"x{i + 1}" for i in range(60)]
     pair = lambda i: i // 6 * 3 + i % 3
     # At least one feature of each pair: the AND of 30 clauses over (i, i + 3).
@@ -85,7 +85,7 @@ def test_thirty_blocks_of_two_features(boolshap):
     for exact in [False, True]:
         header, rows, said = explain(boolshap, "c.bsc", "e.csv", "--players", "p.csv", *["--exact"][:exact])
         assert header[2:] == [f"p{i}" for i in range(30)]
-        # All players share alike what there is from (3/4)^30 to 1.
+        # All players share the difference between (3/4)^30 and 1 equally.
         base = Fraction(3, 4) ** 30
         expected = [base, *[(1 - base) / 30] * 30]
         found = [Fraction(value) for value in rows[0][1:]]
@@ -104,11 +104,11 @@ def test_a_players_file_that_only_renames_has_no_limit(boolshap, distribution):
     renamed = exact_rows(boolshap, "c.bsc", "e.csv", "--distribution", distribution, "--players", "p.csv")
     assert list(renamed[0])[2:] == [f"the {name}" for name in features]
     assert [list(row.values()) for row in renamed] == [list(row.values()) for row in plain]
-    # Without a column among the features, columns are features.
+    # Without columns of several bits, the columns are the features.
     assert exact_rows(boolshap, "c.bsc", "e.csv", "--distribution", distribution, "--players", "columns") == plain
 
 
-# Each mode with one index: the definition takes seconds for an entity of that many features.
+# Each mode with one index: for this number of features the definition takes seconds per entity.
 @pytest.mark.slow
 @pytest.mark.parametrize("options, index", [
     ([], "banzhaf"),
@@ -137,7 +137,7 @@ def test_brute_force_takes_fourteen_features(boolshap, options, index):
     assert np.abs(default[:, 1:]).max() > 0.01
 
 
-# Other judges.
+# Other libraries.
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ def test_ocean_proximity_of_the_papers_network_as_one_player(boolshap, shared_da
         close(float_scores(boolshap, "c.bsc", "e.csv", *options), expected)
 
 
-# What the command says.
+# Output of the command.
 
 
 @pytest.mark.parametrize("players", ["features", "columns"])
@@ -292,7 +292,7 @@ def test_a_row_without_exactly_one_value_of_a_column_is_named(boolshap, small, r
     for kind in ["background", "empirical"]:
         said = refused(boolshap, 1, small, "e.csv", *columns, "--distribution", f"{kind}:bad.csv")
         assert "row 2" in said and "bad.csv" in said
-        # Bits by themselves may be anything.
+        # As single features the bits may have any values.
         explain(boolshap, small, "bad.csv", "--distribution", f"{kind}:bad.csv")
 
 

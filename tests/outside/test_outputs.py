@@ -1,4 +1,4 @@
-"""Where results go: standard output under any name, read-only files, inputs, and what signals leave behind."""
+"""Destinations of results: standard output under any name, read-only files, inputs, and no leftovers after signals."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from conftest import wait_for_handler, written_bytes
 
-# A circuit of 14 features, and rows that make megabytes of scores.
+# A circuit of 14 features, and rows that give megabytes of scores.
 FEATURES = 14
 NAMES = [f"x{i + 1}" for i in range(FEATURES)]
 MODEL = {
@@ -78,7 +78,7 @@ def test_a_read_only_file_is_not_replaced(files, what):
     assert not [name for name in os.listdir(files.folder) if name.startswith(".boolshap")]
 
 
-# An output, and each input of the command that it could be.
+# A command with an output, and each of its inputs that the output could replace.
 INPUTS = {
     "explain c.bsc rows.csv -o {}": ["c.bsc", "rows.csv"],
     "explain c.bsc - -o {}": ["c.bsc", "rows.csv"],
@@ -129,7 +129,7 @@ def test_an_output_is_never_an_input(files, line):
 
 
 def test_standard_output_is_never_an_input(files):
-    """`explain c.bsc rows.csv -o - >> rows.csv` would read what it writes, for ever."""
+    """`explain c.bsc rows.csv -o - >> rows.csv` would read its own output forever."""
     content = (files.folder / "rows.csv").read_bytes()
     for spelling in ["-", "/dev/stdout", "/dev/fd/1"]:
         with open(files.folder / "rows.csv", "ab") as rows:
@@ -146,7 +146,7 @@ def test_two_results_do_not_share_a_file(files):
             os.symlink("new.json", files.folder / "soft")
         said = files.fails("train", "table.csv", "--target", "y", "-o", "new.json", "--tally", tally)
         assert "two results cannot be written to one file" in said
-    # The clauses of a proof are beside it.
+    # The clauses of a proof are written beside it.
     os.link(files.folder / "m.bsc", files.folder / "p.cnf")
     assert "this is an input" in files.fails("verify", "m.json", "m.bsc", "--proof", "p")
     # An SDD comes with its vtree.
@@ -200,7 +200,7 @@ def test_standard_output_in_a_pipe_and_standard_error_in_a_file(files):
 
 
 def test_a_shell_finds_what_it_writes_behind_the_table(files):
-    """The place in the file is shared with whoever redirected it."""
+    """The file position is shared with the shell that redirected the output."""
     binary = files.line([])[0]
     script = f"echo first; '{binary}' predict c.bsc rows.csv -o /dev/fd/1; echo last"
     done = subprocess.run(["sh", "-c", f"({script}) > out"], cwd=files.folder, capture_output=True, text=True)
@@ -213,7 +213,7 @@ def is_enough(written, enough):
 
 
 def default_signals():
-    """What a shell in the background or `nohup` has set does not count here."""
+    """Resets signal settings inherited from a background shell or `nohup`."""
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -230,7 +230,7 @@ LONG = {
 @pytest.mark.parametrize("what", LONG)
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGXCPU", "SIGUSR1", "SIGKILL"])
 def test_no_signal_leaves_a_file(files, what, name):
-    """The rows never end, so the work does not either; what it has written by then is gone."""
+    """The rows never end, so the work never ends; its partial output must disappear."""
     number = getattr(signal, name)
     target = files.folder / next(word for word in LONG[what] if word.startswith("out."))
     target.write_text("what was there before")
@@ -245,7 +245,7 @@ def test_no_signal_leaves_a_file(files, what, name):
     )
     os.close(end)
     try:
-        # Parquet is written by groups of 64 MiB: that its file is there has to do.
+        # Parquet is written in groups of 64 MiB, so it is enough that the file exists.
         enough = 0 if what == "Parquet" else 1 << 20
         while process.poll() is None and not is_enough(written_bytes(process.pid), enough):
             time.sleep(0.01)
@@ -293,7 +293,7 @@ def test_a_program_under_nohup_goes_on(files):
 
 
 def test_many_variables_without_clauses_take_linear_time(boolshap):
-    """Before, 16,000 of them took 200 s. Nothing of this takes a second, so that a slow machine passes, too."""
+    """16,000 variables once took 200 s. Each step takes less than a second, so a slow machine passes, too."""
     many = 100_000
     (boolshap.folder / "unit.cnf").write_text(f"p cnf {many} 1\n70000 0\n")
     (boolshap.folder / "none.cnf").write_text(f"p cnf {many} 0\n")
@@ -305,14 +305,14 @@ def test_many_variables_without_clauses_take_linear_time(boolshap):
         assert found["nodes"] <= 12
         info = boolshap.json("info", "c.bsc")
         if models is not None:
-            # Python refuses to print numbers of this size unless it is asked to.
+            # By default Python refuses to print numbers of this size.
             assert info["models"][-9:] == str(models % 10**9).zfill(9) and len(info["models"]) > 30_000
     assert spent() - begin < 60
 
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGXCPU"])
 def test_a_signal_removes_folders_for_temporary_files(boolshap, name):
-    """The measurement reads and writes its tables in a folder of its own, by name."""
+    """The measurement keeps its tables in a temporary folder, under names."""
     spare = boolshap.folder / "spare"
     spare.mkdir()
     process = boolshap.start(

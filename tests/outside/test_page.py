@@ -1,5 +1,5 @@
-"""The live page and the report in a real browser: the numbers shown are those of `boolshap explain` and of the API, and
-nothing leaves the machine."""
+"""The live page and the report in a real browser: the displayed numbers equal those of `boolshap explain` and of the API,
+and no data leaves the machine."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_the_live_page_opens_quietly_and_shows_the_first_row(browser, servers, c
         visit.check_quiet(server.url)
         page = server.get("/api/page").json()
         assert visit.page.locator("#title").inner_text().split() == page["title"].split()
-        # Without rows the page begins with an input that can be: the first value of every one-hot column.
+        # Without rows the page begins with a possible input: the first value of every one-hot column.
         firsts = {column["features"][0] for column in model["columns"] if column["one_hot"]}
         entity = (
             bits_of(server.get("/api/rows?limit=1").json()["rows"][0]["bits"])
@@ -133,7 +133,7 @@ def test_many_quick_switches_end_with_the_numbers_of_the_last(browser, servers, 
             "expected => [...document.querySelectorAll('#waterfall g.bar')].every(bar => Math.abs(Number(bar.dataset.score) - expected[bar.dataset.player]) < 1e-12)",
             arg=expected,
         )
-        # A switch is drawn with its answer, or a little later where that takes long.
+        # A switch is drawn with its answer, or slightly later if that takes long.
         table = made.explain_bits([entity])
 
         def all_is_drawn():
@@ -184,7 +184,7 @@ def test_choices_change_the_game_and_an_error_comes_and_goes(browser, servers, c
         assert "drift" in visit.page.locator("#error").inner_text()
         visit.after(visit.switch(drift[0]).click)
         expect(visit.page.locator("#error")).to_be_hidden(timeout=300_000)
-        # The browser itself notes an answer with status 422; the page adds nothing.
+        # The browser itself logs an answer with status 422; the page logs nothing.
         assert all("422" in message for message in visit.messages) and visit.dialogs == []
 
 

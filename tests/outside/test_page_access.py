@@ -1,4 +1,4 @@
-"""The page for everybody: a keyboard alone, a narrow window, the dark, names that are markup, many features or none."""
+"""Accessibility of the page: keyboard only, narrow windows, dark mode, names that contain markup, many features or none."""
 
 import itertools
 import pathlib
@@ -14,10 +14,10 @@ from test_report import page_data, reported
 SCREENSHOTS = pathlib.Path(__file__).resolve().parents[2] / "target/screenshots"
 
 
-# Without a mouse, in a narrow window, in the dark.
+# Keyboard only, narrow windows, dark mode.
 
 
-# Whether something marks the focus: an outline, or in a drawing a stroke.
+# Whether the focus is visible: an outline, or a stroke in a drawing.
 SEEN = """(() => {
   const one = document.activeElement, style = getComputedStyle(one);
   const strokes = [one, one.querySelector('.hit')].some(part => part instanceof SVGElement && getComputedStyle(part).stroke !== 'none');
@@ -110,7 +110,7 @@ def check_fits(visit, width):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
 def test_narrow_and_wide_light_and_dark(browser, servers, circuits, name, scheme):
-    """Nothing scrolls sideways, words can be read against what is behind them; pictures are kept for a look."""
+    """Nothing scrolls sideways, and text has enough contrast; screenshots are kept for inspection."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     pages = {"live": servers(name).url}
     if name in REPORTS:
@@ -133,7 +133,7 @@ def test_narrow_and_wide_light_and_dark(browser, servers, circuits, name, scheme
             assert visit.messages == []
 
 
-# The colours of visible words and of what is behind them.
+# The colours of visible text and of its background.
 CONTRASTS = """(() => {
   const behind = (one) => {
     for (; one; one = one.parentElement) {
@@ -160,7 +160,7 @@ def contrast(fronts, back):
     return min((high + 0.05) / (low + 0.05) for low, high in pairs)
 
 
-# Names that are markup.
+# Names that contain markup.
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -185,7 +185,7 @@ def test_names_from_a_hostile_file_stay_text(browser, servers, circuits, live):
             ).count()
             == 0
         )
-        # A report has its rows and the library as well, which has two parts.
+        # A report also has scripts for its rows and for the library, which has two parts.
         assert page.locator("script").count() == (2 if live else 5)
         handlers = page.evaluate(
             "[...document.querySelectorAll('*')].flatMap(one => [...one.attributes].map(a => a.name)).filter(name => name.toLowerCase().startsWith('on') || name === 'autofocus')"
@@ -196,7 +196,7 @@ def test_names_from_a_hostile_file_stay_text(browser, servers, circuits, live):
         )
         assert all(link.startswith("#") for link in links)
         names = page.eval_on_selector_all("#switches .name", "all => all.map(one => one.textContent)")
-        # A bit of a number is called by its column and its test.
+        # The name of a number's bit is its column and its test.
         assert [name.rsplit(">", 1)[0] for name in names[: len(HOSTILE_NAMES)]] == HOSTILE_NAMES
         assert sorted(names[len(HOSTILE_NAMES) :]) == sorted(HOSTILE_VALUES)
         heads = page.eval_on_selector_all("#rows-table th", "all => all.map(one => one.textContent)")
@@ -240,7 +240,7 @@ def test_the_housing_report_opens_and_shows_its_last_row(browser, boolshap, shar
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with Visit(browser, f"{html.as_uri()}#row=20640") as visit:
         assert visit.bits() == bits_of(data["kinds"]["bits"][data["table"]["kind"][-1]])
-        # benchmarks/serve.py measures; this only tells a page that hangs.
+        # benchmarks/serve.py measures the time; this limit only detects a page that hangs.
         assert visit.page.evaluate("performance.now()") < 300_000
         visit.page.locator("#search").fill("island")
         visit.until("document.querySelector('#rows-status').textContent.includes('found')")

@@ -1,4 +1,4 @@
-"""Live page and report in Firefox: the same decision, sentences and scores as in `boolshap explain`."""
+"""Live page and report in Firefox show the same decision, sentences and scores as `boolshap explain`."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""The page as a first-time reader sees it: what was decided, why, what would change it; every word and number
-held against the command line, pandas and scikit-learn; nothing old shown as new; and nothing that keeps people out (axe-core)."""
+"""The page as a first-time reader sees it: the decision, its reasons and what would change it. Words and numbers are compared
+with the command line, pandas and scikit-learn; outdated results are never shown as current; axe-core checks accessibility."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ SCREENS = [(390, 844), (1280, 800)]
 
 @pytest.fixture(scope="module")
 def opened(circuits):
-    """Servers as people start them, without a word about the game."""
+    """Servers started with default settings of the game."""
     running = {}
 
     def find(name):
@@ -41,7 +41,7 @@ def said(made, question, row, *options):
     return made.boolshap.json("ask", question, made.circuit, made.data, "--row", row, "--sentences", *options)["rows"][0]["sentence"]
 
 
-# What people see first.
+# The first screen.
 
 
 def test_the_base_value_is_the_mean_prediction_of_the_rows(browser, circuits, opened):
@@ -58,7 +58,7 @@ def test_the_base_value_is_the_mean_prediction_of_the_rows(browser, circuits, op
             base = visit.page.locator("#base-value").get_attribute("data-value")
             assert float(base) == pytest.approx(mean, abs=1e-12)
             assert "average prediction of 600 rows" in visit.page.locator("#base-words").inner_text()
-    # Programs that say nothing still get what the command line gives.
+    # API requests without settings still get the defaults of the command line.
     entity = bits_of(server.get("/api/rows?limit=1").json()["rows"][0]["bits"])
     _, (row,) = made.explain_bits([entity])
     assert server.explain([entity])["explanations"][0]["scores"] == [float(cell) for cell in row[2:]]
@@ -96,7 +96,7 @@ def test_the_sentence_names_the_largest_scores_of_its_direction(circuits):
         assert f"{abs(row[best]):.2f}" in word["why"]
 
 
-# Nothing old is shown as new.
+# Outdated results are not shown as current.
 
 
 def test_while_another_game_is_computed_the_old_one_is_dimmed_and_named(browser, opened):
@@ -164,7 +164,7 @@ def test_the_predicted_class_is_shown_and_the_accuracy_is_that_of_the_model(brow
             if visit.page.locator("#explain-predicted").is_visible():
                 visit.after(visit.page.locator("#explain-predicted").click)
             assert visit.page.locator("#title").inner_text() == f"Is species {predicted}?" == visit.page.title()
-        # Every class is there to be chosen, with the share of rows that it is predicted for.
+        # Every class can be chosen, and is listed with the share of rows predicted for it.
         options = visit.page.eval_on_selector_all("#choose-class option", "all => all.map(one => one.textContent)")
         for number, (name, text) in enumerate(zip(names, options, strict=True)):
             own, share = re.fullmatch(r"(.*) \((.*) % of rows\)", text).groups()
@@ -255,7 +255,7 @@ def test_questions_are_answered_as_the_command_line_does(browser, circuits, open
         found = made.boolshap.json("ask", "bias", made.circuit, "d.csv", "--row", 1, "--players", "columns", "--protected", names[0], "--sentences")
         visit.until("text => document.querySelector('#ask-fair .answer').textContent.replaceAll('\u2212', '-').startsWith(text)", plain(found["rows"][0]["sentence"]))
         assert plain(answer("fair").inner_text()).endswith(found["sentence"])
-        # A change that is tried leads to another decision.
+        # Applying a suggested change leads to another decision.
         before = page.locator("#prediction").get_attribute("data-prediction")
         visit.after(page.locator("#ask-change .answer button").first.click)
         visit.until("before => document.querySelector('#prediction').dataset.prediction !== before", before)
@@ -279,7 +279,7 @@ def test_two_decisions_side_by_side(browser, opened):
         assert page.locator("#comparison").is_hidden()
 
 
-# Print, phones, and everybody.
+# Print, phones and accessibility.
 
 
 def test_on_paper_nothing_runs_through_anything(browser, circuits):
@@ -319,7 +319,7 @@ def test_axe_finds_nothing_serious(browser, circuits, opened, name):
                     visit.until("document.documentElement.dataset.awake === '1'")
                 visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
                 visit.page.wait_for_timeout(200)
-                # What is about to be replaced is dimmed.
+                # Outdated parts are dimmed until they are replaced.
                 visit.until("!document.querySelector('.stale')")
                 visit.page.evaluate(axe)
                 found = visit.page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(all => all.violations.map(one => [one.id, one.impact, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)]))")

@@ -1,4 +1,4 @@
-"""The paper's path from outside: the authors' own files, PySDD's diagrams, and numpy as the judge."""
+"""The paper's path, compared with the authors' own files, PySDD's diagrams and numpy."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def test_encode_the_larq_network(boolshap, shared_data):
     boolshap("predict", "m.json", "all.csv", "-o", "p.csv")
     labels = np.loadtxt(boolshap.folder / "p.csv", skiprows=1, dtype=bool)
     np.testing.assert_array_equal(value, labels)
-    # The whole path gives the same function, as a sound circuit.
+    # The complete path gives a sound circuit of the same function.
     compiled = boolshap.json("compile", "m.json", "-o", "c.bsc", "--via", "cnf", "--smooth", "--fan-in-2")
     assert compiled["route"] == "cnf" and compiled["stages"]["cnf"]["clauses"] == len(clauses)
     boolshap("predict", "c.bsc", "all.csv", "-o", "p.csv")
@@ -237,7 +237,7 @@ def test_unsound_circuits_are_refused(boolshap):
 
 
 def test_class_counts_through_the_formula(boolshap):
-    """Three classes: the circuits of all classes share out the inputs as numpy does."""
+    """Three classes: each class's circuit is true on as many inputs as numpy counts."""
     rng = np.random.default_rng(11)
     n, hidden, classes = 7, 5, 3
     sign = lambda a: np.where(a >= 0, 1, -1)

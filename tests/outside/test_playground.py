@@ -1,5 +1,5 @@
-"""The playground of `make site`: opened from a file, it takes a circuit or a model and a table that are dropped on it, and shows
-the numbers of `boolshap explain`. Building it takes minutes, so it is looked at where `make site` was run on the present page."""
+"""The playground of `make site`: opened from a file, it takes a circuit or a model and a table dropped on it, and shows the
+numbers of `boolshap explain`. Building it takes minutes, so these tests run only if `make site` built the current page."""
 
 import base64
 import os
@@ -15,7 +15,7 @@ from test_report import page_data
 
 PAGE = ROOT / "crates/boolshap/src/report"
 OPENING = ["--distribution", "background:d.csv", "--players", "columns"]
-# A file cannot be dragged from the desktop here: the same event, with the same files.
+# Files cannot be dragged from the desktop here, so the script dispatches the same event with the same files.
 DROP = """files => {
     const dropped = new DataTransfer();
     for (const [name, text] of files)
@@ -51,7 +51,7 @@ def test_what_is_dropped_is_explained_as_by_the_command(browser, circuits, site,
         awake(visit)
         assert visit.page.locator("#playground").is_visible()
         drop(visit, made.folder, source, made.data)
-        # Nothing can be asked of a page while it is left.
+        # A page cannot be queried during navigation.
         visit.page.wait_for_url(re.compile("^blob:"))
         visit.wait_ready()
         awake(visit)

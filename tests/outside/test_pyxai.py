@@ -1,5 +1,5 @@
-"""Reasons beside PyXAI's on decision trees: where the two disagree, all inputs decide who is right (`benchmarks/questions.py`
-fails where boolshap is wrong). PyXAI needs 300 MB of packages, so it is looked for in an environment of its own."""
+"""Reasons compared with PyXAI's on decision trees. If the two disagree, all inputs are tried to decide which is right
+(`benchmarks/questions.py` fails if boolshap is wrong). PyXAI needs 300 MB of packages, so it has a separate environment."""
 
 import os
 import pathlib

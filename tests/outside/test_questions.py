@@ -1,5 +1,6 @@
-"""Every question of `boolshap ask` on random sources against the definitions, and every certificate of its answers: all of them
-check, and none that was changed does, unless it was sealed again and what it then claims is true. `make soak` asks more."""
+"""Every question of `boolshap ask` on random sources against the definitions, and every certificate of its answers. All
+certificates are valid; changed ones are not, unless they were sealed again and their new claim is true. `make soak` runs more
+cases."""
 
 import copy
 import hashlib
@@ -23,7 +24,7 @@ def certificates_in(boolshap):
 
 
 def check(boolshap, files, code=0):
-    """What `boolshap check` says of each file."""
+    """The result of `boolshap check` for each file."""
     names = [str(file.relative_to(boolshap.folder)) for file in files]
     done = boolshap("check", *names, "m.json", "--json", code=code)
     found = json.loads(done.stdout)
@@ -33,7 +34,7 @@ def check(boolshap, files, code=0):
 
 
 def sealed(certificate):
-    """With the seal that fits: the SHA-256 of everything else."""
+    """The certificate with a correct seal: the SHA-256 of everything else."""
     content = json.dumps({**certificate, "seal": ""}, separators=(",", ":"), ensure_ascii=False)
     return {**certificate, "seal": hashlib.sha256(content.encode()).hexdigest()}
 
@@ -66,7 +67,7 @@ def changed_value(chance, value):
 
 
 def mutated(chance, certificate):
-    """The certificate with one change somewhere."""
+    """The certificate with one change."""
     while True:
         path = chance.choice(list(places(certificate)))
         if not path or path[0] in ("seal", "format", "version"):
@@ -121,7 +122,8 @@ def test_random_questions(boolshap, part):
 
 
 def refuse_mutated(boolshap, asked, chance, certificates):
-    """Changes certificates, with the old seal and with a new one; how many of the first kind were refused: all."""
+    """Changes certificates, with the old seal and with a new one. All with the old seal must be refused; returns their
+    number."""
     changed = [mutated(chance, chance.choice(certificates)) for _ in range(30)]
     old, new = [], []
     for number, (certificate, _) in enumerate(changed):
@@ -142,7 +144,7 @@ def refuse_mutated(boolshap, asked, chance, certificates):
 
 
 def test_the_definitions_are_dual():
-    """Sufficient and contrastive sets are each other's minimal hitting sets: the two are written down apart."""
+    """Sufficient and contrastive sets are each other's minimal hitting sets; the two definitions are independent code."""
     rng = np.random.default_rng(3)
     rows = [tuple(row) for row in np.ndindex(2, 2, 2, 2)]
     for _ in range(30):

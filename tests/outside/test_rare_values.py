@@ -1,5 +1,5 @@
-"""Probabilities next to 0 and 1: floats are as good as their stated bound, and what has no answer is refused for the right
-reason, in the same words by every engine."""
+"""Probabilities close to 0 and 1: floats are within their stated bound, and cases without an answer are refused for the right
+reason, with the same message by every engine."""
 
 import itertools
 from fractions import Fraction
@@ -41,12 +41,13 @@ def test_rare_values_under_a_constraint(boolshap, rare, near_one):
 
 
 def test_scores_worked_out_by_hand(boolshap):
-    """The label is a, given that a or b: v is p / (p + q) for p and q of the same order, and 1 or 0 with one of them."""
+    """The label is a, given (a or b): v is p / (p + q) for p and q of the same order of magnitude, and 1 or 0 with one of
+    them known."""
     arguments = set_up(boolshap, [[1]], [[1, 2]], ["2e-16", "6e-16", "0.5", "0.5"], [(1, 0, 0, 0), (0, 1, 0, 0)])
     (_, found, said) = explain(boolshap, *arguments)
     p, q = Fraction("2e-16"), Fraction("6e-16")
     base = p / (p + q - p * q)
-    # Of a = 1: nothing base, a 1, b (which is 0) 1, both 1. Of b = 1: nothing base, a 0, b p, both 0.
+    # v for a = 1: empty set base, a 1, b (which is 0) 1, both 1. v for b = 1: empty set base, a 0, b p, both 0.
     expected = [[1, base, (1 - base) / 2, (1 - base) / 2], [0, base, (-base - p) / 2, (p - base) / 2]]
     for row, numbers in zip(found, expected, strict=True):
         for cell, number in zip(row, numbers):
@@ -71,14 +72,14 @@ def test_a_constraint_of_probability_zero(boolshap, probabilities, options):
 
 @pytest.mark.parametrize("options", [[], ["--exact"], ["--engine", "brute-force"]])
 def test_what_is_nearly_certain_is_not_certain(boolshap, options):
-    """1 - 1e-40 is 1 in floats, and yet a 0 can occur; where it cannot, that is the reason."""
+    """1 - 1e-40 is 1 in floats, yet the value 0 can occur; if it is impossible, the error says so."""
     nearly = decimal(1 - Fraction("1e-40"))
     arguments = set_up(boolshap, [[1, 2]], [[-1, -2]], [nearly, nearly, "0.5", "0.5"], [(0, 1, 0, 0), (1, 0, 1, 1)])
     _, rows, _ = explain(boolshap, *arguments, *options)
     assert [round(float(Fraction(cell)), 12) for cell in rows[0][:4]] == [1, 1, 0, 0]
     arguments = set_up(boolshap, [[1, 2]], [[-1, -2]], ["1", nearly, "0.5", "0.5"], [(1, 0, 0, 0)])
     assert explain(boolshap, *arguments, *options)
-    # With b = 1 only a = 0 would do, which cannot be.
+    # With b = 1 the constraint requires a = 0, which is impossible.
     arguments = set_up(boolshap, [[1, 2]], [[-1, -2]], ["1", nearly, "0.5", "0.5"], [(1, 0, 0, 0), (0, 1, 0, 0)])
     assert "row 2: some of its values cannot occur together" in refused(boolshap, 1, *arguments, *options)
 
@@ -87,7 +88,7 @@ def test_decimals_beyond_the_range_of_floats(boolshap):
     arguments = set_up(boolshap, [[1, 2]], [[1, 3]], ["1e-400", "0.5", "0.5", "0.5"], [(1, 0, 0, 0)])
     said = refused(boolshap, 1, *arguments)
     assert "row 1: the probability '1e-400' of 'a' is smaller than the smallest that can be read, 5e-324" in said
-    # Digits, however many, are read.
+    # Any number of digits is read.
     arguments = set_up(boolshap, [[1, 2]], [[1, 3]], ["0." + "9" * 1000, "0.5", "0.5", "0.5"], [(1, 0, 0, 0)])
     (row,) = exact_rows(boolshap, *arguments)
     assert Fraction(row["base_value"]) > 1 - Fraction(1, 10 ** 999)

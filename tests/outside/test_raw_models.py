@@ -1,5 +1,5 @@
-"""Boosters of XGBoost and LightGBM on the command line: scores against every mixture of a row with the background, by the
-libraries' own predictions."""
+"""Boosters of XGBoost and LightGBM on the command line: scores compared with the libraries' own predictions on every mixture
+of a row with the background."""
 
 import csv
 import itertools
@@ -23,7 +23,7 @@ def some_data(seed, rows=300):
 
 
 def trained(kind, folder):
-    """A booster in a file, and its numbers before the last step."""
+    """A booster in a file, and a function that returns its numbers before the last step."""
     rng, frame = some_data(3)
     target = frame.age - frame.income * frame.debt + frame.rate.fillna(2)
     classes = pd.qcut(target, 3, labels=False)
@@ -46,7 +46,7 @@ def trained(kind, folder):
 
 
 def values(numbers, row, background):
-    """For every set of columns the mean number when they are the row's and the others the background's."""
+    """For every set of columns the mean number when they come from the row and the others from the background."""
     found = {}
     for size in range(5):
         for chosen in itertools.combinations(range(4), size):
@@ -79,7 +79,7 @@ def test_scores_are_those_of_all_mixtures(boolshap, kind):
     rows, background = frame.to_numpy(), frame[20:].to_numpy()
     expected = numbers(rows)
     outputs = expected.shape[1]
-    # XGBoost adds up in single precision.
+    # XGBoost sums in single precision.
     error = 1e-5 if kind.startswith("xgboost") else 1e-9
     with open(folder / "s.csv") as lines:
         written = list(csv.DictReader(lines))

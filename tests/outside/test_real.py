@@ -1,5 +1,5 @@
-"""Networks of real weights, written by other tools' libraries: labels by fractions where the network is rational, numbers by
-numpy, scores by the definition over all sets."""
+"""Networks of real weights, written by other tools: labels are compared with fractions where the network is rational, numbers
+with numpy, scores with the definition over all sets."""
 
 import csv
 import io
@@ -66,7 +66,7 @@ def save(path, layers):
 
 
 def shapley(values, n):
-    """Of a table of numbers under the uniform distribution, for the input of all ones, set by set."""
+    """Shapley values of a table of numbers under the uniform distribution, for the input of all ones, set by set."""
     table = values.reshape([2] * n).transpose(range(n - 1, -1, -1))
     worth = {}
     for known in itertools.product([False, True], repeat=n):
@@ -100,7 +100,7 @@ def test_labels_and_scores_of_safetensors(boolshap, seed, outputs, name):
     assert boolshap.json("verify", "m.json", "c.bsc")["equal"]
     boolshap("predict", "c.bsc", "rows.csv", "-o", "p.csv")
     np.testing.assert_array_equal(np.loadtxt(boolshap.folder / "p.csv", skiprows=1, dtype=int), expected)
-    # Scores of the values, of the input of all ones.
+    # Scores of the values, for the input of all ones.
     boolshap("compile", "m.json", "-o", "v.bsc", "--model-output", "score", "--verify")
     assert boolshap.json("verify", "m.json", "v.bsc")["equal"]
     write_rows(boolshap.folder, np.ones((1, n), dtype=int), "ones.csv")
@@ -115,12 +115,12 @@ def test_labels_and_scores_of_safetensors(boolshap, seed, outputs, name):
 
 
 def test_ties_are_decided_by_fractions(boolshap):
-    """Weights of a few sizes, so that floats of numpy are close to 0 or wrong about it for many inputs."""
+    """Few distinct weights, so that for many inputs numpy's float sums are close to 0 or have the wrong sign."""
     ties = 0
     for seed in range(8):
         rng, n = np.random.default_rng(seed), 7
         layers = random_layers(rng, [n, 4, 3, 1], step=0.5)
-        # Tenths are no floats, but nearly: sums that should be 0 are not.
+        # Tenths are not exact as floats: sums that would be 0 in decimals are not.
         layers = [(w * np.float32(0.1), b * np.float32(0.1 ** (at + 1))) for at, (w, b) in enumerate(layers)]
         save(boolshap.folder / "m.safetensors", layers)
         boolshap("import", "m.safetensors", "-o", "m.json", "--activation", "relu", "--inputs", "bits")
@@ -164,7 +164,7 @@ def keras_layer(kind, name, **config):
 
 
 def keras_weights(file, layers):
-    """As Keras 3 numbers them."""
+    """Writes weights with the names and numbers of Keras 3."""
     for folder, (name, weights) in layers.items():
         variables = file.create_group(f"layers/{folder}/vars")
         variables.attrs["name"] = name
@@ -220,7 +220,7 @@ def test_keras_archives(boolshap, dtype, deflate):
 
 
 def test_keras_weights_without_a_configuration(boolshap):
-    """Signs between the layers, latent kernels: as in the weights of Keras 2."""
+    """Signs between the layers and latent kernels, as in weights of Keras 2."""
     rng, n = np.random.default_rng(5), 7
     kernels = [rng.normal(size=shape).astype(np.float32) for shape in [(n, 5), (5, 1)]]
     gamma, beta, mean = rng.normal(size=(3, 5)).astype(np.float32)

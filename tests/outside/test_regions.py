@@ -1,4 +1,4 @@
-"""Networks that are too large to compile, explained against a reference: numpy evaluates every corner on its own."""
+"""Networks that are too large to compile, explained against a reference; numpy evaluates every corner separately."""
 
 import csv
 import itertools
@@ -24,7 +24,7 @@ def read(path):
 
 
 class Blocks:
-    """A network of blocks in CSV, in floats of numpy."""
+    """A network of blocks in CSV, evaluated in numpy floats."""
 
     def __init__(self, folder):
         self.blocks = []
@@ -45,14 +45,14 @@ class Blocks:
 
 
 def region_of(side, regions):
-    """The region of each pixel, row by row, as even as can be."""
+    """The region of each pixel, row by row; regions have nearly equal size."""
     rows = np.arange(side) * regions[0] // side
     columns = np.arange(side) * regions[1] // side
     return (rows[:, None] * regions[1] + columns[None, :]).reshape(-1)
 
 
 def shapley(values, players):
-    """From the value of every set of players: the definition, set by set."""
+    """Shapley values from the value of every set of players, by the definition."""
     weight = [
         math.factorial(size) * math.factorial(players - size - 1) / math.factorial(players) for size in range(players)
     ]
@@ -67,7 +67,7 @@ def shapley(values, players):
 
 
 def corners(entity, reference, of_pixel, players):
-    """Every mix of the two: bit i of the number says that region i is the entity's."""
+    """Every mixture of the two: in mixture number k, region i comes from the entity if bit i of k is 1."""
     masks = np.arange(2**players)[:, None] >> of_pixel[None, :] & 1
     return np.where(masks == 1, entity[None, :], reference[None, :])
 
@@ -173,7 +173,7 @@ def test_players_of_a_file_and_of_an_image_are_the_regions(network):
 
 
 def write_png(path, side, shades):
-    """A grey image without any library."""
+    """Writes a grey PNG without an image library."""
     lines = b"".join(b"\0" + bytes(int(shade) for shade in row) for row in np.reshape(shades, (side, side)))
 
     def chunk(kind, content):
@@ -251,6 +251,6 @@ def test_too_many_that_differ_are_refused_with_regions_that_would_do(boolshap, s
     boolshap(*explain, "reference:zeros", "--regions", size, "-o", "s.csv")
     [row] = read_scores(boolshap.folder / "s.csv")
     assert sum(float(value) for name, value in row.items() if name[0] in "rb") == pytest.approx(1, abs=1e-9)
-    # Without rows to mix with, there is no other way than a circuit.
+    # Without rows to mix with, only a circuit would work.
     done = attempt(boolshap, *explain, "uniform")
     assert done.returncode == 1 and "without a circuit it is explained against background rows" in done.stderr

@@ -1,5 +1,5 @@
-"""`boolshap report`: its page and figures, judged by `boolshap explain` and `predict` on the same rows, by pandas,
-scikit-learn, Pillow and the XML parser."""
+"""`boolshap report`: its page and figures, compared with `boolshap explain` and `predict` on the same rows, with pandas and
+scikit-learn, and read by Pillow and the XML parser."""
 
 import base64
 import gzip
@@ -31,19 +31,19 @@ def report(made, *options, output="report.html", data=None):
 
 
 def page_data(html):
-    """What a report shows; its rows are packed."""
+    """The data of a report, with its compressed rows unpacked."""
     (found,) = re.findall(rb'<script type="application/json" id="page-data">(.*?)</script>', html, re.DOTALL)
     (rows,) = re.findall(rb'<script type="text/plain" id="page-rows">(.*?)</script>', html, re.DOTALL)
     return json.loads(found) | json.loads(gzip.decompress(base64.b64decode(rows, validate=True)))
 
 
 def reported(made, *options, name="report.html"):
-    """The address and the data of a report."""
+    """The URL and the data of a report."""
     return (made.folder / name).as_uri(), page_data(report(made, *options, output=name))
 
 
 def scores_of(data):
-    """The embedded scores, a row for each kind of rows."""
+    """The embedded scores, one row for each distinct row."""
     raw = base64.b64decode(data["kinds"]["scores"], validate=True)
     return np.frombuffer(raw, "<f8").reshape(len(data["kinds"]["bits"]), len(data["players"]))
 
@@ -93,7 +93,7 @@ def test_the_embedded_scores_are_those_of_explain_to_the_last_bit(circuits, name
     assert np.bincount(kinds).tolist() == data["kinds"]["count"] and data["rows"] == len(rows)
     assert len(set(data["kinds"]["bits"])) == len(data["kinds"]["bits"])
     np.testing.assert_allclose(data["importance"], np.abs(expected).mean(axis=0), rtol=0, atol=1e-12)
-    # The bits are those that the command explains in the same way.
+    # The command gives the same scores for the embedded bits.
     bits = [[int(bit) for bit in data["kinds"]["bits"][kind]] for kind in kinds]
     assert made.explain_bits(bits, *options) == (header, rows)
 
@@ -125,7 +125,7 @@ def test_the_accuracy_is_that_of_scikit_learn_on_the_same_rows(circuits):
         data = page_data(report(irises, "--class", number))
         truth = (irises.frame().species == species).astype(int)
         assert data["table"]["label"] == truth.tolist() and species in data["title"]
-        # The accuracy is that of the model, whichever class is explained, and so is the confusion of classes.
+        # Accuracy and confusion matrix are those of the model, whichever class is explained.
         known = irises.frame().species.map(data["classes"].index)
         predictions = [int(row[0]) for row in irises.explain()[1]]
         assert dict(data["facts"])["Accuracy"].startswith(f"{100 * accuracy_score(known, predictions):.1f} %")
@@ -182,7 +182,7 @@ def figure(made, name, *options, format="svg"):
 
 
 def check_svg(content):
-    """An SVG that any XML parser reads, and that can do nothing."""
+    """Checks that an SVG is valid XML and has no active content."""
     root = ElementTree.fromstring(content)
     assert root.tag == f"{SVG}svg"
     harmless = {
@@ -277,7 +277,7 @@ def test_hostile_names_are_text_in_figures(circuits):
             value for element in root.iter() for value in element.attrib.values()
         )
         for name in HOSTILE_NAMES:
-            # Long names are shortened, and what would turn the line around is left out.
+            # Long names are shortened, and characters that reverse the text direction are removed.
             plain = max(re.split(r"[^ -~]+", name), key=len)
             assert plain[:6] in said, (which, name)
         assert not re.search("[\u202a-\u202e\u2066-\u2069\u0001]", said)
@@ -295,7 +295,7 @@ def test_timings_are_told(circuits):
     compiled = made.boolshap("compile", "m.json", "-o", "again.bsc", "--json").stdout
     (made.folder / "t.json").write_text(compiled)
     facts = dict(page_data(report(made, "--timings", "t.json"))["facts"])
-    # The first number with a unit is the whole time, to what is written.
+    # The first number with a unit is the total time, to the precision shown.
     number, unit = re.match(r"([\d.]+) ?(s|ms|µs|us|ns)\b", facts["Compiled in"]).groups()
     printed = float(number) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}[unit]
     assert printed == pytest.approx(json.loads(compiled)["seconds"], rel=0.06)

@@ -1,5 +1,5 @@
-"""Scores of a model's scores, from outside: the network in numpy, the sums of its gates by convolution along the path, fractions by
-the definition on small networks, and files of scores that were changed."""
+"""Scores of a model's scores, compared with the network in numpy, with convolutions of its gates' sums along the path, and with
+the definition in fractions on small networks; and files of scores that were changed."""
 
 import csv
 import itertools
@@ -16,7 +16,7 @@ PIXELS = 784
 
 
 def folder_network(folder):
-    """The layers of a folder of CSV files: gates by their weights and thresholds, and the last layer."""
+    """The layers of a folder of CSV files: weights and thresholds of the gates, and the last layer."""
 
     def table(name):
         return np.loadtxt(folder / name, delimiter=",", ndmin=2)
@@ -35,8 +35,8 @@ def folder_network(folder):
 
 
 def gate_scores(weights, need, entity, background):
-    """The scores of [number of agreeing inputs >= need] against one row: the chance that a player decides, where each other
-    player has come with chance t, is a convolution; the mean over t is Gauss's."""
+    """The scores of [number of agreeing inputs >= need] against one row. The probability that a player decides, where each
+    other player is present with probability t, is a convolution; the mean over t is by Gauss quadrature."""
     agree, agreed = entity * weights > 0, background * weights > 0
     plus, minus = int((agree & ~agreed).sum()), int((agreed & ~agree).sum())
     points, shares = np.polynomial.legendre.leggauss((plus + minus) // 2 + 1)
@@ -47,7 +47,7 @@ def gate_scores(weights, need, entity, background):
             chances = np.ones(1)
             for _ in range(ups):
                 chances = np.convolve(chances, [1 - at, at])
-            # A player that turns away takes one off: as an offset of downs, and one more where it has not come.
+            # A player whose input stops agreeing subtracts 1 if present: start at -downs and add 1 if it is absent.
             for _ in range(downs):
                 chances = np.convolve(chances, [at, 1 - at])
             place = need - 1 - int(agreed.sum()) + downs + (1 if downs < minus else 0)
@@ -93,7 +93,7 @@ def test_images_against_numpy(boolshap, shared_data):
         [[gate_scores(w, need, entity, one) for w, need in zip(signs, needs)] for one in background], axis=0
     )
     for class_ in range(10):
-        # A gate that is true is +1 and not 1 more than 0.
+        # Gates are -1 or +1, so a gate's score counts twice.
         scores = 2 * last[class_] @ of_gates
         printed = np.array([float(row[f"x{pixel + 1}:{class_}"]) for pixel in range(PIXELS)])
         assert np.abs(printed - scores).max() < 1e-9

@@ -1,4 +1,4 @@
-"""Our .sdd and .vtree files against libsdd, by way of PySDD: they read ours, we read theirs.
+"""Our .sdd and .vtree files against libsdd, through PySDD: each reads the other's files.
 
 The Rust side is the example `sdd_files`; the environment variable SDD_FILES_BIN names a built one, otherwise cargo builds
 and runs it. The shared data comes through the fixture.
@@ -36,7 +36,7 @@ def random_cnf(seed):
 
 
 def truth_table(variables, clauses):
-    """One character a row, the first variable changing fastest."""
+    """One character per row, with the first variable changing fastest."""
     rows = (row[::-1] for row in itertools.product([False, True], repeat=variables))
     return "".join(
         "1" if all(any(row[abs(lit) - 1] == (lit > 0) for lit in clause) for clause in clauses) else "0" for row in rows

@@ -1,6 +1,6 @@
-"""`boolshap serve` while a crowd of connections is rude to it: health is answered throughout, and memory stays within its
-limit. A few seconds each; BOOLSHAP_CROWD=10000 BOOLSHAP_CROWD_SECONDS=60 is the full bar, under which health must be answered
-within a second."""
+"""`boolshap serve` under many misbehaving connections: health requests are answered throughout, and memory stays within its
+limit. Each test takes a few seconds; the full test is BOOLSHAP_CROWD=10000 BOOLSHAP_CROWD_SECONDS=60, under which health must
+be answered within a second."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def health_seconds(port):
 
 
 class Health(threading.Thread):
-    """Asks ten times a second until it is stopped; remembers the times, what failed, and the most memory that was held."""
+    """Requests health ten times a second until it is stopped; records the times, the failures and the peak memory."""
 
     def __init__(self, server):
         super().__init__()
@@ -85,7 +85,7 @@ def explain_request(rows, **options):
 
 
 ATTACKS = {
-    # Each with how many connections there are for every one of the crowd.
+    # Each kind with its number of connections as a multiple of the crowd's size.
     "heads": [("heads", 1)],
     "bodies": [("bodies", 1)],
     "idle": [("idle", 1)],
@@ -117,7 +117,7 @@ def test_a_crowd_locks_nobody_out_and_fills_no_memory(circuits, tmp_path, attack
         assert peak <= limit * GIB
         opened = sum(one["opened"] for one in said)
         assert opened >= CROWD and not any(one["failed"] for one in said), said
-        # When the crowd has gone everything is as before.
+        # After the crowd has gone the server works as before.
         assert server.explain(entities(3))["explanations"]
         assert health_seconds(server.port) <= PATIENCE
 
@@ -135,13 +135,13 @@ def test_a_request_without_memory_is_refused_and_others_are_not(circuits):
 
 
 def test_bodies_together_stay_within_the_limit(circuits):
-    """Forty bodies of 8 MiB whose last byte does not come: what has no room is refused."""
+    """Forty bodies of 8 MiB whose last byte never arrives: those beyond the memory limit are refused."""
     made = circuits("blocks")
     with Server(made.boolshap, made.circuit, "--max-memory", 0.3) as server:
         said = json.loads(start_crowd(server, "large", 40, 8).communicate()[0])
         assert said["statuses"].get("503", 0) >= 1 and not said["failed"], said
         assert peak_bytes(server) <= 0.3 * GIB
-        # Bodies that do not come have had their time, and their memory is free again.
+        # The incomplete bodies have timed out, and their memory is free again.
         body = json.dumps({"entities": entities(50_000)}).encode().ljust(8 << 20)
         response = server.client.post("/api/explain", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 200, response.text
@@ -165,7 +165,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
             assert time.monotonic() - begin < 120, "the peer does not read, but the server waits"
             time.sleep(0.2)
         assert peak_bytes(server) <= 0.4 * GIB
-        # What was not read in time is cut off.
+        # Answers that were not read in time are cut off.
         for one in unread:
             one.settimeout(60)
             with pytest.raises(OSError):
@@ -173,7 +173,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
                     pass
                 raise OSError("the end, without an error: whether it was the whole answer is not printed")
             one.close()
-        # Who reads slowly, but reads, gets all of it.
+        # A client that reads slowly gets the complete answer.
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as one:
             one.sendall(explain_request(20_000).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
             got, pause = [], 0.01
@@ -185,7 +185,7 @@ def test_answers_that_nobody_reads_are_dropped(circuits):
 
 
 def test_the_oldest_connection_that_is_waited_for_makes_room(circuits):
-    """With a small limit of memory there are few places: whoever is idle longest loses its own, whoever works keeps it."""
+    """With a small memory limit few connections are allowed: the one idle longest is closed, active ones stay open."""
     made = circuits("one")
     with Server(made.boolshap, made.circuit, "--max-memory", 0.08) as server:
         idle = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(400)]

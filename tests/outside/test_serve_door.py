@@ -1,4 +1,4 @@
-"""Who may ask `boolshap serve`, what protects the page, and what is counted."""
+"""Access control of `boolshap serve`, security headers of the page, and metrics."""
 
 import socket
 
@@ -8,7 +8,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from asking import GOOD, is_error
 from serving import Server
 
-# The door.
+# Access control.
 
 ROUTES = [
     "/",
@@ -114,7 +114,7 @@ def test_a_page_of_another_origin_is_refused(servers):
         is_error(post(Origin=origin), 403, None)
     for site in ("cross-site", "same-site", "anything"):
         is_error(post(**{"Sec-Fetch-Site": site}), 403, None)
-        # A link may lead here, but an image of another page may not make the server search.
+        # Another page may link here, but its images must not trigger a search.
         for path, mode, status in (("/", "navigate", 200), ("/api/rows", "no-cors", 403), ("/api/page", "cors", 403)):
             answer = server.get(path, headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode})
             assert answer.status_code == status, (path, site)

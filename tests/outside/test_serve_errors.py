@@ -1,4 +1,4 @@
-"""What `boolshap serve` says to wrong requests."""
+"""Error responses of `boolshap serve` to invalid requests."""
 
 import json
 
@@ -15,7 +15,7 @@ def raw(**changes):
 
 
 BODIES = [
-    # A body, its status, the field that is wrong (None: no single one).
+    # A body, its status, the wrong field (None: no single field).
     (b"", 400, None),
     (b"{", 400, None),
     (b"\xff\xfe", 400, None),
@@ -62,7 +62,7 @@ BODIES = [
     ({"entities": [GOOD], "class": 1e30}, 400, "class"),
     ({"entities": [GOOD], "class": None}, 400, "class"),
     ({"entities": [GOOD], "index": "owner"}, 400, "index"),
-    # Right alone, but not together.
+    # Each valid alone, but not together.
     ({"entities": [GOOD], "index": "owen"}, 422, "groups"),
     ({"entities": [GOOD], "groups": {"age": "a"}}, 422, "groups"),
     ({"entities": [GOOD], "index": 1}, 400, "index"),
@@ -74,7 +74,7 @@ BODIES = [
     ({"entities": [GOOD], "distribution": "background:/etc/passwd"}, 400, "distribution"),
     ({"entities": [GOOD], "players": "nobody"}, 400, "players"),
     ({"entities": [GOOD], "players": ["features"]}, 400, "players"),
-    # A column of intervals or categories none of which holds is no player's value.
+    # If none of a column's intervals or categories holds, the column has no value as a player.
     ({"entities": [GOOD], "players": "columns"}, 422, None),
 ]
 
@@ -170,7 +170,7 @@ def test_a_wrong_content_is_told(servers):
     is_error(client.post("/api/explain", content=arrow_bytes(pa.table({"age": [1]})), headers=arrow), 400, "entities")
     wrong = pa.table({name: ["much" if name == "income" else value] for name, value in raw().items()})
     is_error(client.post("/api/explain", content=arrow_bytes(wrong), headers=arrow), 400, "entities[0].income")
-    # A name that is there twice is refused, as in a file, also of a column that is ignored.
+    # A duplicate name is refused, as in a file, even that of an ignored column.
     values = {name: pa.array([value]) for name, value in raw().items()}
     for name in ("age", "proximity", "other"):
         columns = [*values.items(), (name, pa.array([0])), *([("other", pa.array([1]))] if name == "other" else [])]
@@ -192,7 +192,7 @@ def test_bodies_and_rows_beyond_the_limits_are_refused(circuits):
         good = json.dumps({"entities": [GOOD]}).encode()
         assert post(good.ljust(limit)).status_code == 200
         is_error(post(good.ljust(limit + 1)), 413, None)
-        # Without a length in front as well.
+        # The limit also holds for bodies without a Content-Length.
         is_error(post(iter([good.ljust(limit), b" "])), 413, None)
         table = pa.table({name: [value] * 11 for name, value in raw().items()})
         is_error(post(arrow_bytes(table), **{"Content-Type": ARROW}), 413, "entities")

@@ -1,4 +1,4 @@
-"""Explanations over HTTP, judged by `boolshap explain` on the same rows; as JSON and as Arrow."""
+"""Explanations over HTTP, as JSON and as Arrow, compared with `boolshap explain` on the same rows."""
 
 import io
 from fractions import Fraction

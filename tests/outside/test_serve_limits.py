@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def heavy(circuits):
-    """A circuit, and requests for exact interactions of this many different entities of it."""
+    """A circuit, and a function that makes requests for exact interactions of a number of different entities."""
     made, rng = circuits("hostile"), np.random.default_rng(8)
 
     def body(rows):
@@ -34,7 +34,7 @@ def heavy(circuits):
 
 
 def rows_of_work(server, body, seconds):
-    """How many rows take this much processor time, which does not depend on what else the machine does."""
+    """The number of rows that take `seconds` of processor time, which does not depend on the load of the machine."""
     rows = 1
     while True:
         before = processor_seconds(server.process.pid)
@@ -68,7 +68,7 @@ def test_heavy_work_does_not_hold_up_small_requests(heavy):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             work = [pool.submit(lambda: server.new_client().post("/api/explain", json=body(rows))) for _ in range(4)]
             wait_until(lambda: computing(server) >= 1)
-            # How long they wait depends on the machine; that they pass by all that began before them does not.
+            # Their waiting time depends on the machine, but on any machine they overtake requests that began earlier.
             overtaking = 0
             while not any(one.done() for one in work) and overtaking < 300:
                 assert small.get("/api/health").status_code == 200
@@ -129,10 +129,10 @@ def test_slow_clients_do_not_hold_up_others(circuits):
         for _ in range(50):
             with server.new_client() as client:
                 assert client.get("/api/health").status_code == 200
-        # A head may come in pieces, for 15 seconds: the others were answered before.
+        # A head may arrive in pieces within 15 seconds; the other clients were answered before.
         slow[0].sendall(b"lth HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow[0].recv(1000).startswith(b"HTTP/1.1 200")
-        # A body that does not come ends the request, not the server.
+        # A body that does not arrive ends the request, not the server.
         assert slow[2].recv(1000).startswith(b"HTTP/1.1 408")
         for one in slow:
             one.close()
@@ -146,7 +146,7 @@ def test_a_half_request_does_not_hold_up_the_end(circuits):
     half.sendall(b"GET /api/hea")
     idle.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert idle.recv(1000).startswith(b"HTTP/1.1 200")
-    # It ends after 4 seconds; to wait for the rest of the head would take 15.
+    # The server ends after 4 seconds; waiting for the rest of the head would take 15.
     server.stop(within=12)
     half.close(), idle.close()
 
@@ -154,7 +154,7 @@ def test_a_half_request_does_not_hold_up_the_end(circuits):
 def test_what_was_accepted_before_sigterm_is_answered(heavy):
     made, body = heavy
     server = Server(made.boolshap, made.circuit)
-    # Little enough to be done in the 4 seconds that are left after the signal.
+    # Few enough rows to finish in the 4 seconds after the signal.
     rows = rows_of_work(server, body, 0.3)
     encoded = [json.dumps(body(rows)).encode() for _ in range(4)]
     stop = threading.Event()
@@ -169,7 +169,7 @@ def test_what_was_accepted_before_sigterm_is_answered(heavy):
             return whole_answer(one)
 
     def keep_sending():
-        """Small requests one after the other: each is answered whole, or not at all once the end has come."""
+        """Sends small requests one after the other: each is answered completely, or not at all after the end."""
         count = 0
         with connect(server) as one:
             while True:
@@ -180,7 +180,7 @@ def test_what_was_accepted_before_sigterm_is_answered(heavy):
                 except (ConnectionError, BrokenPipeError):
                     answer = None
                 if answer is None:
-                    # The signal may have come while the request was on its way.
+                    # The signal may have arrived while the request was in transit.
                     assert ended or stop.wait(1), "a request was dropped before the end"
                     return count
                 assert answer["explanations"]
@@ -197,7 +197,7 @@ def test_what_was_accepted_before_sigterm_is_answered(heavy):
 
 
 def whole_answer(connection):
-    """The JSON of an answer with status 200, or nothing if none began."""
+    """The JSON of an answer with status 200, or None if no answer began."""
     got = b""
     while b"\r\n\r\n" not in got:
         part = connection.recv(1 << 16)
@@ -219,7 +219,7 @@ def whole_answer(connection):
     if b"content-length" in fields:
         more(lambda: len(rest) >= int(fields[b"content-length"]))
         return json.loads(rest)
-    # A large answer comes in pieces, each with its length in front.
+    # A large answer arrives in chunks, each preceded by its length.
     assert fields[b"transfer-encoding"] == b"chunked"
     whole = b""
     while True:

@@ -1,4 +1,4 @@
-"""What `boolshap serve` tells of its circuit and of its rows, judged by `boolshap explain` and `predict` and by pandas."""
+"""Data of `boolshap serve` about its circuit and rows, compared with `boolshap explain`, `predict` and pandas."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 from asking import all_listed, cli_options, listed
 from serving import bits_of
 
-# What is served.
+# Circuit and page.
 
 
 def test_health_and_model_tell_what_the_circuit_is(servers, circuits):
@@ -112,7 +112,7 @@ def test_rows_carry_the_cells_labels_and_predictions_of_the_file(servers, circui
         assert column["numeric"] == pd.api.types.is_numeric_dtype(frame[column["name"]])
     expected = json.loads(frame[names].to_json(orient="values", double_precision=15))
     assert [row["cells"] for row in rows] == expected
-    # The bits are those by which the circuit gives the scores of the raw row.
+    # The circuit gives these bits the same scores as the raw row.
     options = ["--class", "0"] if name == "irises" else []
     assert made.explain_bits([bits_of(row["bits"]) for row in rows], *options) == made.explain(*options)
     for number in range(3) if name == "irises" else [None]:
@@ -158,7 +158,7 @@ def test_search_finds_the_rows_one_of_whose_cells_contains_the_text(servers, cir
     hits = frame.map(text).apply(lambda column: column.str.contains(wanted, regex=False)).any(axis=1)
     by_number = pd.Series(frame.index + 1).astype(str).str.contains(wanted, regex=False)
     found = {row["row"] for row in all_listed(server, search=search)}
-    # Whether a row's own number counts is left open, but nothing else may be found.
+    # The search may also match row numbers, but nothing else.
     assert set(frame.index[hits] + 1) <= found <= set(frame.index[hits | by_number] + 1)
     sorted_rows = all_listed(server, search=search, sort="income", descending="true")
     incomes = [row["cells"][[c["name"] for c in listed(server)["columns"]].index("income")] for row in sorted_rows]

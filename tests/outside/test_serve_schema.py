@@ -1,5 +1,5 @@
-"""What the API says of itself in /api/openapi.json, held against what it does by schemathesis; and thousands of malformed
-requests, after which the server must be there, unharmed and no larger."""
+"""schemathesis checks the API against its description in /api/openapi.json. Then thousands of malformed requests are sent,
+after which the server must still work and use no more memory."""
 
 import io
 import json
@@ -21,7 +21,7 @@ MALFORMED = int(os.environ.get("BOOLSHAP_MALFORMED", "3000"))
 EXAMPLES = 25
 ARROW = "application/vnd.apache.arrow.stream"
 
-# An entity that the game has no answer for is refused with 422 although it is well formed.
+# A well-formed entity for which the game has no answer is refused with 422.
 SETTINGS = """
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "422"]
@@ -80,7 +80,7 @@ def arrow_body(columns):
 
 
 def seeds(server):
-    """Good requests to start from: method, path, headers, body."""
+    """Valid requests to start from: method, path, headers, body."""
     model = server.get("/api/model").json()
     rows = server.get("/api/rows?limit=3").json()
     names = [feature["name"] for feature in model["features"]]
@@ -185,7 +185,7 @@ SCRAPS = [
 
 
 def mutate(chance, data):
-    """Some bytes of it changed, removed, doubled, exchanged or replaced by scraps."""
+    """The data with some bytes changed, removed, doubled, swapped or replaced by fragments."""
     data = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 3, 8])):
         at, length = chance.randrange(len(data) + 1), chance.choice([1, 1, 2, 4, 8, 40])
@@ -258,7 +258,8 @@ def framed(method, path, headers, body):
 
 
 def statuses(port, request, patience=300):
-    """The statuses that come back over a raw connection. After a while the connection is closed, so that a read ends."""
+    """The statuses returned over a raw connection. After `patience` seconds the sending side is closed, so that reading
+    ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
         got = b""
         try:
@@ -311,6 +312,6 @@ def test_malformed_requests_harm_nothing(circuits, name):
         grown = server.resident_bytes() - after_warm_up
         assert grown <= 50 << 20, f"{grown >> 20} MiB more than after the warm-up"
         assert all(statuses(server.port, framed(*one)) == [200] for one in good), "good requests are answered as before"
-    # The mutations reach what they are meant to: some are refused, some still understood.
+    # The mutations are effective: some requests are refused, some are still accepted.
     assert all(seen.get((kind, 400), 0) > 5 for kind in ("request", "body", "value"))
     assert sum(count for (_, status), count in seen.items() if status == 200) > MALFORMED // 200

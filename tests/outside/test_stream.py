@@ -118,7 +118,7 @@ def test_raw_columns_can_be_kept(boolshap, shared_data, demo):
     assert [[row[2]] for row in rows] == read_scores(boolshap.folder / "p.csv")[1]
     boolshap("explain", circuit, housing, "-o", "k.csv", "--keep", "population")
     assert read_scores(boolshap.folder / "k.csv")[0][0] == "population"
-    # As one player a column has its own name.
+    # A column as one player has the column's name.
     line = ["explain", circuit, housing, "-o", "t.csv", "--players", "columns", "--keep", "population"]
     assert boolshap.fails(*line) == "boolshap: --keep: the result has a column 'population' of its own\n"
     assert not (boolshap.folder / "t.csv").exists()
@@ -136,7 +136,7 @@ def test_columns_that_cannot_be_kept(boolshap, circuit):
     said = boolshap.fails("explain", circuit, "e.csv", "-o", "s.csv", "--keep", "x3")
     assert said == "boolshap: --keep: the result has a column 'x3' of its own\n"
     assert sorted(os.listdir(boolshap.folder)) == ["c.bsc", "e.csv", "f.cnf"]
-    # A name with a comma stands alone.
+    # A name with a comma must be the only name.
     table = pa.csv.read_csv(boolshap.folder / "e.csv").rename_columns(["a,b", *NAMES])
     pa.csv.write_csv(table, boolshap.folder / "e.csv")
     boolshap("explain", circuit, "e.csv", "-o", "s.csv", "--keep", "a,b")
@@ -155,7 +155,7 @@ def test_a_bad_cell_far_down_leaves_no_file(boolshap, circuit, target):
     boolshap.fails("explain", circuit, "e.csv", "-o", target)
     assert (boolshap.folder / target).read_text() == "old"
     assert sorted(os.listdir(boolshap.folder)) == sorted([*before, target])
-    # A row with a cell too few, in a later batch.
+    # A row in a later batch has one cell too few.
     bits[9_999, 4] = 1
     write_bits(boolshap.folder / "e.csv", bits)
     with open(boolshap.folder / "e.csv", "a") as file:
@@ -218,7 +218,7 @@ def test_an_interruption_leaves_no_file(boolshap, circuit, target):
 @pytest.mark.slow
 @pytest.mark.parametrize("features, rows, target", [(40, 300_000, "s.csv"), (784, 40_000, "s.parquet")])
 def test_memory_is_bounded(boolshap, features, rows, target):
-    """Rows of which no two are the same, so that remembering them all would show."""
+    """All rows are distinct, so that caching all of them would exceed the bound."""
     (boolshap.folder / "f.cnf").write_text(f"p cnf {features} 1\n1 2 0\n")
     boolshap("compile", "f.cnf", "-o", "c.bsc")
     cells = np.full((rows, 2 * features), ord(","), dtype=np.uint8)

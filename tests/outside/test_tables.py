@@ -1,5 +1,5 @@
-"""What a table must not do in silence: means that depend on the order of the rows, quotes that swallow rows, blank lines that
-shift them, names that are not UTF-8."""
+"""Silent errors in tables that must not happen: means that depend on the order of the rows, quotes that swallow rows, blank
+lines that shift rows, names that are not UTF-8."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ def write_rows(path, header, rows):
 
 
 def threshold(boolshap, values, *more):
-    """Where `train` cuts a column of these values."""
+    """The threshold of `train` for a column of these values."""
     rows = [[repr(value), index % 2] for index, value in enumerate(values)]
     write_rows(boolshap.folder / "t.csv", ["x", "y"], rows)
     boolshap("train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "1", *more)
@@ -38,7 +38,7 @@ def columns():
     yield [rng.uniform(-1, 1) * 10.0 ** rng.randrange(-300, 300) for _ in range(400)]
     yield [rng.choice([-1, 1]) * rng.randrange(1, 9) * 5e-324 for _ in range(99)]
     yield [1.7e308, 1.6e308, -1.0, 1.7e308, 1.5e308]
-    # What cancels leaves something.
+    # Large values cancel, and a small sum remains.
     yield [1e16, 1.0, -1e16, 3.0] * 25
 
 
@@ -80,7 +80,7 @@ def test_mean_scores_do_not_depend_on_the_order_of_rows(boolshap):
         write_rows(boolshap.folder / "r.csv", names, rows)
         options = ["--distribution", "product:p.csv", "-o", "s.csv"]
         found.append(boolshap.json("explain", "c.bsc", "r.csv", *options)["mean_absolute"])
-        # Beside the means of what was written, in fractions.
+        # Compared with the means of the written scores, in fractions.
         scores = list(csv.DictReader((boolshap.folder / "s.csv").open()))
         for name in names:
             exact = sum(abs(Fraction(float(row[name]))) for row in scores) / len(scores)
@@ -151,7 +151,7 @@ def test_files_of_pairs_are_read_with_the_same_care(boolshap, circuit):
 def test_a_quote_in_a_header_is_closed_too(boolshap, circuit):
     (boolshap.folder / "bad.csv").write_text('x1,x2,"note\n' + "0,1,2\n" * 50_000)
     assert "bad.csv: line 1: a quote opens a cell" in boolshap.fails("explain", circuit, "bad.csv", "-o", "s.csv")
-    # One inside a name is part of it, and what follows is read as rows.
+    # A quote inside a name is part of it, and the following lines are rows.
     (boolshap.folder / "good.csv").write_text('x1,x2,width 5"\n0,1,2\n')
     assert boolshap.json("explain", circuit, "good.csv", "--keep", 'width 5"', "-o", "s.csv")["rows"] == 1
 
@@ -174,7 +174,7 @@ def test_a_blank_line_in_a_table_of_one_column_is_an_error(boolshap, circuit, en
             said = boolshap.fails(*line.split())
             where = f"line {bad} is blank" if end != "\r" else "is blank"
             assert where in said and 'a missing value is written ""' in said
-        # Before the header nothing can be a row, and at the end no line begins.
+        # Blank lines before the header and a final newline are not rows.
         for text in ["\n\nx1\n0\n1", "x1\n0\n1\n", '"x1"\n0\n1\n', "\r\nx1\r\n0\r\n1\r\n"]:
             (boolshap.folder / "x.csv").write_text(text, newline="")
             boolshap(*line.split())

@@ -1,4 +1,4 @@
-"""Training and binarising, judged by pyarrow, numpy and scikit-learn."""
+"""Training and binarisation, compared with pyarrow, numpy and scikit-learn."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ def read_columns(path):
 
 
 def expected_bits(columns, target):
-    """The paper's rule by plain Python: strictly above the mean of the present values; one bit a category. Names without the
+    """The paper's rule in plain Python: strictly above the mean of the present values; one bit per category. Names lack the
     threshold's digits."""
     names, bits = [], []
     for name, values in columns.items():
@@ -39,7 +39,7 @@ def expected_bits(columns, target):
 
 
 def read_tally(boolshap, features):
-    """The bits of a tally's distinct rows, and how often each class occurs in training and in testing."""
+    """The bits of a tally's distinct rows, and the count of each class in training and in testing."""
     with open(boolshap.folder / "t.csv", newline="") as file:
         rows = np.array([[int(cell) for cell in row] for row in list(csv.reader(file))[1:]])
     counts = rows[:, features:]
@@ -59,7 +59,7 @@ def regression(boolshap, features, **settings):
 
 
 def write_bundled(boolshap, load):
-    """A table that comes with scikit-learn, its labels as texts."""
+    """Writes a table bundled with scikit-learn, with labels as texts."""
     data = load(as_frame=True)
     data.data.assign(target=[f"class {label}" for label in data.target]).to_csv(boolshap.folder / "d.csv", index=False)
 
@@ -89,7 +89,7 @@ def test_the_chosen_network_beside_logistic_regression(boolshap, load, within):
         features = len(result["features"])
         ours.append(result["test_accuracy"])
         theirs.append(regression(boolshap, features)[1])
-        # The library's own regression, against a precise solution by scikit-learn.
+        # The regression in `train`, compared with a precise solution by scikit-learn.
         model, accuracy = regression(boolshap, features, solver="newton-cg", tol=1e-12)
         np.testing.assert_allclose(result["logistic"]["weights"], model.coef_, atol=1e-6)
         np.testing.assert_allclose(result["logistic"]["biases"], model.intercept_, atol=1e-6)
@@ -105,7 +105,7 @@ def weights_of(text):
 
 
 def answers(model, bits):
-    """What a model file computes, by the definition: signs in, weighted sums, steps, and the class at the end."""
+    """The answers of a model file, by the definition: signs as inputs, weighted sums, steps, and the class at the end."""
     signs = 2 * bits - 1
     for layer in model["hidden"]:
         rows = [(weights_of(gate["weights"]), int(gate["need"])) for gate in layer]
@@ -255,7 +255,7 @@ def test_parquet_with_nulls_booleans_and_dictionaries(boolshap):
 def test_three_classes(boolshap):
     rng = np.random.default_rng(2)
     x = rng.integers(0, 2, (600, 6))
-    # Thresholds on the number of ones: what weights +-1 on every input can say exactly.
+    # Thresholds on the number of ones, which weights +-1 on every input represent exactly.
     label = np.array(["low", "low", "low", "middle", "top", "top", "top"])[x.sum(axis=1)]
     with open(boolshap.folder / "t.csv", "w", newline="") as file:
         writer = csv.writer(file)
@@ -281,7 +281,7 @@ def test_missing_values_do_not_change_what_a_column_is(boolshap):
     huge = pyarrow.table({"x": [1e308, 1.5e308, 1.7e308, 1.7e308], "y": [0, 1, 0, 1]})
     pyarrow.parquet.write_table(huge, boolshap.folder / "h.parquet")
     boolshap("train", "h.parquet", "--target", "y", "-o", "n.json", "--hidden", "1")
-    # Their sum is too large for a float, their mean is not.
+    # The sum overflows a float, the mean does not.
     mean = float(sum(map(Fraction, huge["x"].to_pylist())) / 4)
     assert json.loads((boolshap.folder / "n.json").read_text())["schema"][0]["code"] == {"above": mean}
     nested = pyarrow.table({"s": [{"a": 1}, {"a": 2}] * 4, "x": [1, 0] * 4, "y": [0, 1] * 4})

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever kills the program, and the same bytes however it runs."""
+"""Files are complete or absent, however the program is killed, and runs are reproducible byte for byte."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-# `make soak` asks for more.
+# `make soak` sets a larger number.
 KILLS = int(os.environ.get("BOOLSHAP_KILLS", "10"))
 
 
@@ -58,7 +58,7 @@ def test_a_killed_program_leaves_the_old_file_or_the_new_one(boolshap, command):
         left = target.read_bytes()
         assert left in (old, new)
         seen.add(left)
-        # What is being written has no name. To replace a file, the complete one has another name for a moment.
+        # An unfinished file has no name. To replace a file, the complete one briefly has another name.
         others = {path.name for path in boolshap.folder.iterdir()} - {"m.json", "e.csv", "c.bsc", target.name}
         assert all(name.startswith(".boolshap-") for name in others)
         for name in others:

@@ -1,5 +1,5 @@
-"""Pages of networks that are too large to compile: numbers in the file, over HTTP and on the page are those that numpy gets by
-evaluating every corner."""
+"""Pages of networks that are too large to compile: numbers in the file, over HTTP and on the page are compared with numpy, which
+evaluates every corner."""
 
 import types
 
@@ -31,7 +31,7 @@ def digits(request, tmp_path_factory):
 
 
 def expected(digits, row, value):
-    """The Shapley values of a row for a value of inputs."""
+    """The Shapley values of a row; `value` maps inputs to numbers."""
     mixes = corners(row, np.zeros_like(row), region_of(SIDE, REGIONS), PLAYERS)
     return shapley(value(mixes).astype(float), PLAYERS)
 

@@ -1,4 +1,4 @@
-"""Proofs that a circuit is the network, and that a wrong one is found out."""
+"""Proofs that a circuit equals the network, and detection of wrong circuits."""
 
 import json
 import random
@@ -7,7 +7,7 @@ import pytest
 
 
 def model(folder, inputs, hidden, seed, name="m.json"):
-    """A dense network with weights +-1, its thresholds in the middle."""
+    """A dense network with weights +-1 and thresholds in the middle of their ranges."""
     chance = random.Random(seed)
 
     def gate(width):
@@ -61,7 +61,7 @@ def test_every_method_proves_the_right_circuit_and_refutes_another(boolshap, met
 
 
 def lrat_ok(clauses, proof):
-    """A second checker of proofs: every added clause follows by unit propagation from the ones it names."""
+    """A second proof checker: every added clause must follow by unit propagation from the clauses it names."""
     known = dict(enumerate(map(frozenset, clauses), 1))
     for line in proof:
         number, *rest = line.split()

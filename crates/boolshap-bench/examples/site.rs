@@ -1,4 +1,4 @@
-//! Writes the playground: the demo's report, with a module inside that reads other files.
+//! Writes the playground: the demo's report with an embedded module that reads other files.
 //!
 //!     cargo run -p boolshap-bench --example site -- MODULE.gz OUT.html
 

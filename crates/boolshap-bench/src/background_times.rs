@@ -1,6 +1,6 @@
 //! `boolshap bench background`: a whole data set as background, for every one of its rows.
 //!
-//! The housing rows that the program carries against all of them, on its network, by counting and by sweeps over the
+//! Explains the embedded housing rows against all of them, on the embedded network, by counting and by sweeps over the
 //! circuit in the same run; and very many rows against a thousand on a tree, by tables of its paths. One thread.
 
 use crate::compile_times::compile;
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use std::time::Instant;
 
 const SEED: u64 = 7;
-/// The tree: its features and depth, and the rows.
+/// The tree's features and depth, and the numbers of rows.
 const FEATURES: usize = 30;
 const DEPTH: usize = 6;
 const ROWS: usize = 100_000;
 const BACKGROUND: usize = 1_000;
 
-/// Seconds for all rows.
+/// Times for all rows, in seconds.
 pub(crate) struct BackgroundTimes {
     cases: Vec<Case>,
 }
@@ -31,7 +31,7 @@ struct Case {
     background: u64,
     seconds: f64,
     by_sweeps: Option<f64>,
-    /// Between both ways.
+    /// The largest difference between both methods.
     difference: Option<f64>,
 }
 
@@ -74,7 +74,7 @@ fn timed(floats: &FloatGame, rows: &Bits, watch: &Watch<'_>) -> anyhow::Result<(
     Ok((seconds, (0..scores.len()).flat_map(|row| scores.scores(row).to_vec()).collect()))
 }
 
-/// Every distinct row once, against all rows as often as they occur.
+/// Explains every distinct row once, against all rows with their frequencies.
 fn housing(watch: &Watch<'_>) -> anyhow::Result<Case> {
     let model = embedded_model()?;
     let (_, circuit) = compile(&model.network, &DirectOptions::default(), &watch.silent())?;
@@ -98,7 +98,7 @@ fn housing(watch: &Watch<'_>) -> anyhow::Result<Case> {
     Ok(Case { name, rows: rows.rows(), background, seconds, by_sweeps, difference })
 }
 
-/// A full tree that asks random features.
+/// A full tree that tests random features.
 fn tree(watch: &Watch<'_>) -> anyhow::Result<Case> {
     let mut chance = Seeded::new(SEED, 0);
     let circuit = random_tree(&mut chance)?;

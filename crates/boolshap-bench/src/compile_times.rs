@@ -1,5 +1,5 @@
-//! How compiling grows with the inputs and with the hidden layer, from a network in memory to a
-//! circuit in memory, beside evaluating the network on all its inputs.
+//! How compile time grows with the inputs and with the hidden layer, from a network in memory to a circuit in memory,
+//! compared with evaluating the network on all its inputs.
 
 use crate::stream_times::{median, peak_memory};
 use anyhow::ensure;
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const SEED: u64 = 7;
-/// Each time is the median of this many, taken in turns.
+/// Each time is the median of this many interleaved rounds.
 const ROUNDS: usize = 3;
 /// Gates are combined one by one for comparison up to this many inputs.
 const MAX_APPLY: usize = 20;
 const INPUTS: [usize; 8] = [8, 12, 16, 20, 22, 24, 28, 30];
-/// Inputs of the networks of several widths; left out when even the first are more than was asked for.
+/// Inputs of the networks of several widths; skipped if even the first exceeds the requested maximum.
 const WIDE: [usize; 2] = [20, 40];
 const WIDTHS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Where the table over hidden widths gives up.
+/// The limits for each network in the table over hidden widths: states and time.
 const LIMITS: (usize, Duration) = (1 << 23, Duration::from_secs(20));
 
-/// How many visits of a node a measurement of the engine takes, for each point.
+/// The number of node visits for each point in a measurement of the engine.
 const WORK: usize = 1 << 23;
 
 /// One network with as many hidden neurons as inputs.
@@ -44,7 +44,7 @@ struct Wide {
     outcome: Result<(Route, f64, usize, f64), String>,
 }
 
-/// What was measured; times in seconds.
+/// The measurements; times in seconds.
 pub(crate) struct CompileTimes {
     square: Vec<Square>,
     wide: Vec<Wide>,
@@ -72,7 +72,7 @@ pub(crate) fn random_rows(features: usize, rows: usize) -> Bits {
     bits
 }
 
-/// Compiles by the route asked for, or by the best.
+/// Compiles by the given route, or by the best.
 pub(crate) fn compile(
     network: &Network,
     options: &DirectOptions,
@@ -227,7 +227,7 @@ impl Wide {
             Err(error) => Err(error.to_string()),
             Ok((route, circuit)) => {
                 let engine = FastEngine::new(&circuit)?.merge_rows(false);
-                // As many rows as take about a second, in whole blocks of lanes.
+                // Enough rows to take about a second, in whole blocks of lanes.
                 let rows = random_rows(inputs, (WORK / engine.nodes().max(1)).clamp(8, 256));
                 let uniform = Probabilities::uniform(inputs);
                 let (table, explained) = timed(|| engine.explain(&rows, &uniform, watch));

@@ -1,6 +1,6 @@
-//! What the program carries with it: the California housing data as the distinct rows of its 13 bits with their counts by
-//! class and split, and a network trained on them. Both were made by this program from the raw file:
-//! `boolshap train housing.csv --target median_house_value -o assets/model.json --tally assets/rows.csv`.
+//! Embedded data: the California housing data as the distinct rows of its 13 bits with their counts by class and split,
+//! and a network trained on them. Both were made by this program from the raw file: `boolshap train housing.csv
+//! --target median_house_value -o assets/model.json --tally assets/rows.csv`.
 
 use anyhow::{Context, anyhow, bail};
 use boolshap::Model;
@@ -9,12 +9,12 @@ use boolshap::data::{Code, Tally, quote_csv};
 const MODEL: &str = include_str!("../assets/model.json");
 const ROWS: &str = include_str!("../assets/rows.csv");
 
-/// The network that the program carries.
+/// The embedded network.
 pub fn embedded_model() -> anyhow::Result<Model> {
     Model::from_json(MODEL).map_err(|e| anyhow!("the embedded model: {e}"))
 }
 
-/// The training and test rows that the program carries.
+/// The embedded training and test rows.
 pub fn embedded_rows(features: usize) -> anyhow::Result<(Tally, Tally)> {
     let mut counted = [Vec::new(), Vec::new()];
     for line in ROWS.lines().skip(1) {
@@ -27,8 +27,9 @@ pub fn embedded_rows(features: usize) -> anyhow::Result<(Tally, Tally)> {
     Ok((training, testing))
 }
 
-/// The same rows as a raw table that `boolshap train` can read: a row for each block, with the whole number next to the
-/// threshold on its side in place of every number, which the program does not carry. Its bits are those of the data.
+/// The same rows as a raw table that `boolshap train` can read, with one row for each block. The original numbers are
+/// not embedded; each is replaced by the whole number next to the threshold, on its side. The bits are those of the
+/// data.
 pub fn embedded_table(model: &Model, rows: &Tally) -> anyhow::Result<String> {
     let binariser = model.binariser.as_ref().context("the embedded model knows no columns")?;
     let target = &model.provenance["target"];

@@ -1,7 +1,7 @@
 //! The paper's experiment: for 20, 40, ..., 100 entities, the time that SHAP scores take (a) from the network as a black
 //! box, (b) from the circuit as a black box, (c) by the open-box algorithm on the circuit, beside the one-time costs.
 //!
-//! Black boxes have all labels computed before, as in the paper. All three must give the same scores, which is checked.
+//! Black boxes use precomputed labels, as in the paper. All three must give the same scores, which is checked.
 
 use anyhow::{Context, ensure};
 use boolshap::data::Tally;
@@ -15,23 +15,23 @@ use std::time::Instant;
 
 const COUNTS: [usize; 5] = [20, 40, 60, 80, 100];
 const METHODS: [&str; 3] = ["black-box network", "black-box circuit", "open-box circuit"];
-/// Scores of two methods may differ by rounding alone.
+/// Scores of two methods may differ only by rounding.
 const TOLERANCE: f64 = 1e-12;
 
-/// What was measured, and what came out.
+/// The measurements and results.
 pub struct Experiment {
     /// The paper's dDBCSFi(2).
     pub compiled: Compilation,
     /// The entities: the most frequent distinct rows.
     pub entities: Vec<Vec<bool>>,
-    /// (what, its size in words, seconds)
+    /// (what, its size as text, seconds)
     once: Vec<(&'static str, String, f64)>,
     /// For each method the seconds for each count.
     times: [Vec<f64>; 3],
 }
 
 impl Experiment {
-    /// Compiles the network by the paper's path and explains the most frequent rows in all three ways.
+    /// Compiles the network by the paper's path and explains the most frequent rows by all three methods.
     pub fn run(model: &Model, rows: &Tally, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let shape = Shape { smooth: true, fan_in_2: true };
         let request = CompileRequest { via: Via::Cnf, shape, ..CompileRequest::default() };
@@ -74,7 +74,7 @@ impl Experiment {
         timing_figure(&series.collect::<Vec<_>>())
     }
 
-    /// Both tables for programs.
+    /// Both tables as JSON.
     pub fn json(&self) -> Value {
         let once =
             self.once.iter().map(|(what, size, seconds)| json!({"what": what, "size": size, "seconds": seconds}));
@@ -98,7 +98,7 @@ impl Experiment {
     }
 }
 
-/// What each step of compiling made, and its time.
+/// The result and the time of each compilation step.
 fn one_time_costs(compiled: &Compilation) -> anyhow::Result<Vec<(&'static str, String, f64)>> {
     let stages = compiled.stages.totals();
     let counts = compiled.circuit.circuit.counts();
@@ -144,7 +144,7 @@ fn agree(one: &[Explanation<f64>], other: &[Explanation<f64>]) -> bool {
         })
 }
 
-/// A time in the unit that people would use.
+/// A time in a convenient unit.
 pub fn in_units(seconds: f64) -> String {
     match seconds {
         1.0.. => format!("{seconds:.2} s"),

@@ -1,6 +1,7 @@
-//! The measurements of the README, by name, and the paper's experiment on what the program carries with it.
+//! The measurements of the README, by name, and the paper's experiment on the embedded data.
 //!
-//! Each measurement is a table to read and a JSON object, and compares with a peer or a physical limit in the same run.
+//! Each measurement gives a readable table and a JSON object, and compares with a peer or a physical limit in the same
+//! run.
 
 mod background_times;
 mod compile_times;
@@ -24,43 +25,43 @@ use std::time::Duration;
 /// What to measure.
 #[derive(Debug, Clone)]
 pub enum Bench {
-    /// From networks to circuits: growth with the inputs and the hidden layer, beside evaluating all inputs.
+    /// From networks to circuits: growth with the inputs and the hidden layer, compared with evaluating all inputs.
     Compile {
         /// The most inputs of a network.
         inputs: usize,
     },
-    /// What an entity's scores cost, by engine, and against the machine's multiply-add rate.
+    /// The cost of an entity's scores, by engine, and compared with the machine's multiply-add rate.
     Shap {
         /// A circuit file to measure on instead of the embedded network's.
         circuit: Option<PathBuf>,
     },
-    /// What each meaning of a score costs: columns as players, background rows, interactions, fractions.
+    /// The cost of each meaning of a score: columns as players, background rows, interactions, fractions.
     Modes,
     /// A whole data set as background, for every one of its rows.
     Background,
-    /// What answers to questions cost: reasons, counterfactuals, radii.
+    /// The cost of answers to questions: reasons, counterfactuals, radii.
     Questions,
-    /// What the scores of a model's scores cost, on a network of one hidden layer.
+    /// The cost of explaining a model's scores, on a network with one hidden layer.
     Values {
         /// A file of scores to measure on instead of a random network's.
         circuit: Option<PathBuf>,
     },
-    /// How far each way of explaining goes, network by network.
+    /// How far each method of explaining goes, network by network.
     Reach {
         /// Files or folders of networks, besides random families.
         networks: Vec<PathBuf>,
-        /// How long each question may take.
+        /// The time limit for each question.
         limit: Duration,
     },
     /// Explaining a table of raw rows against reading it and writing the scores.
     Stream {
-        /// How many rows to explain.
+        /// The number of rows to explain.
         rows: u64,
     },
 }
 
 impl Bench {
-    /// Measures; the result for programs and for people.
+    /// Measures; returns the result as JSON and as text.
     pub fn run(&self, watch: &Watch<'_>) -> anyhow::Result<(Value, String)> {
         Ok(match self {
             Bench::Compile { inputs } => {

@@ -1,4 +1,5 @@
-//! `boolshap bench modes`: what each meaning of a score costs beside the plainest one, on the embedded housing network.
+//! `boolshap bench modes`: the cost of each meaning of a score relative to the plainest, on the embedded housing
+//! network.
 
 use crate::compile_times::compile;
 use crate::stream_times::median;
@@ -10,13 +11,13 @@ use boolshap::lit::{Watch, thousands};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Each time is the median of this many, taken in turns.
+/// Each time is the median of this many interleaved rounds.
 const ROUNDS: usize = 9;
 /// How many entities the slower modes explain.
 const FEW: usize = 32;
 const BACKGROUNDS: [usize; 3] = [100, 200, 400];
 
-/// Seconds an entity by mode, the plain one first.
+/// Seconds per entity by mode, the plain one first.
 pub(crate) struct ModeTimes {
     entities: usize,
     modes: Vec<(String, f64)>,
@@ -29,7 +30,7 @@ impl ModeTimes {
         let (_, rows) = embedded_rows(model.features.len())?;
         let columns = Players::columns(&model.features, model.binariser.as_ref());
         let all = rows.rows();
-        // Rows without a category have no place among columns.
+        // Rows without a category are invalid if columns are players.
         let one_hot: Vec<usize> =
             (0..all.rows()).filter(|&row| columns.check_rows(&all.select(&[row])).is_ok()).collect();
         let entities = all.select(&one_hot);
@@ -80,7 +81,7 @@ impl ModeTimes {
     }
 }
 
-/// Every two features, half of all apart, as a player.
+/// Players of two features each, half of all features apart.
 fn pairs(features: &[String]) -> anyhow::Result<Players> {
     let half = features.len().div_ceil(2);
     let of = features.iter().enumerate().map(|(place, name)| (name.clone(), format!("pair {}", place % half)));

@@ -1,5 +1,5 @@
-//! `boolshap bench questions`: what answers to questions about decisions cost, on the embedded housing network, and on a
-//! network of 20 inputs.
+//! `boolshap bench questions`: the cost of answers to questions about decisions, on the embedded housing network, and
+//! on a network of 20 inputs.
 
 use crate::compile_times::compile;
 use crate::stream_times::median;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Each time is the median of this many, taken in turns.
+/// Each time is the median of this many interleaved rounds.
 const ROUNDS: usize = 9;
-/// How many entities each network is asked about.
+/// The number of entities for each network.
 const ENTITIES: usize = 64;
 /// The inputs and hidden neurons of the larger network.
 const LARGE: (usize, usize) = (20, 15);
 
-/// Seconds an entity by network and question, and how many answers an entity has on average.
+/// Seconds per entity by network and question, and the average number of answers per entity.
 pub(crate) struct QuestionTimes {
     times: Vec<(String, &'static str, f64, f64)>,
 }
@@ -75,7 +75,7 @@ impl QuestionTimes {
     }
 }
 
-/// Answers a question; how many answers there are.
+/// Answers a question and returns the number of answers.
 type Asked = fn(&Classifier, &Entity, &Watch<'_>) -> anyhow::Result<usize>;
 
 const QUESTIONS: [(&str, Asked); 6] = [

@@ -1,7 +1,7 @@
-//! `boolshap bench reach`: how far each way of explaining goes, network by network and question by question.
+//! `boolshap bench reach`: how far each method of explaining goes, network by network and question by question.
 //!
-//! A question that meets a limit says which one. Networks come from files, or from random families of the shapes that people
-//! publish; the image is a ring, drawn at the size of the network, against the empty image.
+//! A question that meets a limit reports which one. Networks come from files, or from random families of commonly
+//! published shapes; the image is a ring, drawn at the size of the network, against the empty image.
 
 use crate::stream_times::peak_memory;
 use boolshap::data::{Bits, Grid, Seeded};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The random families: inputs, hidden layers, classes.
 const FAMILIES: [(usize, &[usize], usize); 4] =
     [(64, &[10], 10), (100, &[50], 10), (784, &[100], 10), (784, &[64, 64, 64], 10)];
-/// How many regions the sides of an image are split into.
+/// The numbers of regions that each side of an image is split into.
 const SIDES: [usize; 3] = [4, 5, 7];
 
 /// One question to one network.
@@ -31,14 +31,14 @@ struct Reached {
     outcome: Result<String, String>,
 }
 
-/// What was measured.
+/// The measurements.
 pub(crate) struct Reach {
     limit: Duration,
     reached: Vec<Reached>,
 }
 
 impl Reach {
-    /// Measures these networks, or without any the random families, each question for so long at most.
+    /// Measures these networks, or the random families if none are given, with a time limit for each question.
     pub(crate) fn measure(networks: &[PathBuf], limit: Duration, watch: &Watch<'_>) -> anyhow::Result<Self> {
         let mut models = Vec::new();
         for path in networks {
@@ -58,7 +58,7 @@ impl Reach {
         Ok(reach)
     }
 
-    /// Every question to one network.
+    /// Asks one network every question.
     fn all(&mut self, name: &str, model: Model, watch: &Watch<'_>) -> anyhow::Result<()> {
         let class = ClassChoice::Number(model.network.classes().min(2) - 1);
         let side = (model.network.inputs() as f64).sqrt() as usize;
@@ -179,7 +179,7 @@ fn ring(model: &Model) -> Bits {
     rows
 }
 
-/// The attributions of regions against the empty image, without a circuit where the network is too large for one.
+/// The attributions of regions against the empty image, without a circuit if the network is too large for one.
 fn regions(model: &Model, entity: &Bits, side: usize, output: ModelOutput, watch: &Watch<'_>) -> Result<String, Error> {
     let passing =
         CompileRequest { in_passing: true, or_network: true, each_of_several: true, ..CompileRequest::default() };
@@ -207,7 +207,7 @@ fn radius(model: &Model, entity: &Bits, watch: &Watch<'_>) -> Result<String, Err
     })
 }
 
-/// Lets the peak of memory begin anew, where the system can.
+/// Resets the peak memory, where the system supports it.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,5 +1,5 @@
-//! What an entity's scores cost, one thread, every row computed: by the fast engine in batches and
-//! alone, by the other engines, and against what the machine's registers could do.
+//! The cost of an entity's scores on one thread, with every row computed: by the fast engine in batches and one by one,
+//! by the other engines, and compared with the peak rate of the machine's registers.
 
 use crate::compile_times::{compile, dense, random_rows};
 use crate::embedded_model;
@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
-/// Each time is the median of this many, taken in turns.
+/// Each time is the median of this many interleaved rounds.
 const ROUNDS: usize = 9;
-/// All entities of a circuit of up to this many features are explained, else this many random ones.
+/// Up to this many features, all entities of a circuit are explained, otherwise random ones.
 const MAX_ALL: usize = 13;
 /// How many entities the slow engines explain.
 const FEW: usize = 16;
-/// Up to this many features the definition is measured.
+/// The definition is measured up to this many features.
 const MAX_DEFINITION: usize = 16;
 /// Networks n-n-1 of about a thousand and a million nodes.
 const SIZES: [(usize, usize); 2] = [(13, 1024), (25, 32)];
 
-/// What was measured; times in seconds an entity.
+/// The measurements; times in seconds per entity.
 pub(crate) struct ShapTimes {
     features: usize,
     nodes: usize,
@@ -34,9 +34,9 @@ pub(crate) struct ShapTimes {
     alone: f64,
     paper: f64,
     definition: Option<f64>,
-    /// Floating-point operations a second in registers.
+    /// Floating-point operations per second in registers.
     machine: f64,
-    /// Nodes, seconds an entity, operations a second.
+    /// Nodes, seconds per entity, operations per second.
     sizes: Vec<(usize, f64, f64)>,
 }
 
@@ -146,7 +146,7 @@ impl ShapTimes {
     }
 }
 
-/// Nodes, seconds an entity and useful operations a second on a dense network's circuit.
+/// Nodes, seconds per entity and useful operations per second on a dense network's circuit.
 fn rate_of(inputs: usize, rows: usize, watch: &Watch<'_>) -> anyhow::Result<(usize, f64, f64)> {
     let (_, circuit) = compile(&dense(inputs, inputs)?, &DirectOptions::default(), watch)?;
     let engine = FastEngine::new(&circuit)?.merge_rows(false);

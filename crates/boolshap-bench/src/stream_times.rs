@@ -1,8 +1,8 @@
-//! Explaining a long raw table, CSV to CSV, beside reading it and writing the finished scores
-//! with the same reader and the same writer, which every program needs.
+//! Explaining a long raw table, CSV to CSV, compared with reading it and writing the finished scores with the same
+//! reader and the same writer, which every program needs.
 //!
-//! The rows are like those of the housing data: each has the bits of one of its rows, drawn as often as they occur there,
-//! and raw values on the right sides of the thresholds.
+//! The rows resemble the housing data: each has the bits of one of its rows, drawn by frequency, and raw values on the
+//! right sides of the thresholds.
 
 use crate::{embedded_model, embedded_rows};
 use anyhow::{Context, ensure};
@@ -21,10 +21,10 @@ use std::path::Path;
 use std::time::Instant;
 
 const SEED: u64 = 7;
-/// Each time is the median of this many, taken in turns.
+/// Each time is the median of this many interleaved rounds.
 const ROUNDS: usize = 3;
 
-/// What was measured; times in seconds.
+/// The measurements; times in seconds.
 pub(crate) struct StreamTimes {
     streamed: Streamed,
     input_bytes: u64,
@@ -33,7 +33,7 @@ pub(crate) struct StreamTimes {
     write: f64,
     write_anew: f64,
     explain: f64,
-    /// The most memory that the process has had so far, where the system tells.
+    /// The peak memory of the process so far, if the system reports it.
     peak_bytes: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ impl StreamTimes {
             Ok(file.finish()?)
         };
         measured(0, to_file)?;
-        // Before anything else takes memory.
+        // Measured before anything else takes memory.
         let peak_bytes = peak_memory();
         let mut finished = Finished { learned: Scores::empty(columns.numbers.len() - 1, false), numbers: Vec::new() };
         explain(&mut finished)?;
@@ -101,7 +101,7 @@ impl StreamTimes {
         Ok(StreamTimes { streamed, input_bytes, output_bytes, read, write, write_anew, explain, peak_bytes })
     }
 
-    /// How many times as long explaining takes as reading and writing alone.
+    /// The time for explaining relative to that for reading and writing alone.
     fn ratio(&self) -> f64 {
         self.explain / (self.read + self.write)
     }
@@ -155,7 +155,7 @@ struct Finished {
 }
 
 impl Finished {
-    /// Writes it all; with distinct rows known before, or learned anew each time that they come.
+    /// Writes all rows; distinct rows are learned once in advance, or anew each time that they occur.
     fn write(&self, mut file: ScoreFile, anew: bool) -> anyhow::Result<()> {
         if !anew {
             file.learn(&self.learned);
@@ -214,7 +214,7 @@ pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// The process's peak of resident memory, from Linux.
+/// The process's peak resident memory, from Linux.
 pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -222,7 +222,7 @@ pub(crate) fn peak_memory() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Writes raw rows whose bits are drawn from counted rows, behind a column that no model uses.
+/// Writes raw rows whose bits are drawn from counted rows, after a column that no model uses.
 fn write_rows(
     path: &Path,
     binariser: &Binariser,
@@ -232,7 +232,7 @@ fn write_rows(
 ) -> anyhow::Result<()> {
     let place = || path.display().to_string();
     let mut drawn: Vec<Vec<bool>> = Vec::new();
-    // Up to which number, drawn from all, each of them is meant.
+    // The cumulative counts: the end of each row's range of drawn numbers.
     let mut ends = Vec::new();
     let mut total = 0;
     for tally in counted {
@@ -263,13 +263,13 @@ fn write_rows(
     file.finish().with_context(place)
 }
 
-/// A raw value that becomes these bits.
+/// A raw value that binarises to these bits.
 fn raw_value(column: &CodedColumn, bits: &[bool], chance: &mut Seeded) -> String {
     // Far enough from a threshold for four decimals.
     let mut apart =
         |from: f64, sign: f64| format!("{:.4}", from + sign * from.abs().max(1.0) * (0.001 + chance.unit()));
     let one = bits.iter().position(|&bit| bit);
-    // Which of the column's values it is; a missing one has a bit of its own or none.
+    // The index of the column's value; a missing value has its own bit or none.
     let value = if column.is_one_hot() { one } else { Some(usize::from(one.is_some())) };
     match (&column.code, value.filter(|value| *value < column.code.values())) {
         (_, None) => String::new(),

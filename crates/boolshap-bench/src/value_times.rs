@@ -1,5 +1,5 @@
-//! `boolshap bench values`: the scores of a model's scores, for every feature and every class at once, on a network of one hidden
-//! layer, beside evaluating it on the inputs that a sampler would have to look at.
+//! `boolshap bench values`: explains a model's scores, for every feature and every class at once, on a network with one
+//! hidden layer, compared with evaluating it on the inputs that a sampler would need.
 
 use crate::stream_times::median;
 use boolshap::circuit::NamedCircuit;
@@ -16,19 +16,19 @@ use std::time::Instant;
 
 const SHAPE: [usize; 3] = [784, 100, 10];
 const IMAGES: usize = 20;
-/// How many times as many images in one call are explained.
+/// The number of batches of `IMAGES` images that are each explained in one call.
 const BATCHES: usize = 5;
 const BACKGROUND: usize = 100;
-/// Ones in a hundred pixels, as in images of digits.
+/// Ones per hundred pixels, as in images of digits.
 const INK: usize = 19;
 
-/// Seconds an image by mode.
+/// Seconds per image by mode.
 pub(crate) struct ValueTimes {
     features: usize,
     parts: usize,
     values: usize,
     modes: Vec<(String, f64)>,
-    /// Seconds for evaluating the network on one input.
+    /// Seconds to evaluate the network on one input.
     evaluation: Option<f64>,
     error_bound: f64,
 }

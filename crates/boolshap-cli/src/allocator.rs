@@ -1,7 +1,8 @@
-//! Memory from the system, and a sentence where it gives no more: a limit such as `ulimit -v` refuses a large request before the
-//! [memory limit](crate::memory) can notice, and Rust would abort the program without an explanation.
+//! Allocates memory from the system, and prints an error message when that fails: a limit such as `ulimit -v` refuses a
+//! large request before the [memory limit](crate::memory) can notice, and Rust would abort the program without an
+//! explanation.
 //!
-//! Nothing is lost by ending here: files are written whole or not at all, and have no name until then.
+//! Ending the program here loses nothing: files get their names only when they are complete.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::IsTerminal;
@@ -10,7 +11,7 @@ use std::io::IsTerminal;
 pub(crate) struct Allocator;
 
 #[expect(unsafe_code, reason = "the trait is unsafe; every call goes on to the system's allocator as it came")]
-// SAFETY: what the system's allocator returns is returned, unless it is null, and then nothing is.
+// SAFETY: returns what the system's allocator returns; a null pointer ends the program instead.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the same promises.
@@ -40,7 +41,7 @@ fn there(pointer: *mut u8, size: usize) -> *mut u8 {
     pointer
 }
 
-/// Says what is the matter and ends the program, without memory.
+/// Prints why the program ends and ends it, without allocating.
 #[cold]
 fn end(size: usize) -> ! {
     let mut digits = [b'0'; 20];
@@ -54,7 +55,7 @@ fn end(size: usize) -> ! {
     let before = b"boolshap: the system gives no more memory (";
     let after = b" MiB more were asked for): a smaller network, fewer rows or a higher limit (ulimit -v) is needed\n";
     #[expect(unsafe_code, reason = "nothing may run any more that could ask for memory")]
-    // SAFETY: each text is as long as it says, and the last call does not return.
+    // SAFETY: each pointer comes with the length of its slice, and the last call does not return.
     unsafe {
         for text in [over_a_bar, before, &digits[first..], after] {
             // A message that cannot be written is lost; the exit code is not.

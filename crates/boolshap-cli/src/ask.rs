@@ -20,9 +20,9 @@ use std::time::Duration;
 ///
 /// QUESTION is one of: reason (sufficient or abductive explanations, AXp, PI-explanations), contrast (contrastive
 /// explanations, CXp), attribution (necessary and relevant features, formal feature attribution), counterfactual (the
-/// nearest inputs of another class), robustness (how many players must change), bias (does a decision hang on protected
-/// features), properties (used, monotone, mandatory, influence), difference (of two classifiers), judge (are others' reasons
-/// and counterfactuals right), codes (reason codes for letters). Every answer is exact.
+/// nearest inputs of another class), robustness (how many players must change), bias (does a decision depend on
+/// protected features), properties (used, monotone, mandatory, influence), difference (of two classifiers), judge (are
+/// others' reasons and counterfactuals right), codes (reason codes for letters). Every answer is exact.
 #[derive(Args)]
 pub(crate) struct Ask {
     /// What to ask
@@ -35,22 +35,23 @@ pub(crate) struct Ask {
     /// Only these rows, counted from 1
     #[arg(long, value_name = "N,...")]
     row: Vec<String>,
-    /// What changes as one: features; columns (a one-hot column is one player); or a file with columns feature,player
+    /// The players, whose features change together: features; columns (a one-hot column is one player); or a file with
+    /// columns feature,player
     #[arg(long, value_name = "features|columns|FILE.csv")]
     players: Option<OsString>,
     /// Only inputs that satisfy this formula (DIMACS) over the features can occur
     #[arg(long, value_name = "FILE.cnf")]
     constraint: Option<OsString>,
-    /// Of several classes, one as a label
+    /// Ask about one class of several, as a label
     #[arg(long, value_name = "K")]
     class: Option<String>,
     /// How to read the rows
     #[arg(long, value_parser = INPUTS)]
     input: Option<String>,
-    /// reason, contrast: the smallest
+    /// reason, contrast: give the smallest
     #[arg(long)]
     minimum: bool,
-    /// reason, contrast: all
+    /// reason, contrast: give all
     #[arg(long)]
     all: bool,
     /// At most this many reasons (the smallest), or counterfactuals
@@ -59,13 +60,13 @@ pub(crate) struct Ask {
     /// reason, contrast: players to prefer, the most preferred first; score for the order of the absolute SHAP scores
     #[arg(long, value_name = "A,B")]
     prefer: Vec<String>,
-    /// reason, contrast: without these players
+    /// reason, contrast: players that must not be used
     #[arg(long, value_name = "A,B")]
     exclude: Vec<String>,
-    /// reason, contrast: it is enough that this share of the inputs keeps the class, as 0.9 or 9/10
+    /// reason, contrast: the share of the inputs that must keep the class, such as 0.9 or 9/10
     #[arg(long, value_name = "D")]
     share: Option<String>,
-    /// counterfactual: the class that is wished for; codes: the favourable class
+    /// counterfactual: the wanted class; codes: the favourable class
     #[arg(long, value_name = "CLASS")]
     to: Option<String>,
     /// counterfactual: players that must not change
@@ -83,7 +84,7 @@ pub(crate) struct Ask {
     /// counterfactual, codes: what changing a player costs, columns player,cost; others cost 1
     #[arg(long, value_name = "FILE.csv")]
     costs: Option<OsString>,
-    /// counterfactual: go on behind the nearest until --limit is reached
+    /// counterfactual: also list inputs beyond the nearest, until --limit is reached
     #[arg(long)]
     beyond: bool,
     /// robustness: also count the inputs of other classes within this distance
@@ -98,19 +99,20 @@ pub(crate) struct Ask {
     /// bias: the protected features or columns
     #[arg(long, value_name = "A,B")]
     protected: Vec<String>,
-    /// bias: also how likely each class is in each group of protected values: uniform, product, product:FILE
+    /// bias: also give the probability of each class in each group of protected values, under this distribution:
+    /// uniform, product, product:FILE
     #[arg(long, value_name = "D")]
     distribution: Option<OsString>,
-    /// judge: what others say, a JSON list of {row, reason | contrast | counterfactual}
+    /// judge: the claims to check, a JSON list of {row, reason | contrast | counterfactual}
     #[arg(long, value_name = "FILE.json")]
     claims: Option<OsString>,
     /// codes: the codes and texts of players, columns player,code,text
     #[arg(long, value_name = "FILE.csv")]
     codes: Option<OsString>,
-    /// codes: the rows that scores compare with, say those of approved applicants
+    /// codes: the rows that scores compare with, such as those of approved applicants
     #[arg(long, value_name = "FILE")]
     against: Option<OsString>,
-    /// codes: of these rows, only those that are decided favourably
+    /// codes: use only those of the --against rows that are decided favourably
     #[arg(long)]
     approved: bool,
     /// codes: at most this many codes a row (4)
@@ -138,7 +140,7 @@ pub(crate) struct Ask {
 
 /// How many rows are shown on the terminal.
 const SHOWN_ROWS: u64 = 20;
-/// How much of a result waits for the end of the work.
+/// The most bytes of a result that are buffered before they are printed.
 const MOST_WAITING: usize = 64 << 20;
 
 impl Ask {
@@ -206,7 +208,7 @@ impl Ask {
         }
     }
 
-    /// A network that is too large to be compiled.
+    /// Asks a network that is too large to be compiled.
     fn ask_network(
         &self,
         model: &Model,
@@ -300,12 +302,13 @@ fn question(name: &str) -> Result<Question, String> {
     name.parse().map_err(|_: Error| format!("it is not one of {known}"))
 }
 
-/// Where answers go: JSON to standard output or a file, CSV to a file, the first in words to the terminal.
+/// The destination of answers: JSON to standard output or a file, CSV to a file, the first ones in words to the
+/// terminal.
 struct Sink<'a> {
     asker: &'a Asker,
     file: Option<(WholeFile, PathBuf)>,
     is_csv: bool,
-    /// What is to be printed, while it is not too much: nothing is printed of a result that fails.
+    /// The text to print, buffered up to a limit: if a small result fails, nothing of it is printed.
     json: Option<String>,
     rows: u64,
 }

@@ -42,19 +42,19 @@ enum Name {
     Paper,
     /// From networks to circuits: growth with the inputs and the hidden layer, beside evaluating all inputs
     Compile,
-    /// What an entity's scores cost, by engine, and against the machine's multiply-add rate
+    /// The time for an entity's scores, by engine, and compared with the machine's multiply-add rate
     Shap,
-    /// What each meaning of a score costs: columns as players, background rows, interactions, fractions
+    /// The cost of each kind of score: columns as players, background rows, interactions, fractions
     Modes,
-    /// A whole data set as background, for every one of its rows, by counting and by sweeps
+    /// Every row of a data set explained with the whole set as background, by counting and by sweeps
     Background,
-    /// What the scores of a model's scores cost: every feature and every class of a 784-100-10 network
+    /// The cost of explaining a model's scores: every feature and every class of a 784-100-10 network
     Values,
-    /// What answers to questions cost: reasons, counterfactuals, radii
+    /// The cost of answers to questions: reasons, counterfactuals, radii
     Questions,
-    /// How far each way of explaining goes, network by network: label, score, regions, radius
+    /// Which networks each way of explaining can handle: label, score, regions, radius
     Reach,
-    /// Explaining a table of raw rows against reading it and writing the scores
+    /// Explaining a table of raw rows, compared with reading it and writing the scores
     Stream,
 }
 

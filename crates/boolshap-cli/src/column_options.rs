@@ -18,7 +18,7 @@ pub(crate) struct ColumnOptions {
     /// Columns to leave out
     #[arg(long, value_name = "COLUMN,...")]
     ignore: Vec<String>,
-    /// Missing numbers: zero, or a bit of their own in columns that have some
+    /// How missing numbers are coded: zero, or an extra bit in columns that have some
     #[arg(long, value_name = "zero|bit", default_value = "zero")]
     missing: MissingNumbers,
     /// The texts that mean a missing value, besides blank ones and NaN among numbers

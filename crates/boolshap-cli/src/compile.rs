@@ -26,7 +26,7 @@ pub(crate) struct Compile {
     /// Where to write the circuit
     #[arg(short, long, value_name = "CIRCUIT", required_unless_present = "estimate")]
     output: Option<PathBuf>,
-    /// Only say about how many nodes a network will have, and how long it will take to compile and explain
+    /// Only estimate the number of nodes of a network's circuit, and the time to compile and explain it
     #[arg(long, conflicts_with = "output")]
     estimate: bool,
     /// How to get from a network to a circuit: auto takes the direct route that fits its shape; cnf is the paper's path;
@@ -34,17 +34,18 @@ pub(crate) struct Compile {
     /// sums; apply combines diagrams of the gates one by one
     #[arg(long, value_parser = Via::NAMES, default_value = "auto")]
     via: String,
-    /// What of a network: its label, or the score, the number before the last step or argmax; of all classes unless one is
-    /// chosen, and without a circuit if there is one hidden layer
+    /// Which output of a network to compile: its label, or its score (the number before the last step or argmax).
+    /// Scores are those of all classes unless one is chosen, and need no circuit if there is one hidden layer
     #[arg(long, value_parser = ModelOutput::NAMES, default_value = "label")]
     model_output: String,
     /// Compile "the answer is class K" (a number or a name), or with `all` each class; needed with more than two
+    /// classes
     #[arg(long, value_name = "K|all")]
     class: Option<String>,
-    /// Of a network, leave these features and fix all others as in --at
+    /// Keep only these features of a network, and fix all others as in --at
     #[arg(long, value_name = "A,B,...", requires = "at")]
     free: Vec<String>,
-    /// The row that all features but those of --free are fixed to, of a file of rows (1 is the first)
+    /// The row of a file (1 is the first) that fixes all features but those of --free
     #[arg(long, value_name = "FILE[:ROW]", requires = "free")]
     at: Option<OsString>,
     /// Choose the order of the circuit for these players, so that explaining them need not reorder it: columns, regions:HxW, or a
@@ -54,12 +55,12 @@ pub(crate) struct Compile {
     /// Take the feature names from the header of this CSV or Parquet file (else the model's, or x1, x2, ...)
     #[arg(long, value_name = "FILE")]
     features: Option<PathBuf>,
-    /// How many variables there are, where the file does not say it (.ddnnf)
+    /// The number of variables, if the file does not state it (.ddnnf)
     #[arg(long, value_name = "N")]
     variables: Option<usize>,
     #[command(flatten)]
     shape: ShapeOptions,
-    /// Stop when a formula on the way has more clauses than this (a million by default)
+    /// Stop when an intermediate formula has more clauses than this (a million by default)
     #[arg(long, value_name = "N")]
     max_clauses: Option<usize>,
     /// Stop when the diagram has more nodes than this
@@ -171,7 +172,7 @@ impl Compile {
         Some(FreeInputs { free, at })
     }
 
-    /// What it will take, without doing it.
+    /// Prints an estimate instead of compiling.
     fn estimate(&self, request: &CompileRequest) -> anyhow::Result<()> {
         let source = self.source.as_path();
         let outlook = with_timeout("estimating", self.timeout, |watch| outlook(source, request, watch))?;
@@ -201,13 +202,13 @@ impl Compile {
         let made = with_timeout("compiling", self.timeout, |watch| compile_sdd(&self.source, request, watch))?;
         vtree_file.write_all(made.vtree.as_bytes()).with_context(vtree_place)?;
         file.write_all(made.sdd.as_bytes()).with_context(place)?;
-        // Both are written before either gets its name.
+        // Write both files completely before giving either its name.
         vtree_file.flush().with_context(vtree_place)?;
         file.flush().with_context(place)?;
         vtree_file.finish().with_context(vtree_place)?;
         file.finish().with_context(place)?;
         if self.json {
-            // Of an SDD, its decision nodes and their elements.
+            // The size of an SDD: its decision nodes and their elements.
             let (nodes, edges, stages) = (made.decision_nodes, made.size, made.stages.totals());
             let seconds = start.elapsed().as_secs_f64();
             print_json(&json!({"route": "cnf", "nodes": nodes, "edges": edges, "seconds": seconds, "stages": stages}))?;

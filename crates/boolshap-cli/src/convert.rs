@@ -14,10 +14,10 @@ use std::path::PathBuf;
 pub(crate) struct Convert {
     /// The circuit
     circuit: PathBuf,
-    /// Where to write it: the ending .nnf, .ddnnf or .dot says the format
+    /// Where to write it: the ending .nnf, .ddnnf or .dot selects the format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Which class of a file that holds several
+    /// Which class to write, if the file holds several
     #[arg(long, value_name = "K")]
     class: Option<usize>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `boolshap demo`: the paper's experiment on what the program carries with it.
+//! `boolshap demo`: the paper's experiment on the data embedded in the program.
 
 use crate::terminal::{print, thousands, with_progress};
 use crate::waterfall::terminal_waterfall;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// Run the paper's experiment on the embedded housing data; needs no other file
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Where to leave the results
+    /// Where to write the results
     #[arg(long, value_name = "DIR", default_value = "boolshap-demo")]
     out: PathBuf,
     /// Train the network anew instead of taking the embedded one
@@ -136,7 +136,7 @@ impl Demo {
     }
 }
 
-/// How this program was started, for a command that can be pasted: by its path, unless a shell finds it by its name.
+/// The command that started this program, ready to paste: its path, unless the shell finds it by its name.
 fn this_program() -> String {
     let started = std::env::args_os().next().unwrap_or_else(|| "boolshap".into());
     let text = started.to_string_lossy();
@@ -151,7 +151,7 @@ fn entities_csv(model: &Model, experiment: &Experiment) -> String {
     [names.join(",")].into_iter().chain(rows).map(|line| line + "\n").collect()
 }
 
-/// A table of the most frequent rows with what the network says of them.
+/// A table of the most frequent rows with the network's predictions.
 fn frequent(trained: &Trained, most: usize) -> anyhow::Result<String> {
     let Trained { model, testing: rows, .. } = trained;
     let labels = Predictor::of_model(model).classes(rows.rows(), &Watch::unlimited())?;

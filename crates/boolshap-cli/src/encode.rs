@@ -1,4 +1,4 @@
-//! `boolshap encode`: a network as a CNF, the paper's step (a); or a CNF as a smaller one.
+//! `boolshap encode`: encodes a network as a CNF (the paper's step (a)), or simplifies a CNF.
 
 use crate::terminal::{output_path, print, print_json, seconds, thousands, with_timeout};
 use anyhow::Context;
@@ -23,7 +23,7 @@ pub(crate) struct Encode {
     /// Encode "the answer is class K"; needed with more than two classes
     #[arg(long, value_name = "K")]
     class: Option<ClassChoice>,
-    /// Stop when a formula on the way has more clauses than this (a million by default)
+    /// Stop when an intermediate formula has more clauses than this (a million by default)
     #[arg(long, value_name = "N")]
     max_clauses: Option<usize>,
     /// Stop after this many seconds

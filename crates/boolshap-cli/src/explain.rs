@@ -15,14 +15,14 @@ use std::time::Instant;
 
 /// Give the exact SHAP scores of every row
 ///
-/// Rows are read, explained and written a few thousand at a time, so tables of any length fit into memory. Rows with the
-/// same bits are computed once as long as they are remembered (64 MiB of them), and counted as distinct_rows up to about
-/// 4 million (128 MiB of them); beyond, that number is not known (null).
+/// Rows are read, explained and written a few thousand at a time, so tables of any length fit into memory. Rows with
+/// the same bits are computed once while they are in the cache (64 MiB). Different rows are counted as distinct_rows up
+/// to about 4 million (128 MiB of them); beyond that the number is unknown (null).
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// The circuit, or a model, which is compiled in passing if that takes a moment; else it is explained without a circuit
-    /// against background rows or a reference. A booster of XGBoost (JSON) or LightGBM (text) is explained against background
-    /// rows of raw columns, its score unless --model-output says label
+    /// The circuit, or a model. A model is compiled first if that is quick; otherwise it is explained without a
+    /// circuit, against background rows or a reference. A booster of XGBoost (JSON) or LightGBM (text) is explained
+    /// against background rows of raw columns: its score, unless --model-output says label
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
@@ -41,14 +41,15 @@ pub(crate) struct Explain {
     /// Write exact fractions
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Of a file of several classes: each, predicted (the class of the row, the default), or one by number or name; where
-    /// digits could be both, index:K or name:K; of scores also A-B, the score of class A less that of class B
+    /// Which class to explain, if there are several: each, predicted (the class of the row, the default), or one by
+    /// number or name; index:K or name:K where digits could be both; for scores also A-B, the score of class A minus
+    /// that of class B
     #[arg(long, value_name = "each|predicted|K|NAME|A-B")]
     class: Option<String>,
-    /// Copy these columns of the input to the output, in front
+    /// Copy these columns of the input to the front of the output
     #[arg(long, value_name = "COLUMN,...")]
     pub(crate) keep: Vec<String>,
-    /// Only say about how long the rows will take
+    /// Only estimate how long the rows will take
     #[arg(long, conflicts_with = "output")]
     pub(crate) estimate: bool,
     /// Print one JSON object
@@ -83,7 +84,7 @@ impl Explain {
         let explained = with_progress("explaining", |watch| explainer.explain_table(entities, sink.as_dyn(), watch))?;
         match sink {
             Sink::File(file) => file.finish()?,
-            // With --json there is only the summary to show.
+            // With --json only the summary is shown.
             Sink::Terminal(_) if self.json => {}
             Sink::Terminal(first) => {
                 first.print(self.exact, explained.means.as_ref())?;
@@ -96,7 +97,7 @@ impl Explain {
         self.summary(&explainer, &columns, explained, wait.as_ref(), start.elapsed().as_secs_f64())
     }
 
-    /// How long the rows will take; nothing where that would have to be waited for, or the rows come from a pipe.
+    /// How long the rows will take; nothing if the estimate itself would take long, or the rows come from a pipe.
     fn wait(&self, explainer: &Explainer) -> anyhow::Result<Option<Wait>> {
         if self.data.as_os_str() == "-" || !self.data.is_file() {
             return Ok(None);
@@ -104,7 +105,7 @@ impl Explain {
         Ok(with_progress("estimating", |watch| explainer.wait(&self.data, self.estimate, watch))?)
     }
 
-    /// The first row in words, where its file can be read again.
+    /// Prints the first row in words, if its file can be read again.
     fn print_words(&self, explainer: &Explainer) -> anyhow::Result<()> {
         if !self.data.is_file() {
             return Ok(());
@@ -188,7 +189,7 @@ impl Sink {
     }
 }
 
-/// Splits what `--keep` was given at commas, unless it is a column as it is: that is how to name one with commas.
+/// Splits the values of `--keep` at commas, unless the whole value is a column: its name may contain commas.
 pub(crate) fn kept_columns(given: &[String], columns: &[String]) -> Vec<String> {
     let split = |text: &String| match columns.contains(text) {
         true => vec![text.clone()],

@@ -9,7 +9,7 @@ const SHOWN_ROWS: usize = 5;
 /// The first rows as texts, and the number of all.
 pub(crate) struct FirstRows {
     header: Vec<String>,
-    /// The names of the numbers, of which there are means.
+    /// The names of the numeric columns, which have means.
     numbers: Vec<String>,
     explained: Vec<ExplainedClass>,
     kept: usize,
@@ -25,15 +25,15 @@ impl FirstRows {
         Ok(FirstRows { header, numbers, explained, kept, learned: Vec::new(), rows: Vec::new(), total: 0 })
     }
 
-    /// Rows are shown side by side, since there are more features than fit a line; the last column is the mean of the absolute
-    /// values over all rows.
+    /// Prints the rows side by side, since there are more features than fit a line; the last column is the mean of the
+    /// absolute values over all rows.
     pub(crate) fn print(&self, exact: bool, means: Option<&Means>) -> std::io::Result<()> {
         let widest = self.header.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
         let cell = |row: &[String], index: usize| match row[index].parse::<f64>() {
             Ok(value) if index > self.kept && self.number(index).is_some() && !exact => format!("{value:.6}"),
             _ => row[index].clone(),
         };
-        // Fractions can be long: every row is as wide as its longest cell asks for.
+        // Fractions can be long: each row gets the width of its longest cell.
         let longest = |row: &Vec<String>| (0..row.len()).map(|index| cell(row, index).chars().count()).max();
         let widths: Vec<usize> = self.rows.iter().map(|row| longest(row).unwrap_or(0).max("row 1".len()) + 3).collect();
         let titles = widths.iter().enumerate().map(|(row, width)| format!("{:>width$}", format!("row {}", row + 1)));
@@ -55,7 +55,7 @@ impl FirstRows {
         }
     }
 
-    /// Which of the numbers a column is.
+    /// The index of a column among the numeric columns.
     fn number(&self, index: usize) -> Option<usize> {
         let name = self.header.get(index).filter(|_| index > self.kept)?;
         self.numbers.iter().position(|number| number == name)
@@ -72,7 +72,7 @@ impl ScoreSink for FirstRows {
     fn write(&mut self, numbers: &[u32], kept: &[KeptCells]) -> Result<(), DataError> {
         let wanted = (SHOWN_ROWS - self.rows.len()).min(numbers.len());
         for (row, &number) in numbers[..wanted].iter().enumerate() {
-            // A table has one line for each of its rows, whatever a cell holds.
+            // Replace line breaks in cells: each row of the table is one line.
             let kept = kept.iter().map(|cells| kept_text(cells, row).unwrap_or_default().replace(['\n', '\r'], " "));
             self.rows.push(kept.chain(self.learned[number as usize].iter().cloned()).collect());
         }

@@ -1,4 +1,4 @@
-//! The options that say what a score means, as a request.
+//! The options that define what a score means, parsed into a request.
 
 use boolshap::workflow::ModelOutput;
 use boolshap::{Error, Request};
@@ -13,7 +13,7 @@ pub(crate) struct GameOptions {
     /// the present features are); empirical:FILE (those rows of FILE that agree with the present features; if all are
     /// present, the entity's own label);
     /// reference:zeros, reference:ones, reference:FILE[:ROW] (one row as a background; the first is 1) or
-    /// reference:blur[:RADIUS] (of images: each row's own copy in which every pixel is the median of those around it)
+    /// reference:blur[:RADIUS] (for images: a copy of each row in which every pixel is the median of those around it)
     #[arg(long)]
     distribution: Option<OsString>,
     /// Added to every count when probabilities are estimated from rows (Laplace's rule is 1)
@@ -22,26 +22,27 @@ pub(crate) struct GameOptions {
     /// Only entities that satisfy this formula (DIMACS) over the features can occur; with uniform or product
     #[arg(long, value_name = "FILE.cnf")]
     constraint: Option<OsString>,
-    /// Who plays: features (the default; pages begin with columns where they can); columns (a one-hot column is one player); a file with columns feature,player, whose features
-    /// come and go together; or a PNG of the size of the grid, in which each colour is a player
+    /// The players: features (the default; pages begin with columns where possible); columns (a one-hot column is one
+    /// player); a file with columns feature,player, whose features come and go together; or a PNG of the size of the
+    /// grid, in which each colour is a player
     #[arg(long, value_name = "features|columns|FILE.csv|FILE.png")]
     players: Option<OsString>,
     /// HEIGHT rows of WIDTH rectangles of pixels as players, r0c0, r0c1, ...; sides that do not divide are split as
-    /// evenly as can be. The file must know the grid of its features (import --grid, train --grid)
+    /// evenly as possible. The file must hold the grid of its features (import --grid, train --grid)
     #[arg(long, value_name = "HEIGHTxWIDTH")]
     regions: Option<String>,
-    /// What of a model: its label, or the score, the number before the last step or argmax, which prediction then is (by
-    /// default what a file holds, and of a model its label)
+    /// Which output of a model to explain: its label, or its score (the number before the last step or argmax), which
+    /// prediction then is. By default the output that a file holds; for a model its label
     #[arg(long, value_parser = ModelOutput::NAMES)]
     model_output: Option<String>,
-    /// Which value of the game: the SHAP score (shapley), the mean contribution over all coalitions (banzhaf), the Shapley
-    /// interaction index of every pair of players (interaction), Owen values of players in groups (owen:FILE with columns
-    /// player,group), or the interactions of all sets of up to K players, from 1 to 3, which add up: Shapley-Taylor
-    /// (taylor:K), k-SII (ksii:K)
+    /// Which value of the game: the SHAP score (shapley), the mean contribution over all coalitions (banzhaf), the
+    /// Shapley interaction index of every pair of players (interaction), Owen values of players in groups (owen:FILE
+    /// with columns player,group), or the interactions of all sets of up to K players, from 1 to 3, which add up with
+    /// the base value: Shapley-Taylor (taylor:K), k-SII (ksii:K)
     #[arg(long, value_name = "shapley|banzhaf|interaction|owen:FILE|taylor:K|ksii:K", default_value = "shapley")]
     index: OsString,
-    /// How to read the rows, and those of --distribution where both ways fit: from the header, raw values, or 0 and 1 for
-    /// each feature
+    /// How to read the rows, and those of --distribution if both ways fit: auto (from the header), raw (values), or
+    /// bits (0 and 1 for each feature)
     #[arg(long, value_parser = INPUTS, default_value = "auto")]
     input: String,
 }
@@ -50,7 +51,7 @@ pub(crate) struct GameOptions {
 pub(crate) const INPUTS: [&str; 3] = ["auto", "raw", "bits"];
 
 impl GameOptions {
-    /// The settings of a game that were chosen.
+    /// The names of the game settings that were given.
     pub(crate) fn chosen(&self) -> Vec<&'static str> {
         let given = [
             ("distribution", self.distribution.is_some()),
@@ -60,7 +61,7 @@ impl GameOptions {
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(setting, _)| setting).collect()
     }
 
-    /// The request, with further settings where they are given.
+    /// The request, with further settings if they are given.
     pub(crate) fn request(&self, more: &[(&str, Option<&str>)]) -> Result<Request, Error> {
         let own = [
             ("distribution", self.distribution.as_deref()),

@@ -25,19 +25,19 @@ pub(crate) struct Import {
     /// The epsilon of batch normalisation, where the file does not hold it
     #[arg(long, value_name = "X", value_parser = epsilon)]
     bn_epsilon: Option<RBig>,
-    /// Whether kernels hold the weights (real) or latent numbers of which the sign counts (sign); auto takes signs in Keras
-    /// weights, elsewhere the numbers as they are
+    /// Whether kernels hold the weights (real) or latent numbers of which only the sign counts (sign); auto means sign
+    /// for Keras weights, and real elsewhere
     #[arg(long, value_name = "auto|sign|real", default_value = "auto")]
     kernels: Kernels,
     /// The sign of a latent weight of exactly 0, which is refused otherwise
     #[arg(long, value_name = "SIGN", value_parser = sign, allow_hyphen_values = true)]
     zero_weight: Option<bool>,
-    /// Which numbers the inputs can be, where the file does not say: bits (0 and 1), signs (-1 and +1), UINT2, INT4,
+    /// Which values the inputs can have, if the file does not say: bits (0 and 1), signs (-1 and +1), UINT2, INT4,
     /// FIXED<6,2> and the like
     #[arg(long, value_name = "VALUES")]
     inputs: Option<InputValues>,
-    /// What is between the layers of safetensors, CSV or weights in HDF5 that were no signs: relu, tanh, sigmoid, leaky:SLOPE or
-    /// clip:LOW:HIGH. Networks of real weights have up to 24 inputs
+    /// The activation between the layers of safetensors, CSV, or HDF5 weights that are not signs: relu, tanh, sigmoid,
+    /// leaky:SLOPE or clip:LOW:HIGH. Networks of real weights have up to 24 inputs
     #[arg(long, value_name = "FUNCTION")]
     activation: Option<Activation>,
 }

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     }
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of our output has gone away, as in `boolshap info m.json | head -1`: nothing is wrong.
+        // The reader has closed our output, as in `boolshap info m.json | head -1`: this is not an error.
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "boolshap: {}{}", terminal::message(&error), terminal::how_far(&error));

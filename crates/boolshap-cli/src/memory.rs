@@ -1,6 +1,6 @@
-//! The limit of memory: a thread looks at what the program holds, and work that takes a watch stops when it is too much.
-//! A limit of nodes or states says what may be built; this one is for everything else, with `ulimit -v` if there is one, and
-//! ends the program with a sentence where the system would kill it without one.
+//! The memory limit: a thread polls how much memory the program holds, and work that takes a watch stops when that is
+//! too much. Limits on nodes or states bound what is built; this limit covers everything else, with `ulimit -v` if it
+//! is set, and ends the program with a message where the system would kill it without one.
 
 use crate::terminal::note;
 use std::fs::File;
@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Whether the program holds more than it may.
 pub(crate) static IS_FULL: AtomicBool = AtomicBool::new(false);
 
-/// Between two looks: memory cannot grow by much more than this many thousandths of 2 GiB meanwhile.
+/// The polling interval: at 2 GiB a second, memory grows by about 40 MiB in it.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many looks in a row may fail, a minute of them.
+/// How many polls in a row may fail: those of a minute.
 const PATIENCE: u32 = 3000;
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -25,15 +25,15 @@ pub(crate) fn gibibytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What the program may hold: what was asked for, or seven eighths of what there is.
+/// The memory limit: the one that was asked for, or seven eighths of the machine's memory.
 pub(crate) fn limit(asked: Option<u64>) -> Option<u64> {
     asked.or_else(|| all().map(|all| all / 8 * 7))
 }
 
-/// Starts to look, where the system tells what a program holds.
+/// Starts polling, if the system tells what a program holds.
 pub(crate) fn watch(limit: Option<u64>) {
     let Some(limit) = limit.or_else(|| all().map(|all| all / 8 * 7)) else { return };
-    // Open from now on: a program that has too many open files could not look any more.
+    // Open the file once: with too many open files, the program could not open it later.
     let Ok(status) = File::open("/proc/self/status") else { return };
     let limits = Limits { resident: limit, addresses: addresses() };
     if limits.are_passed(&status).is_none() {
@@ -48,14 +48,14 @@ pub(crate) fn watch(limit: Option<u64>) {
     });
 }
 
-/// Looks until more than the limit is held: whether it is, or looking has failed too often in a row.
+/// Polls until the limit is passed (true), or until too many polls in a row have failed (false).
 fn look(is_passed: impl Fn() -> Option<bool>, mut wait: impl FnMut()) -> bool {
     let mut failed = 0;
     while failed < PATIENCE {
         match is_passed() {
             Some(true) => return true,
             Some(false) => failed = 0,
-            // That nothing can be read is no reason to stop the work.
+            // A failed poll is no reason to stop the work.
             None => failed += 1,
         }
         wait();
@@ -63,42 +63,42 @@ fn look(is_passed: impl Fn() -> Option<bool>, mut wait: impl FnMut()) -> bool {
     false
 }
 
-/// The memory of the machine, or of the group of processes if that is less.
+/// The memory of the machine, or of the control group if that is less.
 fn all() -> Option<u64> {
     let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
     Some(group.map_or(machine, |group: u64| group.min(machine)))
 }
 
-/// What the program may hold, and how many addresses it may have, of which an allocation beyond `ulimit -v` gets none.
+/// The limits on resident memory and on address space; an allocation beyond `ulimit -v` fails.
 struct Limits {
     resident: u64,
     addresses: Option<u64>,
 }
 
 impl Limits {
-    /// Whether one of them is passed; nothing if that cannot be read.
+    /// Whether one of the limits is passed; nothing if that cannot be read.
     fn are_passed(&self, status: &File) -> Option<bool> {
-        // Read from its start, the file is made anew; what counts is near it.
+        // Reading from the start gives current values; the needed lines are near it.
         let mut text = [0; 4096];
         let length = status.read_at(&mut text, 0).ok()?;
         let text = String::from_utf8_lossy(&text[..length]);
         let has = |name, limit| kibibytes(&text, name).map(|bytes| bytes > limit);
-        // Addresses that threads have only put by are no reason to stop; if they are needed, the allocator ends the program.
+        // Address space that threads have only reserved does not count; if it runs out, the allocator ends the program.
         let used_up = |limit| Some(has("VmSize:", limit)? && has("VmRSS:", limit / 2)?);
         let addresses = self.addresses.map_or(Some(false), used_up);
         Some(has("VmRSS:", self.resident)? || addresses?)
     }
 }
 
-/// Fifteen sixteenths of `ulimit -v`, if there is one: what is left is for what grows between two looks.
+/// Fifteen sixteenths of `ulimit -v`, if it is set: the rest is for growth between two polls.
 fn addresses() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|bytes| bytes / 16 * 15)
 }
 
-/// A line such as `VmRSS:  1234 kB` of a file of the system, in bytes.
+/// The value of a line such as `VmRSS:  1234 kB` of a system file, in bytes.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// What is found, look by look, and after how many looks.
+    /// The result of polling these values in order, and the number of polls.
     fn looked(mut found: Vec<Option<bool>>) -> (bool, usize) {
         let (all, left) = (found.len(), {
             found.reverse();

@@ -17,13 +17,13 @@ pub(crate) struct Predict {
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV), and 'part-*.parquet'
     /// several files with the same columns
     pub(crate) data: PathBuf,
-    /// Where to write one column `prediction` as CSV, 0 or 1 or the number of the class, a row for each row
+    /// Where to write the predictions as CSV: one column `prediction` with 0, 1 or the number of the class for each row
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// How to read the rows: from the header, raw values, or 0 and 1 for each feature
+    /// How to read the rows: auto (from the header), raw (values), or bits (0 and 1 for each feature)
     #[arg(long, value_parser = INPUTS, default_value = "auto")]
     input: String,
-    /// Also write what each prediction is called, in a column `name`
+    /// Also write the name of each prediction, in a column `name`
     #[arg(long)]
     pub(crate) names: bool,
 }

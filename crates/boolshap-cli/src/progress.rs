@@ -1,5 +1,5 @@
-//! Progress on a terminal: the share of the time where the end is known, else what was counted so far. A share never goes
-//! back, and is not 100 % before the work is done.
+//! Progress on a terminal: a percentage if the end is known, otherwise the count so far. A percentage never falls, and
+//! stays below 100 % until the work is done.
 
 use crate::memory;
 use crate::terminal::{STOP, is_quiet, thousands};
@@ -8,11 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two changes of the line.
+/// The least time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time left is guessed from what was done in this time at least.
+/// The remaining time is estimated from at least this much time of work.
 const ENOUGH: Duration = Duration::from_secs(1);
-/// The bar counts in these.
+/// The number of steps of the bar.
 const PARTS: u64 = 1000;
 
 /// The last report of the last long work.
@@ -71,18 +71,18 @@ fn style(is_known: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well formed")
 }
 
-/// What is shown at the moment.
+/// What the line shows now.
 struct Line {
     what: &'static str,
     stage: &'static str,
-    /// When the stage began, and what was done when its first report came.
+    /// When the stage began, and how much was done at its first report.
     begin: Instant,
     first: f64,
     share: f64,
     changed: Option<Instant>,
 }
 
-/// A line to show: of a known end the thousandths.
+/// A line to show; the share is in thousandths, if the end is known.
 #[derive(Debug, PartialEq)]
 struct Shown {
     name: &'static str,
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(at(20, 0.25, "").1, 500);
         assert_eq!(at(30, 1.0, ""), ("compiling", 999, "99%, 0 s left".into()));
         assert_eq!(at(31, 0.1, "proving"), ("proving", 100, "10%".into()));
-        // Nothing is guessed from the first moments.
+        // The first moments give no estimate.
         assert_eq!(at(41, 0.2, "proving"), ("proving", 200, "20%, 40 s left".into()));
     }
 

@@ -58,7 +58,7 @@ impl Explain {
 }
 
 impl Predict {
-    /// The class of every row, or the number.
+    /// Writes the class of every row, or the predicted number.
     pub(crate) fn run_raw(&self, model: &RawModel, output: &Path) -> anyhow::Result<()> {
         let place = || output.display().to_string();
         let table = RawTable::open(&input_path(&self.data), &model.columns)?;

@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 
 /// Write a self-contained page of plots, or one figure as SVG or PNG
 ///
-/// The page opens without a network: what the circuit is, how much each feature matters, the scores of all rows, those of
-/// any row that is chosen, and which features act together. The same input gives the same bytes.
+/// The page opens without a network connection. It shows what the circuit is, how much each feature matters, the scores
+/// of all rows and of any chosen row, and which features act together. The same input gives the same bytes.
 #[derive(Args)]
 pub(crate) struct Report {
-    /// The circuit, or a model, which is compiled in passing if that takes a moment
+    /// The circuit, or a model, which is compiled first if that is quick
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
     /// The rows, CSV or Parquet: raw columns or bits, matched by name; - is standard input (CSV)
@@ -33,7 +33,7 @@ pub(crate) struct Report {
     output: PathBuf,
     #[command(flatten)]
     game: GameOptions,
-    /// The page, or one figure alone (svg or png if OUT ends so, else html)
+    /// The page, or one figure alone (by the ending of OUT: svg, png, else html)
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Which figure: importance, the mean absolute score of each player (the default); beeswarm, the scores of all rows;
@@ -44,16 +44,16 @@ pub(crate) struct Report {
     /// The row of the waterfall or image, counted from 1 (the first by default)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     row: Option<u64>,
-    /// How many pixels of a PNG make one of the figure's 720 units across (2 by default)
+    /// The pixels of a PNG for each of the figure's 720 units across (2 by default)
     #[arg(long, value_name = "FACTOR")]
     scale: Option<f32>,
-    /// Of a file of several classes, which one is explained (that of the first row by default)
+    /// Which class to explain, if there are several (that of the first row by default)
     #[arg(long, value_name = "K")]
     class: Option<String>,
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
-    /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
+    /// How many rows can be chosen on the page, from the first; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     rows: usize,
     /// A second circuit or model of the same features, to compare with on the page
@@ -137,7 +137,7 @@ impl Report {
         Ok(())
     }
 
-    /// The second model, made ready for what the page shows first.
+    /// The second model, prepared for the first view of the page.
     fn read_beside(&self, circuit: &NamedCircuit, rows: &Rows, request: &Request) -> anyhow::Result<Option<Beside>> {
         let Some(path) = &self.beside else { return Ok(None) };
         let (name, other) = second_model(path, request)?;
@@ -145,7 +145,7 @@ impl Report {
         Ok(Some(made.map_err(|error| error.in_file(path))?))
     }
 
-    /// The rows of the data, of which the page offers the first; `row` among them.
+    /// The rows of the data; the page offers the first ones, at least up to `row`.
     fn read_rows(&self, circuit: &NamedCircuit, reading: Reading, row: usize) -> anyhow::Result<Rows> {
         let subject = Subject::new(circuit, (!circuit.classes.is_empty()).then_some(0))?;
         let data = input_path(&self.data);
@@ -154,7 +154,7 @@ impl Report {
         Ok(with_progress("reading", |watch| Rows::read(entities, &subject, &self.keep, most, watch))?)
     }
 
-    /// One row as an image; a network that is not compiled will do.
+    /// Draws one row as an image; the network need not be compiled.
     fn image(&self, request: &Request, row: u64, format: Format, output: &Path) -> anyhow::Result<()> {
         if self.class.is_some() {
             return usage("--figure image shows every class: --class is for the other figures");
@@ -185,7 +185,7 @@ impl Report {
         Ok(print(&format!("figure of row {row}: {}", self.output.display()))?)
     }
 
-    /// The scores of all kinds of rows; an error names the row of the file.
+    /// The scores of all distinct rows; an error names the row of the file.
     fn survey(
         &self,
         explainer: &Explainer,
@@ -203,7 +203,7 @@ impl Report {
         if interactions { survey.with_interactions(explainer, scope, rows, watch) } else { Ok(survey) }
     }
 
-    /// The format and the figure; what would have no effect is refused.
+    /// The format and the figure; options without effect are refused.
     fn what(&self) -> anyhow::Result<(Format, Figure)> {
         let ending = self.output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let by_name = match ending.to_ascii_lowercase().as_str() {

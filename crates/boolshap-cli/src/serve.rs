@@ -19,16 +19,17 @@ use std::time::Duration;
 
 /// Serve a live page and an HTTP API
 ///
-/// Every switch on the page is answered by the exact scores. The API is described at /api/openapi.json, and counters for
-/// Prometheus are at /metrics. It listens on this machine alone by default; other addresses need a token. SIGTERM ends it
-/// in good order: what was accepted is answered.
+/// The page answers every switch with the exact scores. The API is described at /api/openapi.json, and counters for
+/// Prometheus are at /metrics. The server listens on this machine alone by default; other addresses need a token.
+/// SIGTERM shuts it down gracefully: accepted requests are still answered.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The circuit, or a model, which is compiled in passing if that takes a moment; or a booster of XGBoost (JSON) or LightGBM
+    /// The circuit, or a model, which is compiled first if that is quick; or a booster of XGBoost (JSON) or LightGBM
     /// (text), which has the API and no page
     #[arg(value_name = "SOURCE")]
     circuit: PathBuf,
-    /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name; of a booster, the rows to compare with
+    /// Rows to choose from, CSV or Parquet: raw columns or bits, matched by name; for a booster, the rows to compare
+    /// with
     data: Option<PathBuf>,
     /// The model that SOURCE was compiled from: certificates can then hold proofs
     #[arg(long, value_name = "MODEL")]
@@ -39,10 +40,11 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// What requests must carry (Authorization: Bearer TOKEN); needed where other machines can reach the server
+    /// The token that requests must carry (Authorization: Bearer TOKEN); needed where other machines can reach the
+    /// server
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<String>,
-    /// The same, from the first line of a file, where other users of this machine cannot see it
+    /// The same, from the first line of a file, which hides it from other users of this machine
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(flatten)]
@@ -50,16 +52,16 @@ pub(crate) struct Serve {
     /// Show these columns of the input as well
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     keep: Vec<String>,
-    /// How many rows can be chosen on the page, the first ones; its figures are of all rows unless they say otherwise
+    /// How many rows can be chosen on the page, from the first; its figures are of all rows unless they say otherwise
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     rows: usize,
-    /// Entities of one request, at most
+    /// The most entities in one request
     #[arg(long, value_name = "N", default_value_t = ServerLimits::default().rows)]
     max_entities: usize,
-    /// Size of one request, at most, in MiB
+    /// The largest size of one request, in MiB
     #[arg(long, value_name = "MIB", default_value_t = (ServerLimits::default().body_bytes >> 20) as u32)]
     max_body: u32,
-    /// Time for one request, at most, in seconds
+    /// The longest time for one request, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     max_time: Duration,
 }
@@ -111,7 +113,7 @@ impl Serve {
         Ok(())
     }
 
-    /// A model of raw columns against rows: there is no page, so that data are its background.
+    /// Serves a model of raw columns. It has no page, so the data are its background.
     fn run_raw(
         &self,
         model: RawModel,

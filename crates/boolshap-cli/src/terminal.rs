@@ -1,4 +1,4 @@
-//! What a person sees and does while a command runs: notes, errors, results, Ctrl-C and other signals.
+//! The terminal while a command runs: notes, errors, results, Ctrl-C and other signals.
 
 pub(crate) use crate::progress::{with_progress, with_timeout};
 use boolshap::data::{DataError, MARKERS, Note, check_outputs, is_standard_output, remove_unfinished_files};
@@ -18,24 +18,24 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Whether the work was asked to stop.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
-/// The exit code after the first signal, 128 and its number; 0 before it.
+/// The exit code after the first signal, 128 plus its number; 0 before it.
 static SIGNAL_CODE: AtomicI32 = AtomicI32::new(0);
 /// Whether neither progress nor notes are wanted.
 static QUIET: AtomicBool = AtomicBool::new(false);
 static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
 
-/// How long work that was asked to stop may take to do so by itself.
+/// How long work may take to stop by itself after it was asked to.
 const GRACE: Duration = Duration::from_millis(400);
 
-/// The first signal that ends programs, Ctrl-C or another, asks the work to stop and ends the program soon after if it does
-/// not, as where a library or a pipe cannot be asked; the second ends it at once. No file gets its name after the first.
-/// A server answers SIGTERM itself.
+/// The first signal that ends programs, Ctrl-C or another, asks the work to stop, and soon after ends the program if
+/// the work goes on, for example in a library or while reading a pipe. The second signal ends it at once. After the
+/// first signal no file gets its name. A server handles SIGTERM itself.
 #[expect(clippy::exit, reason = "the thread that works cannot be asked any more")]
 pub(crate) fn catch_signals(is_server: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut signals = {
         let _inside = runtime.enter();
-        // Writing more than `ulimit -f` allows then is an error with a reason, where it would end the program.
+        // Once SIGXFSZ is caught, writing more than `ulimit -f` allows is an error instead of the end of the program.
         drop(signal(SignalKind::from_raw(libc::SIGXFSZ))?);
         let xcpu = SignalKind::from_raw(libc::SIGXCPU);
         let kinds = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit(), SignalKind::terminate(), xcpu];
@@ -52,7 +52,7 @@ pub(crate) fn catch_signals(is_server: bool) -> anyhow::Result<()> {
             }
             STOP.store(true, Ordering::Relaxed);
             remove_unfinished_files();
-            // Not here: this thread is to be there for the second signal.
+            // Wait in another thread: this one must receive the second signal.
             std::thread::spawn(move || {
                 std::thread::sleep(GRACE);
                 std::process::exit(code);
@@ -63,7 +63,7 @@ pub(crate) fn catch_signals(is_server: bool) -> anyhow::Result<()> {
 }
 
 fn next_signal(signals: &mut [(i32, Signal)], context: &mut Context<'_>) -> Poll<i32> {
-    // All are asked, so that each can wake this thread.
+    // Poll all of them, so that each can wake this thread.
     let came: Vec<i32> = signals
         .iter_mut()
         .filter_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number))
@@ -71,7 +71,7 @@ fn next_signal(signals: &mut [(i32, Signal)], context: &mut Context<'_>) -> Poll
     came.first().map_or(Poll::Pending, |number| Poll::Ready(*number))
 }
 
-/// Whether whoever started the program wants it to go on in spite of a signal, as `nohup` does. Ctrl-C is always answered.
+/// Whether the program was started to ignore a signal, as by `nohup`. Ctrl-C is never ignored.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -79,7 +79,7 @@ fn is_ignored(kind: SignalKind) -> bool {
     kind != SignalKind::interrupt() && mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
-/// How far work got that met its limit of time or memory, if it reported progress; other limits say it themselves.
+/// How far work got before the time or memory limit, if it reported progress; errors of other limits say it themselves.
 pub(crate) fn how_far(error: &anyhow::Error) -> String {
     let limits = ["the time limit of", "the memory limit is reached"];
     let is_limit = error.chain().any(|cause| limits.iter().any(|limit| cause.to_string().contains(limit)));
@@ -87,7 +87,7 @@ pub(crate) fn how_far(error: &anyhow::Error) -> String {
     far.map_or(String::new(), |far| format!(" ({far})"))
 }
 
-/// The exit code after a signal: any error after that is its consequence.
+/// The exit code after a signal, even if an error follows: the signal caused it.
 pub(crate) fn signal_code() -> Option<u8> {
     u8::try_from(SIGNAL_CODE.load(Ordering::Relaxed)).ok().filter(|code| *code > 0)
 }
@@ -97,7 +97,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// No progress and no notes from now on.
+/// Turns off progress and notes.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -106,16 +106,16 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Tells something that is no result.
+/// Prints a note to standard error.
 pub(crate) fn note(text: &str) {
     if is_quiet() {
         return;
     }
-    // A reader that has gone away is no reason to fail.
+    // A closed standard error is no reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
-/// Prints a result; where standard output is the file that is written, it goes to standard error instead.
+/// Prints a result; if standard output is the output file, prints to standard error instead.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     if STDOUT_IS_FILE.load(Ordering::Relaxed) {
         return writeln!(io::stderr().lock(), "{text}");
@@ -123,7 +123,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
-/// Prints a result for programs.
+/// Prints a result as JSON.
 pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     print(&value.to_string())
 }
@@ -133,8 +133,8 @@ pub(crate) fn input_path(path: &Path) -> PathBuf {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }.to_path_buf()
 }
 
-/// The paths of outputs, none of which may be an input. `-` means standard output, which is then not used for anything
-/// else, whatever it is called.
+/// The paths of outputs, none of which may be an input. `-` means standard output, which then carries nothing else,
+/// under any of its names.
 pub(crate) fn output_paths<const N: usize>(outputs: [&Path; N], inputs: &[&Path]) -> anyhow::Result<[PathBuf; N]> {
     let paths = outputs.map(|path| if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path }.to_path_buf());
     let inputs: Vec<PathBuf> = inputs.iter().map(|path| input_path(path)).collect();
@@ -150,7 +150,7 @@ pub(crate) fn output_path(output: &Path, inputs: &[&Path]) -> anyhow::Result<Pat
     output_paths([output], inputs).map(|[path]| path)
 }
 
-/// A command line that asks for something that cannot be: exit code 2.
+/// A command line that asks for something impossible: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -173,7 +173,7 @@ pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<Usage>() || error.downcast_ref::<Error>().is_some_and(of_library)
 }
 
-/// An error of the library in the words of a command line: settings are flags, and a remedy names the one to use.
+/// An error of the library in terms of the command line: settings become flags, and a remedy names the flag to use.
 fn in_flags(error: &Error) -> String {
     match error {
         Error::Setting { setting, message, .. } => format!("--{} {message}", setting.replace('_', "-")),
@@ -213,18 +213,18 @@ pub(crate) fn remedy_text(remedy: &Remedy) -> String {
     }
 }
 
-/// The circuit of a file, or of a model that is compiled in passing, with notes about it. A network that would take long to
-/// compile stays as it is.
+/// The circuit of a file, or of a model that is compiled first, with notes about it. A network that would take long to
+/// compile stays uncompiled.
 pub(crate) fn ready_explained(path: &Path, output: ModelOutput) -> anyhow::Result<Arc<NamedCircuit>> {
     Ok(Arc::new(ready_source(path, output)?.circuit))
 }
 
-/// The same with the model, if it was one.
+/// The same with the model, if the file holds one.
 pub(crate) fn ready_source(path: &Path, output: ModelOutput) -> anyhow::Result<ReadyCircuit> {
     ready_by(|watch| ready_to_explain(path, output, watch))
 }
 
-/// A model to be put beside another, and what a page calls it.
+/// A model to compare with another, and its name on a page.
 pub(crate) fn second_model(path: &Path, request: &Request) -> anyhow::Result<(String, NamedCircuit)> {
     let circuit = ready_by(|watch| ready_circuit(path, request.model_output.unwrap_or_default(), watch))?.circuit;
     Ok((path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(), circuit))
@@ -236,7 +236,7 @@ fn ready_by(read: impl FnOnce(&Watch<'_>) -> Result<ReadyCircuit, Error> + Send)
     Ok(ready)
 }
 
-/// How long rows will take, with what can be done about it.
+/// How long rows will take, and what can be done about it.
 pub(crate) fn wait_text(wait: &Wait) -> String {
     match wait.is_long() {
         true => format!("{}: {}", wait.words(), remedy_text(&wait.remedy())),
@@ -244,7 +244,7 @@ pub(crate) fn wait_text(wait: &Wait) -> String {
     }
 }
 
-/// What work will take, with what can be done about it if that is long.
+/// The expected cost of work, and what can be done about it if it is high.
 pub(crate) fn outlook_text(outlook: &Outlook) -> String {
     match outlook.is_long() {
         true => format!("{}: {}", outlook.words(), remedy_text(&outlook.remedy())),
@@ -252,7 +252,7 @@ pub(crate) fn outlook_text(outlook: &Outlook) -> String {
     }
 }
 
-/// What can be said about columns, as flags to paste.
+/// A remedy for columns, as flags to paste.
 fn column_flags(ColumnRemedy { ignore, kinds, missing }: &ColumnRemedy) -> String {
     let (listed, alone): (Vec<&String>, Vec<&String>) = ignore.iter().partition(|name| !name.contains(','));
     let list = listed.into_iter().map(String::as_str).collect::<Vec<_>>().join(",");
@@ -270,7 +270,7 @@ fn column_flags(ColumnRemedy { ignore, kinds, missing }: &ColumnRemedy) -> Strin
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell where needed.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.,=:/+".contains(letter);
     match word.chars().all(is_plain) && !word.is_empty() {
@@ -279,7 +279,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A note of the library, with the flags that change what it says.
+/// Prints a note of the library, with the flags of its remedy.
 pub(crate) fn note_with_flags(found: &Note) {
     match found.remedy.as_ref().map(remedy_text) {
         None => note(&found.text),
@@ -287,7 +287,7 @@ pub(crate) fn note_with_flags(found: &Note) {
     }
 }
 
-/// An error and its causes, each said once.
+/// An error and its causes, without repetition.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();
     let own = error.downcast_ref::<Error>().map(|own| (in_flags(own), own.remedy()));

@@ -13,14 +13,15 @@ use std::time::Instant;
 
 /// Binarise a table, train a network on it and measure its accuracy
 ///
-/// Columns are recognised from their values: numbers become one bit (strictly above the mean), names one bit each. Say
-/// otherwise with --column or --schema; `boolshap inspect` shows what each column would become. Missing numbers are 0, missing
-/// names a value of their own.
+/// Columns are recognised from their values: numbers become one bit (strictly above the mean), names one bit each.
+/// Override this with --column or --schema; `boolshap inspect` shows what each column would become. Missing numbers
+/// become 0, missing names a separate value.
 #[derive(Args)]
 pub(crate) struct Train {
     /// The table, CSV or Parquet; - is standard input (CSV), and 'part-*.parquet' several files with the same columns
     data: PathBuf,
-    /// The column to predict: two classes, or more (numbers: above the mean, unless they are few whole ones)
+    /// The column to predict: two classes or more (numbers become two classes, above the mean or not, unless they are
+    /// few whole numbers)
     #[arg(long)]
     target: String,
     /// Where to write the model
@@ -29,10 +30,10 @@ pub(crate) struct Train {
     /// The widths of the hidden layers, such as 13 or 8,4; 0 for a single neuron; auto chooses by validation
     #[arg(long, value_name = "auto|WIDTHS", default_value = "auto")]
     hidden: Hidden,
-    /// The weights that the network may have; binary where widths are given, else chosen with them
+    /// The kind of weights; binary if widths are given, else chosen together with the widths
     #[arg(long, value_name = "binary|ternary|integer:K")]
     weights: Option<Weights>,
-    /// Whether rows count the same or, for classes of very different sizes, classes do
+    /// Whether rows count equally or, for classes of very different sizes, classes do
     #[arg(long, value_name = "equal|balanced", default_value = "equal")]
     class_weights: ClassWeights,
     /// The share of rows kept for testing
@@ -44,10 +45,10 @@ pub(crate) struct Train {
     /// The columns are the pixels of an image, row by row: kept in the model and its circuits, for --regions and pictures
     #[arg(long, value_name = "HEIGHTxWIDTH")]
     grid: Option<Grid>,
-    /// Where the split, the weights and the search are drawn from
+    /// The random seed of the split, the weights and the search
     #[arg(long, default_value = "7")]
     seed: u64,
-    /// Measure the test accuracy with this many seeds, beginning with --seed, whose model is written
+    /// Measure the test accuracy with this many seeds, starting from --seed, whose model is written
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     #[command(flatten)]
@@ -77,7 +78,7 @@ impl Train {
             None => (output_path(&self.output, &inputs)?, None),
         };
         let place = |path: &Path| path.display().to_string();
-        // An output that cannot be written should not cost a training first.
+        // Create the outputs first: training is in vain if they cannot be written.
         let model_file = WholeFile::create(&output).with_context(|| place(&output))?;
         let tally_file =
             tally_path.as_ref().map(|path| WholeFile::create(path).with_context(|| place(path))).transpose()?;

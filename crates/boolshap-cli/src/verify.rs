@@ -11,20 +11,20 @@ use std::time::Duration;
 
 /// Prove that a circuit is sound and equal to a network, or show an entity on which they differ
 ///
-/// Sound is: decomposable by its structure, deterministic by its structure, by small tables or by a SAT solver, and smooth
-/// if it was compiled with --smooth. Equal is shown by the first method that has an answer within its limits: all inputs,
-/// 64 at a time (up to 30 inputs); a walk over pairs of a diagram's node and the network's partial sums; a SAT solver that
-/// looks for a difference.
+/// Sound means decomposable (by structure), deterministic (by structure, by small tables or by a SAT solver), and
+/// smooth if it was compiled with --smooth. Equality is shown by the first method that has an answer within its limits:
+/// all inputs, 64 at a time (up to 30 inputs); a walk over pairs of a diagram's node and the network's partial sums; a
+/// SAT solver that looks for a difference.
 #[derive(Args)]
 pub(crate) struct Verify {
     /// The model
     model: PathBuf,
     /// The circuit
     circuit: PathBuf,
-    /// By this method only
+    /// Use only this method
     #[arg(long, value_parser = ["exhaustive", "sat", "walk"])]
     method: Option<String>,
-    /// Which class of the network the circuit is (by default what the circuit says, else 1)
+    /// Which class of the network the circuit represents (by default what the circuit says, else 1)
     #[arg(long, value_name = "K")]
     class: Option<ClassChoice>,
     /// Keep the solver's proof (LRAT), checked, with the clauses that it refutes in FILE.cnf; implies --method sat
@@ -42,7 +42,7 @@ impl Verify {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let method = self.method.as_deref().map(str::parse::<Method>).transpose().map_err(anyhow::Error::msg)?;
         let request = VerifyRequest { method, class: self.class.clone(), proof: self.proof.clone() };
-        // A proof is a file of its own, never standard output.
+        // A proof is always written to a file, never to standard output.
         if let ([proof, clauses], false) = (&request.outputs()[..], self.proof == Some("-".into())) {
             output_paths([proof, clauses], &[&self.model, &self.circuit])?;
         }

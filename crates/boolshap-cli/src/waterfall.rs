@@ -3,10 +3,10 @@
 use boolshap::report::Waterfall;
 
 const BAR: usize = 36;
-/// Longer names are cut.
+/// The longest name; longer ones are cut.
 const NAME: usize = 40;
 
-/// One line a player, the weightiest first; each bar begins where the one above ended.
+/// One line per player, the largest score first; each bar begins where the one above ended.
 pub(crate) fn terminal_waterfall(waterfall: &Waterfall) -> String {
     let mut steps: Vec<_> = waterfall.steps.iter().filter(|step| step.score != 0.0).collect();
     steps.sort_by(|a, b| b.score.abs().total_cmp(&a.score.abs()));
@@ -25,7 +25,7 @@ pub(crate) fn terminal_waterfall(waterfall: &Waterfall) -> String {
     for ((step, name), pair) in steps.iter().zip(&names).zip(sums.windows(2)) {
         let (from, to) = (place(pair[0]), place(pair[1]));
         let (mark, first, last) = if step.score > 0.0 { ("\u{2588}", from, to) } else { ("\u{2591}", to, from) };
-        // What is too short for its own character still shows that it is there.
+        // A bar of less than one character is drawn as one character.
         let bar = " ".repeat(first) + &mark.repeat((last - first).max(1));
         lines.push(line(name, format!("{:+.4}", step.score), bar));
     }

@@ -1,4 +1,4 @@
-//! Every test of the command line in one program: it is linked once.
+//! All tests of the command line in one program, so that it is linked once.
 
 mod circuits;
 mod cli;

@@ -1,4 +1,5 @@
-//! Circuits by the command line: what compiling tells and claims, what is proved of a file, and options that mean nothing.
+//! Circuits on the command line: what compiling reports and claims, what is proved of a file, and options without
+//! effect.
 
 use crate::command::{done, either, fails};
 use boolshap::circuit::{Circuit, CircuitBuilder, NamedCircuit};
@@ -30,7 +31,7 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
         }
     }
     assert_eq!(said["stages"]["verify"]["method"], "exhaustive");
-    // The sizes are those of the nodes that each root reaches, and of all that some root reaches: leaves once.
+    // Sizes count the nodes reachable from each root, and from any root, with leaves counted once.
     let named = NamedCircuit::load(&folder.join("all.bsc")).unwrap();
     let (mut all, mut edges) = (HashSet::new(), 0);
     for (class, (name, root)) in named.classes.iter().enumerate() {
@@ -61,7 +62,7 @@ fn compiling_all_classes_tells_of_each_and_of_all() {
     assert!(text.starts_with(&sizes), "{text}");
     let text = done(folder, &["compile", "m.json", "-o", "all.bsc", "--class", "all"]);
     assert!(text.contains("class 0, diagram: ") && text.contains("class 2, circuit: "), "{text}");
-    // One class alone needs no list of them.
+    // With a single class there is no list of classes.
     let said = done(folder, &["compile", "m.json", "-o", "one.bsc", "--class", "1", "--json"]);
     assert!(serde_json::from_str::<serde_json::Value>(&said).unwrap().get("classes").is_none());
 }
@@ -122,11 +123,11 @@ fn everything_that_came_from_the_model_is_compared() {
     let mut other = named();
     other.facts.class = Some(2);
     assert!(said(other).contains("there is no class 2"));
-    // The class is that of the second of two where nothing is said.
+    // By default the circuit is that of the second class of two.
     let mut other = named();
     other.facts.class = None;
     assert!(said(other).contains("is not the network"));
-    // What a file does not have cannot mislead.
+    // Missing facts cannot mislead.
     let mut other = named();
     (other.marginals, other.provenance) = (None, Default::default());
     other.save(&folder.join("d.bsc")).unwrap();
@@ -168,7 +169,7 @@ fn a_proof_is_of_the_whole_file() {
     claimed.facts.smooth = true;
     let said = refused(claimed);
     assert!(said.contains("is not smooth"), "{said}");
-    // A false and-gate is decided by its first false child.
+    // The first false child decides a false and-gate.
     let mut builder = CircuitBuilder::new(2).unwrap();
     let [a, b] = [0, 1].map(|v| builder.literal(Var::new(v).positive()).unwrap());
     let both = builder.and(&[a, b]).unwrap();
@@ -183,7 +184,7 @@ fn a_proof_is_of_the_whole_file() {
 fn rows_of_a_distribution_are_read_as_the_rows_are() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // In models of the last version features have the names of their raw columns: a file of bits is one of raw values too.
+    // In models of the last version, features are named like their raw columns: a file of bits also fits as raw values.
     let rows: String = (0..40).map(|row| format!("{},{},{}\n", row * 10, row % 7, u8::from(row >= 20))).collect();
     fs::write(folder.join("t.csv"), format!("p,q,y\n{rows}")).unwrap();
     done(folder, &["train", "t.csv", "--target", "y", "-o", "m.json", "--hidden", "3"]);
@@ -231,7 +232,7 @@ fn options_without_an_effect_are_refused() {
     ] {
         fails(folder, 2, &line.split(' ').collect::<Vec<_>>());
     }
-    // The ending says what is drawn.
+    // The file's ending selects the figure's format.
     done(folder, &["report", "c.bsc", "e.csv", "-o", "r.svg"]);
     assert!(fs::read_to_string(folder.join("r.svg")).unwrap().starts_with("<svg"));
 }
@@ -251,7 +252,7 @@ fn of_two_classes_the_second_is_meant() {
     fs::write(folder.join("three.json"), CLASSES).unwrap();
     let said = fails(folder, 1, &["compile", "three.json", "-o", "d.bsc"]);
     assert!(said.contains("the network has 3 classes: say which one with --class"), "{said}");
-    // A formula is of one class.
+    // A formula encodes a single class.
     let said = fails(folder, 2, &["encode", "three.json", "-o", "d.cnf", "--class", "all"]);
     assert!(said.contains("--class must name one class here: the network has 3"), "{said}");
 }

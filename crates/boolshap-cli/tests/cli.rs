@@ -348,7 +348,7 @@ fn scores_come_in_order_with_kept_columns_in_front() {
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&result["rows"], &result["distinct_rows"]), (&20_000.into(), &4.into()));
     assert!(fs::read_to_string(folder.join("s.csv")).unwrap() == expected, "other scores");
-    // The same to standard output, where only the file goes.
+    // The same to standard output, which then carries only the file.
     let out = boolshap(folder, &["explain", "c.bsc", "e.csv", "-o", "-", "--keep", "who"]);
     assert!(out.stdout == expected.as_bytes() && out.stderr.ends_with(b": -\n"), "standard output");
     let text = done(folder, &["explain", "c.bsc", "e.csv", "--keep", "who"]);
@@ -424,12 +424,12 @@ fn a_circuit_with_other_thresholds_is_not_the_model() {
     let mut text = model(folder).to_string();
     let threshold = named.binariser.as_ref().unwrap().columns()[0].code.clone();
     let Code::Above(threshold) = threshold else { panic!("{threshold:?}") };
-    // With the same name of the bit, which has fewer digits.
+    // The name of the bit stays the same, because it has fewer digits.
     text = text.replace(&threshold.to_string(), "5.27273");
     fs::write(folder.join("other.json"), text).unwrap();
     let said = fails(folder, 1, &["verify", "other.json", "c.bsc"]);
     assert!(said.contains("raw values become features in another way than the model's"), "{said}");
-    // Without a binarisation of its own it speaks of bits only.
+    // Without its own binarisation the circuit is about bits only.
     named.binariser = None;
     named.save(&folder.join("c.bsc")).unwrap();
     done(folder, &["verify", "other.json", "c.bsc"]);

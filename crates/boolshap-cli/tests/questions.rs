@@ -34,7 +34,7 @@ fn reasons_and_contrasts() {
     assert_eq!(sets(&preferred, 0), json!([["x2"]]));
     let without = ask(folder, &["reason", "c.bsc", "rows.csv", "--row", "1,3", "--exclude", "x1", "--minimum"]);
     assert_eq!((sets(&without, 0), sets(&without, 1)), (json!([]), json!([])));
-    // Three of four completions of nothing have the label.
+    // Three quarters of all inputs have the label, so the empty reason suffices.
     let probable = ask(folder, &["reason", "c.bsc", "rows.csv", "--row", "1", "--share", "0.75"]);
     assert_eq!(sets(&probable, 0), json!([[]]));
     let contrast = ask(folder, &["contrast", "c.bsc", "rows.csv", "--all"]);

@@ -8,7 +8,7 @@ use boolshap_web::{ApiError, Site, answer};
 use serde_json::json;
 use std::sync::Arc;
 
-/// A page's own server, without a network.
+/// The server inside a page, without a network.
 #[derive(Default)]
 pub struct Engine {
     site: Option<Site>,
@@ -17,15 +17,15 @@ pub struct Engine {
 /// An answer, or an error, as the HTTP API gives them.
 #[derive(Debug, PartialEq)]
 pub struct Reply {
-    /// 200, or what kind of error it is.
+    /// 200, or the status of an error.
     pub status: u16,
     /// JSON.
     pub text: String,
 }
 
 impl Engine {
-    /// Takes a question: `open/carried`, `open/beside` and `open/files` open what their body holds,
-    /// `report/standing` is what a report of it shows and carries, all else is a path of the HTTP API.
+    /// Answers a request: `open/carried`, `open/beside` and `open/files` open the content of the body,
+    /// `report/standing` returns what a report of it shows and carries, and any other path is one of the HTTP API.
     pub fn ask(&mut self, path: &str, body: &[u8]) -> Reply {
         let text = || std::str::from_utf8(body).map_err(|_| Error::input("the body is not UTF-8"));
         let replied = match path {
@@ -50,13 +50,13 @@ impl Engine {
         }
     }
 
-    /// Opens what a page carries, with the rows that it shows; says what can be chosen.
+    /// Opens the data that a page carries, with the rows that it shows; returns what can be chosen.
     pub fn open_carried(&mut self, bytes: &[u8]) -> Result<String, Error> {
         let (circuit, carried) = read_carried(bytes)?;
         Ok(self.opened(Site::of_carried(circuit, carried)?))
     }
 
-    /// The same with a second model behind it.
+    /// The same, with a second model appended.
     pub fn open_beside(&mut self, bytes: &[u8]) -> Result<String, Error> {
         let (own, beside) = split_carried(bytes)?;
         let ((own, carried), (other, second)) = (read_carried(own)?, read_carried(beside)?);

@@ -1,8 +1,8 @@
-//! The door to JavaScript: four functions on whole numbers, and no package between them and the page.
+//! The interface to JavaScript: four functions on whole numbers, without a binding package.
 //!
-//! The page takes `room` for the path and the body of a question, writes them there, calls `ask` with the lengths of both
-//! and reads as many bytes as `reply_length` says at `reply_address`. Addresses are handed out and never followed here, so
-//! that nothing is unsafe but that the four names must be free, which the attribute asks to be said.
+//! The page asks for `room` for the path and the body of a request, writes them there, calls `ask` with the length of
+//! the path and reads `reply_length` bytes at `reply_address`. Addresses are only handed out here, never dereferenced;
+//! the only unsafe part is the attribute, which asserts that no other functions have these four names.
 
 use crate::engine::Engine;
 use std::cell::RefCell;
@@ -42,14 +42,14 @@ pub extern "C" fn boolshap_ask(path: usize) -> u32 {
     })
 }
 
-/// Where the answer is.
+/// The address of the answer.
 #[expect(unsafe_code, reason = "no other function has this name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn boolshap_reply_address() -> usize {
     DOOR.with_borrow(|door| door.reply.as_ptr().expose_provenance())
 }
 
-/// How many bytes it has.
+/// The length of the answer in bytes.
 #[expect(unsafe_code, reason = "no other function has this name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn boolshap_reply_length() -> usize {

@@ -1,4 +1,4 @@
-//! Files that a person drops on the playground: read, and compiled where they are models.
+//! Files that a user drops on the playground: read, and compiled if they are models.
 
 use crate::engine::Engine;
 use boolshap::circuit::NamedCircuit;
@@ -12,12 +12,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many rows can be chosen on a page, as `boolshap report` has it.
+/// How many rows can be chosen on a page, the default of `boolshap report`.
 const SHOWN_ROWS: usize = 25_000;
 
 impl Engine {
-    /// Opens a circuit or a model, and rows if there are any. The bytes are a JSON object with the names of both files
-    /// (`source` and `rows`, or null) behind its length, the first file behind its length, and the second.
+    /// Opens a circuit or a model, and rows if there are any. The bytes hold a JSON object with the names of both files
+    /// (`source` and `rows`, or null), then the first file, each preceded by its length, and then the second file.
     pub fn open_files(&mut self, bytes: &[u8]) -> Result<String, Error> {
         let (text, files) = split_carried(bytes)?;
         let (source, table) = split_carried(files)?;

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 const CSV: &str = "id,sea,income,wind\n1,FAR,2,0\n2,NEAR,4.5,1\n3,BAY,1,1\n4,FAR,9,1\n5,FAR,2,0\n6,NEAR,7,0\n";
 
-/// Three bits of a category, one of a number and one as it is; a step, or the largest of three sums.
+/// Three bits of a category, one of a number, and one raw bit; the output is a step, or the largest of three sums.
 fn model(classes: bool) -> Model {
     let column = |column: &str, code| CodedColumn::new(column, code);
     let sea = Code::Categories(vec!["BAY".into(), "FAR".into(), "NEAR".into()]);
@@ -170,7 +170,7 @@ fn compare(site: Site, engine: &mut Engine) {
     }
 }
 
-/// An answer without what is said of reordering: a page carries the circuit as it was reordered.
+/// An answer without its cautions about reordering: a page carries the circuit already reordered.
 fn read(text: &str) -> Value {
     let mut answer = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
     let cautions = answer.get_mut("cautions").and_then(Value::as_array_mut);

@@ -20,7 +20,7 @@ pub(crate) const PIECE: usize = 32 << 10;
 /// The answer for some entities. Numbers are floats, or texts of fractions.
 pub(crate) struct Answer {
     pub(crate) players: Vec<String>,
-    /// How far any number can be from the true one.
+    /// A bound on the error of every number.
     error_bound: f64,
     /// Why the numbers may be wrong.
     cautions: Vec<String>,
@@ -36,15 +36,15 @@ pub(crate) struct Answer {
 
 #[derive(Serialize)]
 struct Explained<'a> {
-    /// The label or class; of scores what is explained, with each class a list.
+    /// The label or class; for scores the explained value; a list if each class is explained.
     prediction: Value,
-    /// Of the scores of several classes: the class that they decide.
+    /// For the scores of several classes: the class that they decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<u32>,
-    /// Of several classes: what base value and scores add up to.
+    /// For several classes: the sum of base value and scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     explained_value: Option<Value>,
-    /// Where it differs between entities.
+    /// Given if it differs between entities.
     #[serde(skip_serializing_if = "Option::is_none")]
     base_value: Option<Value>,
     scores: Value,
@@ -102,7 +102,7 @@ impl Answer {
         self.scores.distinct_rows() * self.scores.width() * number + self.scores.len() * 8 + flips
     }
 
-    /// Base value and scores of a row; with each class, a list of both.
+    /// The base value and the scores of a row; each is a list if each class is explained.
     fn numbers(&self, row: usize) -> (Value, Value) {
         let numbers: Vec<Value> = match self.scores.floats(row) {
             Some(floats) => floats.iter().map(|&float| float.into()).collect(),
@@ -116,7 +116,7 @@ impl Answer {
         (bases.into(), scores.into())
     }
 
-    /// What base value and scores of a row add up to; with each class, a list; nothing for a single label.
+    /// The sum of base value and scores of a row; a list if each class is explained; nothing for a single label.
     fn explained_value(&self, row: usize) -> Option<Value> {
         let values: Vec<u8> = self.explained.iter().map(|class| class.value(self.scores.prediction(row))).collect();
         match (&values[..], self.scope) {
@@ -126,7 +126,7 @@ impl Answer {
         }
     }
 
-    /// What is explained of a row: the label or class, or the score; with each class, a list of scores.
+    /// The prediction for a row: the label or class, or the score; a list of scores if each class is explained.
     fn prediction(&self, row: usize) -> Value {
         let values: Vec<Value> = match (self.scores.value_floats(row), self.scores.value_fractions(row)) {
             (Some(values), _) => values.iter().map(|&value| value.into()).collect(),
@@ -146,8 +146,8 @@ impl Answer {
         format!("{},\"explanations\":[", &head[..head.len() - 1])
     }
 
-    /// A JSON object: the players, the base value of all entities where it does not differ, how far numbers can be off,
-    /// an object for each entity.
+    /// A JSON object: the players, the base value if all entities share it, the error bound, and an object for each
+    /// entity.
     pub(crate) fn json(self) -> impl Iterator<Item = Vec<u8>> {
         let (mut row, rows) = (0, self.scores.len());
         std::iter::from_fn(move || {
@@ -157,7 +157,7 @@ impl Answer {
                     let base_value = (!self.own_bases).then(|| self.numbers(0).0);
                     text.extend_from_slice(self.head(base_value).as_bytes());
                 }
-                // One row at least, however long the head was.
+                // Write at least one row, even after a long head.
                 loop {
                     let (base_value, scores) = self.numbers(row);
                     let base_value = Some(base_value).filter(|_| self.own_bases);

@@ -8,7 +8,8 @@ use boolshap::workflow::Scope;
 use std::sync::Arc;
 
 impl Answer {
-    /// `prediction`, `base_value`, and a column for each player; with each class, the class behind a colon.
+    /// Columns `prediction`, `base_value` and one per player; if each class is explained, a colon and the class follow
+    /// the name.
     pub(crate) fn arrow(self) -> impl Iterator<Item = Result<Vec<u8>, ArrowError>> {
         let rows_at_once = (PIECE / self.scores.width()).clamp(64, 8192);
         let (mut writer, mut row) = (None, 0);
@@ -32,7 +33,7 @@ impl Answer {
         })
     }
 
-    /// What base value and scores of a class add up to, of scores.
+    /// The explained score of a class, the sum of its base value and scores.
     fn value_array(&self, rows: std::ops::Range<usize>, class: usize) -> ArrayRef {
         match self.scores.value_floats(0) {
             Some(_) => {

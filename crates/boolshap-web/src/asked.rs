@@ -1,5 +1,5 @@
-//! Questions about decisions: a JSON object with the question, its settings and entities in; what `boolshap ask --json`
-//! prints out. No setting names a file: what a person has in files comes with the request.
+//! Questions about decisions: takes a JSON object with the question, its settings and entities; returns what
+//! `boolshap ask --json` prints. No setting names a file: the content of files comes with the request.
 
 use crate::error::ApiError;
 use crate::request::opened;
@@ -28,27 +28,27 @@ use std::collections::BTreeMap;
 pub(crate) struct AskedQuestion {
     request: AskRequest,
     entities: Option<Bits>,
-    /// The second classifier of `difference`: a model as its file has it.
+    /// The second classifier of `difference`: the text of a model file.
     other: Option<String>,
-    /// Each answer with its certificate.
+    /// Whether each answer comes with its certificate.
     certificate: bool,
-    /// Lists of this length are cut off, though more was asked for.
+    /// Lists are cut off at this length, though more was asked for.
     cut_at: Option<usize>,
 }
 
-/// The fields that are no settings.
+/// The fields that are not settings.
 const OTHER_FIELDS: [&str; 4] = ["question", "entities", "other", "certificate"];
-/// The most features of which the library makes a table of all inputs.
+/// The most features for which the library makes a table of all inputs.
 const TABLE_FEATURES: usize = Classifier::TABLE_BITS as usize;
-/// The most bytes of settings, which take more room as trees of values than as a text.
+/// The most bytes of settings, which take more memory as a tree of values than as text.
 const SETTINGS_BYTES: usize = 4 << 20;
-/// How many times as much room.
+/// How many times more memory the tree takes.
 const TREE: usize = 24;
-/// Tables of all inputs that a thread works with, at most.
+/// The most tables of all inputs that a thread works with.
 const TABLES: usize = 6;
 
 impl AskedQuestion {
-    /// About how many bytes it takes to read a body of this length.
+    /// About how much memory, in bytes, reading a body of this length takes.
     #[cfg(feature = "server")]
     pub(crate) fn reading_cost(length: usize) -> usize {
         2 * length + TREE * length.min(SETTINGS_BYTES)
@@ -74,12 +74,12 @@ impl AskedQuestion {
             Err(ApiError { status: StatusCode::PAYLOAD_TOO_LARGE, ..ApiError::bad(field, problem) })
         };
         for (field, text) in [("entities", entities), ("against", fields.get("against").copied())] {
-            // Counted before anything is read.
+            // Count the rows before parsing them.
             if text.is_some_and(|text| opened(text.as_bytes()).saturating_sub(1) > limit) {
                 return too_large(field, format!("more than {limit} in one request"));
             }
         }
-        // How rows are read is known before any are.
+        // Set how rows are read before reading any.
         if let Some(text) = fields.remove("input") {
             request.set_json("input", text, circuit)?;
         }
@@ -116,7 +116,7 @@ impl AskedQuestion {
         self.entities.as_ref().map_or(0, Bits::rows)
     }
 
-    /// Lists may be as long as an answer has room for; an answer that has no room for the shortest is not begun.
+    /// Limits lists to what fits into an answer; refuses a question if even the shortest lists do not fit.
     fn limit_lists(&mut self, site: &Site) -> Result<(), ApiError> {
         let (rows, most, features) = (self.rows().max(1), site.limits.numbers, site.circuit().features.len());
         let request = &mut self.request;
@@ -140,9 +140,9 @@ impl AskedQuestion {
         Ok(())
     }
 
-    /// Whether a row has more to list than the answer has room for.
+    /// Whether a row has more to list than fits into the answer.
     fn is_cut(&self, answer: &RowAnswer) -> bool {
-        // A number that is not known may be larger.
+        // An unknown number may be larger than the list.
         let (listed, are_all) = match &answer.found {
             Found::Reasons(found) => (found.sets.len(), found.is_complete()),
             Found::Counterfactuals(found) => (found.listed.len(), found.count == found.listed.len().into()),
@@ -151,8 +151,8 @@ impl AskedQuestion {
         self.cut_at == Some(listed) && (self.request.beyond || !are_all)
     }
 
-    /// About how many bytes it takes to answer, besides the answer itself: tables of all inputs for each class, and some
-    /// for each row that is looked at.
+    /// About how much memory, in bytes, answering takes besides the answer itself: tables of all inputs for each class,
+    /// and something for each row.
     pub(crate) fn cost(&self, site: &Site) -> Result<usize, ApiError> {
         let circuit = site.circuit();
         let table = (1usize << circuit.features.len().min(TABLE_FEATURES)) / 8;
@@ -163,7 +163,7 @@ impl AskedQuestion {
         Ok(table.saturating_mul(classes + 2 + TABLES * threads).saturating_add(entities))
     }
 
-    /// About how many steps it takes.
+    /// About how many steps answering takes.
     #[cfg(feature = "server")]
     pub(crate) fn visits(&self, site: &Site) -> u128 {
         let is_simple = match self.request.question {
@@ -179,7 +179,7 @@ impl AskedQuestion {
         }
     }
 
-    /// The answer, for whose text `room` must have room as it grows.
+    /// The answer; `room` is asked for memory as its text grows.
     pub(crate) fn answer(
         &self,
         site: &Site,
@@ -227,7 +227,7 @@ impl AskedQuestion {
         Ok(text)
     }
 
-    /// A page carries no maker of certificates: it would be a tenth of the module.
+    /// A page cannot make certificates: the code would be a tenth of the module.
     #[cfg(not(feature = "compile"))]
     fn certificates(&self, _: &Site, _: &Asker, _: Option<Model>) -> Result<Option<NoCertificates>, ApiError> {
         match self.certificate {
@@ -236,8 +236,8 @@ impl AskedQuestion {
         }
     }
 
-    /// Where certificates are made, if they are asked for: of the network that is served, else of the one whose digest the
-    /// circuit knows.
+    /// The maker of certificates, if they are asked for: for the network that is served, else for the one whose digest
+    /// the circuit holds.
     #[cfg(feature = "compile")]
     fn certificates(&self, site: &Site, asker: &Asker, other: Option<Model>) -> Result<Option<Certificates>, ApiError> {
         let made = self.certificate.then(|| Certificates::new(None, asker, site.model.clone()));
@@ -245,7 +245,7 @@ impl AskedQuestion {
         Ok(made.map(|made| made.with_other(other)))
     }
 
-    /// What the library refuses, with the field that names a class.
+    /// An error of the library, with the field that names a class.
     fn refusal(&self, error: Error) -> ApiError {
         let wished = self.request.to.as_ref().map(|class| class.to_string());
         match &error {
@@ -257,7 +257,7 @@ impl AskedQuestion {
     }
 }
 
-/// What makes certificates where nothing does.
+/// The maker of certificates where none can be made.
 #[cfg(not(feature = "compile"))]
 enum NoCertificates {}
 
@@ -272,7 +272,7 @@ impl NoCertificates {
     }
 }
 
-/// The texts of the fields of a JSON object.
+/// The fields of a JSON object, with their values as JSON text.
 fn fields(body: &[u8]) -> Result<BTreeMap<String, &str>, ApiError> {
     let wrong = |problem: String| ApiError::new(StatusCode::BAD_REQUEST, format!("the body is not JSON: {problem}"));
     let text = std::str::from_utf8(body).map_err(|error| wrong(error.to_string()))?;
@@ -313,7 +313,7 @@ fn second(text: &str, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<(Name
     })
 }
 
-/// In a page of its own there is no compiler.
+/// There is no compiler inside a page.
 #[cfg(not(feature = "compile"))]
 fn second(_: &str, _: &NamedCircuit, _: &Watch<'_>) -> Result<(NamedCircuit, Model), ApiError> {
     Err(ApiError::contradiction("other", "is not compiled inside a page: boolshap serve can answer this"))

@@ -1,5 +1,5 @@
-//! Bodies: those of requests are read within their limit, their time and the server's memory; those of answers are written
-//! piece by piece as their readers take them.
+//! Bodies: request bodies are read within the limits on size, time and memory; response bodies are written piece by
+//! piece as clients read them.
 
 use crate::error::ApiError;
 use crate::memory::Share;
@@ -13,14 +13,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Answers up to this size have a length in front and are written at once.
+/// Answers up to this size are sent at once, with their length in front.
 const WHOLE: usize = 256 << 10;
-/// Pieces that are written before others have their turn.
+/// How many pieces are written before other tasks have their turn.
 const IN_A_ROW: usize = 4;
 
-/// Bytes of a request that are kept together until it is complete: of one size, so that memory is used again.
+/// The block size of request bytes that are kept until the request is complete: one size, so that memory is reused.
 const BLOCK: usize = 64 << 10;
-/// What is refused is read on while the client sends, and no longer than this.
+/// A refused body is still read while the client sends, but for no longer than this.
 const REFUSED: Duration = Duration::from_secs(2);
 
 /// Reads the body of a request, with the memory that it takes.
@@ -28,7 +28,7 @@ pub(crate) async fn read_body<S: Served>(app: &App<S>, mut body: Body) -> Result
     let limit = app.site.limits().body_bytes;
     let (mut share, mut patience) = (Share::new(&app.memory), Patience::default());
     let (mut blocks, mut length, mut refused) = (Vec::new(), 0, None);
-    // After a refusal the rest is passed over, so that the client reads the answer and not that the connection broke.
+    // After a refusal the rest is read and discarded, so that the client sees the answer and not a broken connection.
     while length <= 2 * limit {
         let begin = Instant::now();
         let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
@@ -86,7 +86,7 @@ fn add(blocks: &mut Vec<Vec<u8>>, data: &[u8]) {
     }
 }
 
-/// The body of an answer of known length, with the memory that it takes until it is sent.
+/// A response body of known length, with its share of memory until it is sent.
 pub(crate) fn whole_body(bytes: Vec<u8>, mut share: Share) -> Result<Body, ApiError> {
     share.resize(bytes.len())?;
     Ok(Body::from(Bytes::from_owner(Held { bytes, _share: share })))
@@ -103,7 +103,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// The body of an answer that is written as it is read, unless it is small; what it is made from takes `rest` bytes.
+/// A response body that is written as it is read, unless it is small; its source takes `rest` bytes.
 pub(crate) fn body_of_pieces(
     pieces: impl Iterator<Item = Result<Vec<u8>, ArrowError>> + Send + 'static,
     mut share: Share,

@@ -1,7 +1,7 @@
-//! The open connections, at most a fixed number. When there is no room for a new one, the one that has kept the server
-//! waiting longest is closed, of the peer that has most: slow heads, slow bodies, unread answers and idle connections
-//! cannot lock anybody out. Requests that compute are never closed, and no connection is closed before the server has looked at what
-//! came, or in the first moments after that.
+//! The open connections, at most a fixed number. To make room for a new one, the server closes a connection of the peer
+//! that has most of them: the one that has kept the server waiting longest. So slow heads, slow bodies, unread answers
+//! and idle connections cannot lock others out. Connections whose requests compute are never closed, nor is any
+//! connection before the server has looked at what came, or in the first moments after that.
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use std::collections::HashMap;
@@ -16,29 +16,29 @@ use tokio::task::AbortHandle;
 
 /// Connections that were closed, but whose tasks have not ended yet.
 const ENDING: usize = 64;
-/// Microseconds that every peer has: a crowd whose requests compute would push out those who have only just connected. Not
-/// longer, because those who come then wait to be accepted.
+/// The grace period of each peer in microseconds: without it, while many requests compute, peers that have only just
+/// connected would be pushed out. It is short, because later peers wait to be accepted meanwhile.
 const GRACE: u64 = 20_000;
-/// In place of a time: nothing is waited for.
+/// Instead of a time: the server waits for nothing.
 const WORKING: u64 = u64::MAX;
-/// In place of a time: not yet checked whether something came.
+/// Instead of a time: the server has not yet checked whether something came.
 const NEW: u64 = u64::MAX - 1;
 
 /// All connections.
 pub(crate) struct Connections {
     most: usize,
     start: Instant,
-    /// For each place since when its peer is waited for, in microseconds.
+    /// For each place, since when the server waits for its peer, in microseconds.
     since: Box<[AtomicU64]>,
     places: Mutex<Places>,
-    /// Wakes who waits for a place.
+    /// Wakes the task that waits for a place.
     freed: Notify,
 }
 
 struct Places {
     open: Vec<Option<Open>>,
     free: Vec<usize>,
-    /// How many each peer has.
+    /// How many connections each peer has.
     of_peer: HashMap<IpAddr, usize>,
 }
 
@@ -47,7 +47,7 @@ struct Open {
     task: Option<AbortHandle>,
 }
 
-/// The place of one connection, until it is dropped.
+/// The place of one connection, given back when dropped.
 pub(crate) struct Place {
     connections: Arc<Connections>,
     number: usize,
@@ -63,8 +63,8 @@ impl Connections {
         Arc::new(Connections { most: most.max(1), start: Instant::now(), since, places, freed })
     }
 
-    /// A place for a peer, for which another one may be closed; nothing while none can be, or too many of those have not
-    /// ended yet.
+    /// A place for a peer, for which another connection may be closed; nothing if none can be closed, or too many
+    /// closed ones have not ended yet.
     pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         self.enter_at(peer, self.now())
     }
@@ -89,19 +89,19 @@ impl Connections {
         Some(place)
     }
 
-    /// Says which task serves a place that was entered.
+    /// Records which task serves a place.
     pub(crate) fn served_by(&self, number: usize, task: AbortHandle) {
         if let Some(open) = &mut self.places().open[number] {
             open.task = Some(task);
         }
     }
 
-    /// Closes one connection that is waited for, because the system has no room for more.
+    /// Closes one connection whose peer keeps the server waiting, because the system has no room for more.
     pub(crate) fn make_room(&self) {
         self.close_one(&mut self.places(), self.now().saturating_sub(GRACE));
     }
 
-    /// Closes one that is waited for since that time or longer.
+    /// Closes one connection whose peer has kept the server waiting since that time or longer.
     fn close_one(&self, places: &mut Places, until: u64) {
         let Some((&most, _)) = places.of_peer.iter().max_by_key(|(_, count)| **count) else { return };
         let since = |number: usize| self.since[number].load(Relaxed);
@@ -127,7 +127,7 @@ impl Connections {
 }
 
 impl Place {
-    /// Which one it is.
+    /// The number of this place.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
@@ -136,12 +136,12 @@ impl Place {
         self.connections.now()
     }
 
-    /// The peer is waited for since then: to send a head or a body, or to read an answer.
+    /// Since this time the server waits for the peer: to send a head or a body, or to read an answer.
     pub(crate) fn waits(&self, since: u64) {
         self.connections.since[self.number].store(since, Relaxed);
     }
 
-    /// Nothing more has come; a new peer is waited for from now on.
+    /// Nothing more has come; the server waits for a new peer from now on.
     pub(crate) fn nothing_came(&self) {
         let _ = self.connections.since[self.number].compare_exchange(NEW, self.now(), Relaxed, Relaxed);
     }
@@ -167,7 +167,7 @@ impl Drop for Place {
     }
 }
 
-/// Who counts as one peer: in IPv6 a host has a whole network of addresses.
+/// The address that identifies a peer: in IPv6 a host has a whole network of addresses.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -175,11 +175,11 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The body of a request, which says when its peer is waited for.
+/// The body of a request, which records when the server waits for its peer.
 pub(crate) struct WatchedBody {
     body: Incoming,
     place: Arc<Place>,
-    /// When its head had come: bytes that trickle in are no new beginning.
+    /// When its head had come: bytes that trickle in do not restart the clock.
     since: u64,
 }
 
@@ -230,7 +230,7 @@ mod tests {
     }
 
     impl Crowd {
-        /// Enters after the grace of all that entered before, in seconds.
+        /// Enters at this second, after the grace period of all earlier ones.
         fn enter(&mut self, from: IpAddr, second: u64) {
             let since = second * 1_000_000;
             let place = self.connections.enter_at(from, since).unwrap();
@@ -240,7 +240,7 @@ mod tests {
             self.open.push((place, task));
         }
 
-        /// The positions of those that were closed since the last time, which then end.
+        /// The positions of the connections that were closed since the last call; their places are given back.
         async fn closed(&mut self) -> Vec<usize> {
             tokio::task::yield_now().await;
             let closed: Vec<usize> = (0..self.open.len()).filter(|&one| self.open[one].1.is_finished()).collect();
@@ -256,7 +256,7 @@ mod tests {
             crowd.enter(peer(from), second);
         }
         assert!(crowd.closed().await.is_empty());
-        // Peer 1 has most, and its oldest is the last; that of peer 2 is older, but it has only one.
+        // Peer 1 has most, and its oldest is the last one; the connection of peer 2 is older, but it is its only one.
         crowd.enter(peer(3), 60);
         assert_eq!(crowd.closed().await, [3]);
         crowd.open[2].0.works();
@@ -275,7 +275,7 @@ mod tests {
         let mut crowd = Crowd { connections: Connections::new(2), open: Vec::new() };
         crowd.enter(peer(1), 10);
         crowd.enter(peer(2), 10);
-        // The only one that is waited for has just come; the other one computes.
+        // The only connection that could be closed has just come; the other one computes.
         crowd.open[0].0.works();
         let just_after = 10_000_000 + GRACE - 1;
         let third = crowd.connections.enter_at(peer(3), just_after);

@@ -1,5 +1,5 @@
-//! What is answered, whoever carries the question: a path and a JSON body in, JSON or an error out. The server's routes ask
-//! here, and so does a page that has the library inside, where there is no server at all ([`answer`]).
+//! Answers requests, however they arrive: takes a path and a JSON body, returns JSON or an error. The server's routes
+//! use it, and so does a page that has the library inside, where there is no server at all ([`answer`]).
 
 use crate::answers::Answer;
 use crate::asked::AskedQuestion;
@@ -20,10 +20,11 @@ pub(crate) const ROWS_QUERY: [&str; 9] =
 pub(crate) const FIGURE_QUERY: [&str; 7] = ["distribution", "players", "class", "name", "player", "bits", "narrow"];
 /// The most rows that are shown at once.
 pub(crate) const MOST_ROWS: usize = 500;
-/// More rows than this there cannot be.
+/// The largest offset: no table has more rows.
 pub(crate) const MOST_OFFSET: u64 = 1_000_000_000_000;
 
-/// Answers as the HTTP API does: a path with its query, as `api/rows?limit=5`, and the body of a request that has one.
+/// Answers as the HTTP API does: a path with its query, such as `api/rows?limit=5`, and the body of a request that has
+/// one.
 pub fn answer(site: &Site, path: &str, body: Option<&str>, watch: &Watch<'_>) -> Result<String, ApiError> {
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
     let given = || form_urlencoded::parse(query.as_bytes()).into_owned();
@@ -63,7 +64,7 @@ pub fn answer(site: &Site, path: &str, body: Option<&str>, watch: &Watch<'_>) ->
     }
 }
 
-/// What is known of the circuit.
+/// The facts about the circuit.
 pub(crate) fn model(site: &Site) -> Value {
     let (report, circuit) = (&site.report, site.circuit());
     // A network that is not compiled has no nodes.
@@ -85,7 +86,7 @@ pub(crate) fn model(site: &Site) -> Value {
     })
 }
 
-/// The options of a query, each known and there once.
+/// The options of a query; each must be known and occur once.
 pub(crate) fn options(
     given: impl IntoIterator<Item = (String, String)>,
     known: &[&str],
@@ -123,7 +124,7 @@ impl RowsQuestion {
         let option = |field: &str| options.get(field).map(String::as_str);
         let number = |field: &str, least: u64, most: u64, default: usize| {
             let Some(text) = option(field) else { return Ok(default) };
-            // More than a machine counts is more than any table has.
+            // A number beyond `usize` is beyond the rows of any table.
             let number = text.parse().ok().filter(|number| (least..=most).contains(number));
             let number = number.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
             number.ok_or_else(|| ApiError::bad(field, format!("'{text}' is not a whole number from {least} to {most}")))
@@ -174,7 +175,7 @@ impl FigureQuestion {
 
     /// The figure, as SVG in a JSON object.
     pub(crate) fn answer(&self, site: &Site, watch: &Watch<'_>) -> Result<String, ApiError> {
-        // Every option is right in itself: what cannot be drawn of them together is no wrong field.
+        // Each option is valid alone: if their combination cannot be drawn, no single field is wrong.
         let refused = |error: ApiError| match error.status {
             StatusCode::BAD_REQUEST => ApiError { status: StatusCode::UNPROCESSABLE_ENTITY, ..error },
             _ => error,
@@ -184,7 +185,7 @@ impl FigureQuestion {
     }
 }
 
-/// What is said of entities beside their scores.
+/// The descriptions of entities in words, which go with their scores.
 pub(crate) fn said(site: &Site, question: &ExplainQuestion, watch: &Watch<'_>) -> Result<String, ApiError> {
     let (game, scope) = (question.game, question.ask.scope);
     if question.beside {

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 /// An error response.
 #[derive(Debug)]
 pub struct ApiError {
-    /// What kind of error it is, as HTTP counts them.
+    /// The HTTP status.
     pub status: StatusCode,
     /// What is wrong.
     pub message: String,
-    /// The field that is wrong, where it is one.
+    /// The wrong field, if there is one.
     pub field: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl ApiError {
     }
 }
 
-/// What is wrong with entities.
+/// Errors in the entities of a request.
 impl From<DataError> for ApiError {
     fn from(error: DataError) -> Self {
         match error {
@@ -61,7 +61,7 @@ impl From<DataError> for ApiError {
             DataError::OtherReading { field, problem } => Self::contradiction(&field, problem),
             DataError::TooManyRows { most } => Self::too_large(format!("more than {most} in one request")),
             DataError::Stopped(stopped) => stopped.into(),
-            // The message of any other error begins with their name.
+            // The message of any other error begins with `entities`.
             other => {
                 let field = Some("entities".into());
                 let remedy = other.remedy().map_or("", |_| ": give input, raw or bits");
@@ -71,7 +71,7 @@ impl From<DataError> for ApiError {
     }
 }
 
-/// A wrong setting is the client's; anything else that the library refuses is an entity that the game has no answer for.
+/// A wrong setting is a bad request; any other refusal of the library means that the game has no answer for an entity.
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let remedy = match error.remedy() {

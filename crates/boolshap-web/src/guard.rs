@@ -1,10 +1,11 @@
-//! Who may ask: the door in front of every route.
+//! Access control in front of every route.
 //!
-//! Without a token the server is for this machine alone, and a request must name it by a loopback address: a page of
-//! another site whose name was made to point here names that site. With a token every request needs it, as
-//! `Authorization: Bearer TOKEN` or in the cookie that `/?token=TOKEN` sets for browsers. A page of another origin may lead
-//! people here, but it cannot make the server work for it: what browsers say about where a request comes from is believed,
-//! and content must have the exact type that such a page could send only after asking for permission.
+//! Without a token the server is for this machine alone, and a request must name it by a loopback address: a request
+//! from the page of another site, whose name was made to point here, carries the name of that site. With a token every
+//! request needs it, as `Authorization: Bearer TOKEN` or in the cookie that `/?token=TOKEN` sets for browsers. A page
+//! of another origin may link here, but it cannot make the server work for it: the server trusts what browsers say
+//! about the origin of a request, and content must have the exact type that such a page could send only after asking
+//! for permission.
 
 use crate::error::ApiError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
@@ -19,17 +20,17 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// The type of Arrow streams.
 pub(crate) const ARROW: &str = "application/vnd.apache.arrow.stream";
 
-/// Who may ask.
+/// Who may send requests.
 #[derive(Clone)]
 pub enum Access {
     /// Programs on this machine.
     Loopback,
-    /// Whoever has the token.
+    /// Anyone who has the token.
     Token(String),
 }
 
 impl Access {
-    /// Lets a request pass, or answers it here.
+    /// Lets a request pass, or returns the response to it.
     pub(crate) fn admit(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
         let is_link = method.is_safe() && headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
         match self {
@@ -56,7 +57,7 @@ impl Access {
     }
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in constant time: the time does not reveal how much was right.
 fn is_same(given: &str, token: &str) -> bool {
     given.as_bytes().ct_eq(token.as_bytes()).into()
 }
@@ -76,7 +77,7 @@ fn cookie_name(uri: &Uri, headers: &HeaderMap) -> String {
     format!("boolshap_token_{}", port.unwrap_or(80))
 }
 
-/// Whom the request names.
+/// The host that the request names.
 fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let stated = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     stated.or(uri.authority().map(|authority| authority.as_str()))
@@ -86,9 +87,9 @@ fn query_token(uri: &Uri) -> Option<&str> {
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// The token moves from the address into a cookie, so that it does not stay where people copy it from.
+/// Moves the token from the address into a cookie, so that people do not copy it with the address.
 fn welcome(name: &str, token: &str) -> Response {
-    // Not Strict: whoever follows a link with the token comes from elsewhere, and no request changes anything.
+    // Not Strict: a link with the token is followed from another site, and no request changes anything.
     let cookie = format!("{name}={token}; HttpOnly; SameSite=Lax; Path=/");
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {
@@ -121,7 +122,7 @@ fn is_from_elsewhere(uri: &Uri, headers: &HeaderMap) -> bool {
     !headers.get_all(header::ORIGIN).iter().all(is_own) || !headers.get_all("sec-fetch-site").iter().all(is_near)
 }
 
-/// Whether the content of a request is an Arrow stream; else it is JSON, or an error.
+/// Whether the content of a request is an Arrow stream rather than JSON; anything else is an error.
 pub(crate) fn sends_arrow(headers: &HeaderMap) -> Result<bool, ApiError> {
     let mut all = headers.get_all(header::CONTENT_TYPE).iter();
     let text = all.next().filter(|_| all.next().is_none()).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -136,7 +137,7 @@ pub(crate) fn sends_arrow(headers: &HeaderMap) -> Result<bool, ApiError> {
     Err(ApiError { field, ..ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message) })
 }
 
-/// Whether this is a parameter of a type, such as `charset=utf-8`, which is the only charset.
+/// Whether this is a parameter of a type, such as `charset=utf-8`, the only allowed charset.
 fn is_parameter(text: &str) -> bool {
     let Some((name, value)) = text.split_once('=') else { return false };
     let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);

@@ -1,8 +1,9 @@
 //! The live page and the HTTP API of a circuit.
 //!
-//! [`Site`] is what is served: a circuit, its rows, and the games that can be chosen, each prepared when it is first asked
-//! for. `RawSite` is a model of raw columns with its background. [`answer`] is the API without HTTP, for a page that has the library inside. [`app`] is the routes, [`Server`]
-//! listens, keeps the limits and ends in good order (feature `server`). Nothing here computes: all answers are the library's.
+//! [`Site`] is what is served: a circuit, its rows, and the games that can be chosen, each prepared on first use.
+//! `RawSite` is a model of raw columns with its background. [`answer`] is the API without HTTP, for a page that has the
+//! library inside. [`app`] is the routes. [`Server`] listens, enforces the limits and shuts down gracefully (feature
+//! `server`). Nothing here computes: all answers are the library's.
 
 mod answers;
 #[cfg(feature = "server")]

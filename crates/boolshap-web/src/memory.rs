@@ -1,7 +1,7 @@
-//! One budget of memory for the whole server: bodies as they arrive, requests that compute, and answers until they are
-//! sent. Each takes its share first, and a request that would pass the limit gets an error. What shares cannot foresee
-//! (games that are prepared, fractions of any length) is seen by looking at what the process holds: while that is more
-//! than the limit, work is stopped and the pages that were kept are forgotten.
+//! One memory budget for the whole server: bodies as they arrive, requests that compute, and answers until they are
+//! sent. Each reserves its share first, and a request that would exceed the limit gets an error. Memory that shares
+//! cannot foresee (games that are prepared, fractions of any length) is found by polling what the process holds: while
+//! that exceeds the limit, work is stopped and cached pages are dropped.
 
 use crate::error::ApiError;
 use crate::routes::{App, Served};
@@ -14,13 +14,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Shares up to this size are part of that.
+/// Shares up to this size count as part of the connection's memory.
 const SMALL: usize = CONNECTION / 4;
 /// With less room for shares than this, a server would refuse nearly everything.
 const LEAST: usize = 8 << 20;
-/// Between two looks at what the process holds.
+/// The polling interval of the memory that the process holds.
 const LOOK: Duration = Duration::from_millis(20);
-/// The same while nothing computes.
+/// The polling interval while nothing computes.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// The memory of the server.
@@ -30,16 +30,17 @@ pub(crate) struct Memory {
     /// What shares may take together.
     room: usize,
     taken: AtomicUsize,
-    /// What the process held at the last look.
+    /// What the process held at the last poll.
     held: AtomicU64,
     /// Whether that was more than the limit.
     pub(crate) is_full: AtomicBool,
-    /// The thread that looks.
+    /// The polling thread.
     looker: OnceLock<Thread>,
 }
 
 impl Memory {
-    /// What the limit leaves for requests. A third of it is for what the allocator keeps and what is not counted.
+    /// Gives requests two thirds of what the limit leaves; the rest is for what the allocator keeps and what is not
+    /// counted.
     pub(crate) fn new(limits: &ServerLimits) -> Self {
         let limit = limits.memory.unwrap_or(u64::MAX);
         let held = limits.memory.and_then(|_| held(&status_file()?)).unwrap_or(0);
@@ -49,7 +50,7 @@ impl Memory {
         Memory { limit, room, taken, held: AtomicU64::new(held), is_full, looker: OnceLock::new() }
     }
 
-    /// If shares have next to no room, what the limit should be at least.
+    /// If shares have next to no room, an error with the least limit that would do.
     pub(crate) fn check(&self) -> Result<(), u64> {
         let least = 3 * LEAST as u64 / 2;
         match self.room < LEAST {
@@ -59,15 +60,15 @@ impl Memory {
         }
     }
 
-    /// Looks at what the process holds, for as long as there is a server.
+    /// Polls what the process holds, for as long as the server exists.
     pub(crate) fn watch<S: Served>(app: &Arc<App<S>>) {
-        // Open from now on: a server with too many connections could not open it any more.
+        // Open the file once: with too many connections, the server could not open it later.
         let Some(status) = status_file() else { return };
         let server = Arc::downgrade(app);
         let looker = std::thread::spawn(move || {
             while let Some(app) = server.upgrade() {
                 let memory = &app.memory;
-                // That nothing can be read is no reason to stop the work.
+                // A failed poll is no reason to stop the work.
                 if let Some(held) = held(&status) {
                     let is_full = held > memory.limit;
                     memory.held.store(held, Relaxed);
@@ -88,7 +89,7 @@ impl Memory {
         let _ = app.memory.looker.set(looker.thread().clone());
     }
 
-    /// Looks from now on, because something begins that takes memory.
+    /// Polls from now on, because work begins that takes memory.
     pub(crate) fn wake(&self) {
         self.looker.get().into_iter().for_each(Thread::unpark);
     }
@@ -96,7 +97,7 @@ impl Memory {
     fn take(&self, bytes: usize) -> Result<(), ApiError> {
         let after = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= self.room);
         self.wake();
-        // What is not counted grows between two looks.
+        // Memory that is not counted grows between two polls.
         let fits = self.held.load(Relaxed).saturating_add(bytes as u64) <= self.limit / 16 * 15;
         match fits && self.taken.fetch_update(Relaxed, Relaxed, after).is_ok() {
             true => Ok(()),
@@ -108,24 +109,24 @@ impl Memory {
     }
 }
 
-/// What a request has taken, until it is dropped.
+/// The memory that a request has reserved, until it is dropped.
 pub(crate) struct Share {
     memory: Arc<Memory>,
     bytes: usize,
 }
 
 impl Share {
-    /// Nothing yet.
+    /// An empty share.
     pub(crate) fn new(memory: &Arc<Memory>) -> Self {
         Share { memory: memory.clone(), bytes: 0 }
     }
 
-    /// How much it has.
+    /// The size of the share.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes as much as is needed from now on, more or less than before.
+    /// Changes the share to this size, larger or smaller.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
         let bytes = if bytes > SMALL { bytes } else { 0 };
         match bytes.checked_sub(self.bytes) {
@@ -150,7 +151,7 @@ fn status_file() -> Option<File> {
 
 /// What this process holds now, from a line such as `VmRSS:  1234 kB`.
 fn held(status: &File) -> Option<u64> {
-    // Read from its start, the file is made anew.
+    // Reading from the start gives current values.
     let mut text = [0; 4096];
     let length = status.read_at(&mut text, 0).ok()?;
     let text = String::from_utf8_lossy(&text[..length]);

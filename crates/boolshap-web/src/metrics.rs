@@ -1,15 +1,15 @@
 //! Counters for Prometheus, written as text in the format OpenMetrics 1.0: for each family its help, its type and its
-//! values, and a last line that says that nothing is missing.
+//! values, and a last line that marks the end.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Up to how many seconds each bucket of the histogram counts, as it is written.
+/// The upper bounds of the histogram's buckets in seconds, as they are written.
 const BOUNDS: [&str; 8] = ["0.00001", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0", "+Inf"];
 
-/// What is counted.
+/// All counters.
 #[derive(Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
@@ -20,11 +20,11 @@ pub(crate) struct Metrics {
     seconds: Mutex<([u64; BOUNDS.len()], f64)>,
 }
 
-/// How many there are now of something that begins and ends.
+/// How many of something are under way now.
 #[derive(Default)]
 pub(crate) struct Gauge(AtomicU64);
 
-/// One of them, until it is dropped.
+/// One of those under way, until it is dropped.
 pub(crate) struct Counted<'a>(&'a Gauge);
 
 impl Gauge {
@@ -80,7 +80,7 @@ impl Metrics {
     }
 }
 
-/// Writes a family with its values, each behind what follows the family's name.
+/// Writes a family with its values; each comes with the text that follows the family's name.
 fn family<V: Display>(
     text: &mut String,
     name: &str,
@@ -95,7 +95,7 @@ fn family<V: Display>(
     }
 }
 
-/// Counters stay usable where a thread has panicked while it counted.
+/// Counters stay usable after a thread has panicked while counting.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

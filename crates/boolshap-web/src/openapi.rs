@@ -1,4 +1,4 @@
-//! The API described for programs (OpenAPI 3.1): `openapi.json`, filled with what is known of the circuit that is served.
+//! The API described for programs (OpenAPI 3.1): `openapi.json`, filled in for the circuit that is served.
 
 use crate::desk::{MOST_OFFSET, MOST_ROWS};
 use crate::openapi_ask;
@@ -13,8 +13,8 @@ pub(crate) fn document(site: &Site) -> Value {
     document
 }
 
-/// Puts values in the place of their names, which begin with `$`; a list in a list gives its elements, and a field without
-/// a value is left out.
+/// Replaces placeholders, which begin with `$`, by their values; a list within a list is spliced in, and a field
+/// without a value is left out.
 fn fill(part: &mut Value, known: &Map<String, Value>) {
     let reference = |kind: &str, name: &str| json!({"$ref": format!("#/components/{kind}/{name}")});
     let content = |schema: &str| json!({"application/json": {"schema": reference("schemas", schema)}});
@@ -92,7 +92,7 @@ fn class(site: &Site, several: &[&str]) -> Option<Value> {
     (!classes.is_empty()).then(|| json!({"anyOf": [number(), {"enum": names.collect::<Vec<_>>()}]}))
 }
 
-/// Entities in each of the forms that are read.
+/// Entities in each accepted form.
 fn entity_forms(site: &Site) -> Vec<Value> {
     let (names, most) = (&site.circuit().features, site.limits.rows);
     let bit = json!({"enum": [0, 1, false, true]});

@@ -4,7 +4,7 @@ use crate::site::Site;
 use boolshap::workflow::{AskRequest, Question};
 use serde_json::{Map, Value, json};
 
-/// A schema for each question; with several classes, one with and one without a class that is taken as a label.
+/// A schema for each question; with several classes, one with and one without the setting `class`.
 pub(crate) fn questions(site: &Site) -> Value {
     let several = !site.circuit().classes.is_empty();
     let variants = Question::ALL.into_iter().flat_map(|question| {
@@ -101,7 +101,7 @@ fn setting_schema(setting: &str, names: Vec<String>) -> Value {
     }
 }
 
-/// Who can change as one: features, columns, or a player for each feature.
+/// The players: features, columns, or a player for each feature.
 pub(crate) fn players(site: &Site) -> Value {
     let features = &site.circuit().features;
     let fields: Map<String, Value> =
@@ -122,7 +122,7 @@ pub(crate) fn constraint(site: &Site) -> Value {
     json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "array", "items": literal}}]})
 }
 
-/// How features are distributed: all values alike, as in training if that is known, or with probabilities of their own.
+/// The distributions of features: all values alike, as in training if that is known, or with given probabilities.
 pub(crate) fn distributions(site: &Site) -> Value {
     let circuit = site.circuit();
     let probability = json!({"type": "number", "minimum": 0, "maximum": 1});

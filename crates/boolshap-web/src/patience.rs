@@ -1,4 +1,4 @@
-//! How long a peer may keep the server waiting: a while, and longer with every byte that moves.
+//! How long a peer may keep the server waiting: a fixed time, extended with every byte that moves.
 
 use crate::connections::Place;
 use std::io::{self, IoSlice};
@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-/// A peer that stands still may take this long.
+/// How long a peer may make no progress.
 const STILL: Duration = Duration::from_secs(10);
-/// Bytes that are worth a second more: a peer that is slower than this is given up after a while.
+/// The bytes that earn a peer one more second: a slower peer is eventually given up.
 const BYTES_A_SECOND: usize = 16 << 10;
 
-/// What is left of the time that a peer has, and the most that it may have.
+/// The time that a peer has left, and the most that it may have.
 pub(crate) struct Patience {
     left: Duration,
     most: Duration,
@@ -28,17 +28,17 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// With another time than usual.
+    /// With another time limit than usual.
     pub(crate) fn of(most: Duration) -> Self {
         Patience { left: most, most }
     }
 
-    /// How long it may stand still from now on.
+    /// How long the peer may pause from now on.
     pub(crate) fn left(&self) -> Duration {
         self.left
     }
 
-    /// After this time, this many bytes moved.
+    /// Records that after this time, this many bytes moved.
     pub(crate) fn moved(&mut self, after: Duration, bytes: usize) {
         let earned = Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND as f64);
         self.left = (self.left.saturating_sub(after) + earned).min(self.most);
@@ -50,7 +50,7 @@ pub(crate) struct PatientStream {
     stream: TcpStream,
     patience: Patience,
     place: Arc<Place>,
-    /// Since when the peer has not read, and until when it may.
+    /// Since when the peer has not read, and its deadline.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -83,7 +83,7 @@ impl PatientStream {
 impl Drop for PatientStream {
     fn drop(&mut self) {
         if self.blocked.is_some() {
-            // The system would keep what the peer does not read for minutes.
+            // Otherwise the system would keep unread data for minutes.
             let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
         }
     }

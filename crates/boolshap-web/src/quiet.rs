@@ -1,4 +1,4 @@
-//! Panics of packages that read requests: the library catches them, and here they are not printed.
+//! Keeps panics of packages that read requests from being printed: the library catches them.
 
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
@@ -16,7 +16,7 @@ impl Drop for Until {
     }
 }
 
-/// What `work` gives; panics that it catches on this thread are not printed.
+/// Runs `work`; panics that it catches on this thread are not printed.
 pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,5 +1,5 @@
-//! A model of raw columns, served: what is known of it, and the scores of rows against its background. It has no circuit, and so
-//! neither a page nor questions.
+//! Serves a model of raw columns: the facts about it, and the scores of rows against its background. Without a circuit
+//! it has neither a page nor questions.
 
 use crate::answers::Answer;
 use crate::body::{body_of_pieces, read_body};
@@ -112,12 +112,12 @@ impl RawQuestion {
         Ok(RawQuestion { rows: numbers_of_json(entities, &site.game.model().columns, limit)?, request })
     }
 
-    /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
+    /// About how much memory, in bytes, answering takes; an error if the answer would have more numbers than allowed.
     fn cost(&self, site: &RawSite) -> Result<usize, ApiError> {
         let (rows, limit) = (self.rows.len(), site.limits.numbers);
         let width = self.request.index.width(site.game.opening().players().len()) * site.game.model().width();
         match rows.saturating_mul(width) <= limit {
-            // Numbers are there three times: of one tree, of all, and as they are kept.
+            // Numbers exist three times: for one tree, for all trees, and in the result.
             true => {
                 Ok(rows * (width * if self.request.exact { 3 * EXACT_BYTES } else { 24 } + 16 * self.rows.width() + 32))
             }

@@ -1,4 +1,4 @@
-//! Requests for explanations: JSON or Arrow into bits and settings, or an error that names the field.
+//! Requests for explanations: parses JSON or Arrow into bits and settings; errors name the field.
 
 use crate::error::ApiError;
 #[cfg(feature = "server")]
@@ -22,7 +22,7 @@ pub(crate) struct ExplainQuestion {
     /// The groups of the players, for Owen values.
     pub(crate) groups: Option<GroupsFrom>,
     pub(crate) flips: bool,
-    /// Of the model beside the one that is shown.
+    /// Whether the second model is asked, instead of the one that is shown.
     pub(crate) beside: bool,
 }
 
@@ -33,13 +33,13 @@ pub(crate) const SETTINGS: [&str; 10] =
     ["model", "distribution", "players", "model_output", "class", "index", "groups", "exact", "flips", "input"];
 
 impl ExplainQuestion {
-    /// About how many bytes it takes to answer; an error if the answer would have more numbers than allowed.
+    /// About how much memory, in bytes, answering takes; an error if the answer would have more numbers than allowed.
     pub(crate) fn cost(&self, site: &Site) -> Result<usize, ApiError> {
         let players = site.menu(self.beside).players()[self.game.players].len();
         let classes = if self.ask.scope == Scope::Each { site.report.subjects().len() } else { 1 };
         let width = self.ask.index.width(players).saturating_mul(classes);
         let (rows, limit) = (self.entities.rows(), site.limits.numbers);
-        // Entities and numbers as they are computed, and numbers as they are kept.
+        // Entities, numbers as they are computed, and numbers in the result.
         let number = if self.ask.exact { 2 * EXACT_BYTES } else { 16 };
         let flips = if self.flips { 24 + 8 * self.entities.features() } else { 0 };
         let row = number * (width + classes) + flips + self.entities.features() / 4 + 32;
@@ -69,7 +69,7 @@ impl ExplainQuestion {
         Self::new(site, settings, |reading| Ok(quietly(|| read(reading))?))
     }
 
-    /// With settings given by their texts, and entities read after them.
+    /// From settings given as text; entities are read after them.
     fn new(
         site: &Site,
         settings: &HashMap<String, String>,
@@ -90,7 +90,7 @@ impl ExplainQuestion {
         }
         let groups = setting("groups").map(groups_of).transpose()?;
         match (request.index, &groups) {
-            // A file would be one of the server's.
+            // A file name would mean a file of the server.
             _ if request.groups.is_some() => return Err(ApiError::bad("index", "takes no file here: give groups")),
             (Index::Owen, None) => {
                 let why = "is missing: Owen values need the group of every player";
@@ -108,9 +108,9 @@ impl ExplainQuestion {
     }
 }
 
-/// The settings of a JSON body, by their texts, and the text of its entities, at most this many.
+/// The settings of a JSON body as text, and the text of its entities, at most this many.
 pub(crate) fn settings_and_entities(body: &[u8], limit: usize) -> Result<(HashMap<String, String>, &str), ApiError> {
-    // Counted before anything is read, so that too many entities are the error whatever else is wrong.
+    // Count before parsing, so that too many entities are the error whatever else is wrong.
     if opened(body).saturating_sub(2) > limit {
         return Err(ApiError::too_large(format!("more than {limit} in one request")));
     }
@@ -163,7 +163,7 @@ fn text_of(name: &str, value: &str) -> Result<String, ApiError> {
         "class" => {
             (text().or_else(|| whole().map(|class| format!("index:{}", class as u64))), "the number or name of a class")
         }
-        // Looked into where it is used.
+        // Checked where it is used.
         "groups" => (Some(value.to_string()), "an object"),
         known if SETTINGS.contains(&known) => (text(), "a text"),
         _ => {
@@ -174,7 +174,7 @@ fn text_of(name: &str, value: &str) -> Result<String, ApiError> {
     found.ok_or_else(|| ApiError::bad(name, format!("{} is not {expected}", short_text(value))))
 }
 
-/// How many lists and objects a text of JSON opens.
+/// How many lists and objects a JSON text opens.
 pub(crate) fn opened(body: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for byte in body {

@@ -1,7 +1,8 @@
 //! The routes, and where each answer is computed.
 //!
-//! An answer that takes well under a millisecond is computed where the request was read. Anything larger goes to a thread
-//! of its own, as many at once as there are workers; a few more may wait, and the rest get a response that the server is busy.
+//! An answer that takes well under a millisecond is computed where the request was read. A larger one goes to a
+//! separate thread, at most one for each worker at a time; a few more requests may wait, and the rest get a response
+//! that the server is busy.
 
 use crate::answers::Answer;
 use crate::asked::AskedQuestion;
@@ -32,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// Node visits that are not worth a thread of their own.
+/// Answers with fewer node visits are computed without a separate thread.
 const AT_ONCE: u128 = 500_000;
 const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api/rows /api/figure /api/words /api/explain \
                       /api/ask /api/openapi.json /metrics";
@@ -41,11 +42,11 @@ const ROUTES: &str = "/ /page.css /page.js /api/health /api/model /api/page /api
 pub trait Served: Send + Sync + Sized + 'static {
     /// What a request may cost.
     fn limits(&self) -> &ServerLimits;
-    /// Its API, described for programs.
+    /// The OpenAPI description of its API.
     fn description(&self) -> Value;
-    /// The routes of its own.
+    /// The routes specific to it.
     fn routes() -> Router<Arc<App<Self>>>;
-    /// Gives back memory that it can do without.
+    /// Frees memory that it can do without.
     fn forget(&self) {}
 }
 
@@ -54,11 +55,11 @@ pub struct App<S = Site> {
     pub(crate) site: S,
     pub(crate) metrics: Metrics,
     pub(crate) memory: Arc<Memory>,
-    /// The API described.
+    /// The OpenAPI description.
     description: Arc<str>,
     access: Access,
     workers: Arc<Semaphore>,
-    /// Those who compute and those who wait for it.
+    /// The requests that compute, and those that wait to.
     admitted: Arc<Semaphore>,
 }
 
@@ -80,7 +81,7 @@ impl<S: Served> App<S> {
     }
 }
 
-/// The routes of a site, for a test or a server of one's own; [`Server`](crate::Server) adds limits on connections.
+/// The routes of a site, for a test or a custom server; [`Server`](crate::Server) adds limits on connections.
 pub fn app(site: impl Served, access: Access) -> Router {
     routes(Arc::new(App::new(site, access)))
 }
@@ -134,7 +135,7 @@ pub(crate) fn routes<S: Served>(app: Arc<App<S>>) -> Router {
         .with_state(app)
 }
 
-/// Admission, the headers of every answer, and the count of it.
+/// Checks admission, adds the headers of every answer, and counts it.
 async fn at_the_door<S: Served>(State(app): State<Arc<App<S>>>, request: Request, next: Next) -> Response {
     let begin = Instant::now();
     let route = request
@@ -150,7 +151,7 @@ async fn at_the_door<S: Served>(State(app): State<Arc<App<S>>>, request: Request
     response
 }
 
-/// Computes here what is small, and elsewhere what is not.
+/// Computes small answers here, and others in a separate thread.
 pub(crate) async fn compute<S: Served, T: Send + 'static>(
     app: Arc<App<S>>,
     visits: u128,
@@ -166,7 +167,7 @@ pub(crate) async fn compute<S: Served, T: Send + 'static>(
     let admitted = app.admitted.clone().try_acquire_owned().map_err(|_| busy())?;
     let waited = tokio::time::timeout(limit, app.workers.clone().acquire_owned()).await;
     let worker = waited.map_err(|_| busy())?.map_err(|_| busy())?;
-    // Set when the client has gone away, or the time is over.
+    // Set when the client has disconnected, or the time is over.
     let abandoned = Abandoned(Arc::new(AtomicBool::new(false)));
     let stop = abandoned.0.clone();
     let computing = tokio::task::spawn_blocking(move || {
@@ -174,18 +175,18 @@ pub(crate) async fn compute<S: Served, T: Send + 'static>(
         app.memory.wake();
         let watch = Watch::unlimited().stop_flag(&stop).memory_flag(&app.memory.is_full).timeout(limit);
         let result = catch_unwind(AssertUnwindSafe(|| work(&app, &watch)));
-        // Not before the work has ended, even without a client.
+        // Released only when the work has ended, even without a client.
         drop((computing, admitted, worker));
         result.unwrap_or_else(|_| Err(broken()))
     });
-    // The work looks at its own time; this is for the parts that cannot.
+    // The work checks its own time limit; this one is for the parts that cannot.
     match tokio::time::timeout(limit.saturating_add(Duration::from_secs(1)), computing).await {
         Ok(done) => done.map_err(|_| broken())?,
         Err(_) => Err(Stopped::OutOfTime { limit }.into()),
     }
 }
 
-/// Tells the work when whoever waits for it is dropped.
+/// Stops the work when the task that waits for it is dropped.
 struct Abandoned(Arc<AtomicBool>);
 
 impl Drop for Abandoned {
@@ -213,7 +214,7 @@ async fn model(State(app): Shared) -> axum::Json<Value> {
     axum::Json(desk::model(&app.site))
 }
 
-/// The options of a query, each known and there once.
+/// The options of a query; each must be known and occur once.
 pub(crate) fn options(given: Options, known: &[&str]) -> Result<HashMap<String, String>, ApiError> {
     let Query(given) = given.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     desk::options(given, known)
@@ -232,7 +233,7 @@ async fn rows(State(app): Shared, given: Options) -> Result<Response, ApiError> 
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// A figure that is drawn when it is looked at.
+/// Draws a figure on request.
 async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError> {
     let question = FigureQuestion::new(&app.site, &options(given, &FIGURE_QUERY)?)?;
     let drawn = compute(app.clone(), u128::MAX, move |app, watch| question.answer(&app.site, watch)).await?;
@@ -240,7 +241,7 @@ async fn figure(State(app): Shared, given: Options) -> Result<Response, ApiError
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// What is said of entities beside their scores; the body is that of a request for explanations.
+/// The descriptions of entities in words, which go with their scores; the body is that of a request for explanations.
 async fn words(State(app): Shared, given: Options, request: Request) -> Result<Response, ApiError> {
     options(given, &[])?;
     sends_arrow(request.headers())?;

@@ -1,4 +1,4 @@
-//! Listens, serves each connection within its limits, and ends in good order: what was accepted is answered.
+//! Listens, serves each connection within its limits, and shuts down gracefully: accepted requests are answered.
 
 use crate::connections::{Connections, Place, WatchedBody};
 use crate::guard::Access;
@@ -20,36 +20,36 @@ use tokio::net::TcpStream;
 
 /// A client may take this long to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(15);
-/// Bytes of a head at most, and of an answer between this program and the system.
+/// The most bytes of a head, and of an answer on its way to the system.
 const BUFFER: usize = 32 << 10;
-/// Connections that wait to be accepted: with fewer, those of a crowd would have to try again after a second.
+/// The queue of connections to accept: with a shorter one, many clients at once would have to retry after a second.
 const BACKLOG: i32 = 4096;
 /// How long to wait for tasks to end or files to be closed.
 const PAUSE: Duration = Duration::from_millis(1);
-/// What is under way when the server is asked to stop may take this long.
+/// How long requests under way may take when the server is asked to stop.
 const LAST_ANSWERS: Duration = Duration::from_secs(4);
 
-/// Why a server does not run.
+/// Why a server could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Others could reach it, and nothing keeps them out.
+    /// Other machines could reach it without a token.
     #[error("{address} can be reached from other machines: a token is needed (--token or --token-file)")]
     TokenNeeded {
-        /// Where it was to listen.
+        /// The address to listen on.
         address: SocketAddr,
     },
     /// The limit of memory is reached before the first request.
     #[error("the limit of memory leaves no room for requests: {} MiB at least are needed (--max-memory)", needed >> 20)]
     NoMemory {
-        /// How much is needed at least.
+        /// The least memory that is needed, in bytes.
         needed: u64,
     },
     /// The system refused.
     #[error("{address}: {source}")]
     Io {
-        /// Where it was to listen.
+        /// The address to listen on.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -75,12 +75,12 @@ impl Server {
         Ok(Server { listener, address, access })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until SIGTERM comes; whether all that was under way then could be answered.
+    /// Answers until SIGTERM comes; returns whether all requests then under way could be answered.
     pub fn run(self, site: impl Served) -> Result<bool, ServeError> {
         let address = self.address;
         let refused = |source| ServeError::Io { address, source };
@@ -95,7 +95,7 @@ impl Server {
                 self.serve(app, async move { end.recv().await.unwrap_or(()) }).await
             })
             .map_err(refused)?;
-        // Work without a client is not waited for.
+        // Work without a client is abandoned.
         runtime.shutdown_background();
         Ok(all_answered)
     }
@@ -120,7 +120,7 @@ impl Server {
             let place = loop {
                 match connections.enter(peer.ip()) {
                     Some(place) => break place,
-                    // Those that were closed have to end first, and those that are new have a moment.
+                    // Closed connections have to end first, and new ones have a grace period.
                     None => connections.freed(PAUSE).await,
                 }
             };

@@ -7,7 +7,7 @@ use boolshap::{Error, Model, NamedCircuit, Request};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a connection may take without asking: its buffers, and a small request with its answer.
+/// The memory that a connection has without reserving it: its buffers, and a small request with its answer.
 pub(crate) const CONNECTION: usize = 64 << 10;
 
 /// What a request may cost.
@@ -17,7 +17,7 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// Entities of a request.
     pub rows: usize,
-    /// Numbers of an answer; larger ones are not begun.
+    /// Numbers of an answer; larger answers are refused.
     pub numbers: usize,
     /// Time for a request.
     pub time: Duration,
@@ -45,7 +45,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// The same with as many connections as the memory allows: they may have a quarter of it.
+    /// The same, with only as many connections as the memory allows: they may have a quarter of it.
     pub(crate) fn within_memory(mut self) -> Self {
         if let Some(memory) = self.memory {
             self.connections = self.connections.min(usize::try_from(memory / 4).unwrap_or(usize::MAX) / CONNECTION);
@@ -58,7 +58,7 @@ impl ServerLimits {
 pub struct Site {
     pub(crate) report: LiveReport,
     pub(crate) limits: ServerLimits,
-    /// The network that certificates are about, where it is at hand.
+    /// The network that certificates are about, if available.
     pub(crate) model: Option<Model>,
 }
 
@@ -80,12 +80,12 @@ impl Site {
         Ok(Site { report: LiveReport::of_carried(circuit, carried)?, limits: ServerLimits::default(), model: None })
     }
 
-    /// What is shown.
+    /// The live report.
     pub fn report(&self) -> &LiveReport {
         &self.report
     }
 
-    /// The same with the network that was compiled, of which certificates then hold proofs.
+    /// The same with the compiled network, so that certificates can hold proofs about it.
     pub fn about(mut self, model: Option<Model>) -> Result<Self, Error> {
         if model.as_ref().is_some_and(|model| model.features != self.circuit().features) {
             return Err(Error::input("the features of the model are not those of the circuit"));
@@ -94,7 +94,7 @@ impl Site {
         Ok(self)
     }
 
-    /// The same with a page that opens with this request's game; what requests to the API leave open stays as it was.
+    /// The same with a page that opens with this request's game; the defaults of the API stay as they were.
     pub fn opening_with(mut self, request: &Request) -> Result<Self, Error> {
         self.report.open_with(request)?;
         Ok(self)

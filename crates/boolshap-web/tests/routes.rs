@@ -93,7 +93,7 @@ fn errors_name_their_field() {
     let many = format!("{{\"entities\": [{}]}}", ["[0,0,0]"; 11].join(","));
     assert_eq!(post(&many).0, 413);
     assert_eq!(post(&" ".repeat(5000)).0, 413);
-    // Too many are refused before the rest is read, but a bracket in a text opens nothing.
+    // Too many entities are refused before the rest is parsed, but a bracket in a text opens nothing.
     assert_eq!(post(&format!("{{\"entities\": [{} and no more", ["[0"; 11].join(","))).0, 413);
     let text = r#"{"entities": [{"a": 1, "b": 0, "c": "[[[[[[[[[[\"[[[[[[[["}]}"#;
     assert_eq!(post(text).1["error"]["field"], "entities[0].c");
@@ -247,7 +247,7 @@ fn content_has_exactly_one_known_type() {
     let post = |kind: &str| status("POST", "/api/explain", &[("content-type", kind)]);
     let json = ["application/json", "Application/JSON; charset=utf-8", "application/json;charset=\"UTF-8\"; v=1;"];
     json.iter().for_each(|kind| assert_eq!(post(kind), 200, "{kind}"));
-    // As an Arrow stream, the body is damaged.
+    // Read as an Arrow stream, the body is damaged.
     assert_eq!(post("application/vnd.apache.arrow.stream"), 400);
     for wrong in [
         "text/plain; application/json",
@@ -358,7 +358,7 @@ fn wrong_questions_name_their_field() {
     assert_eq!(ask(site(Access::Loopback), request.body(Body::empty()).unwrap()).0, 415);
 }
 
-/// A file that can be read, given wherever a command would take one: nothing of it comes back.
+/// Takes a readable file, given wherever a command would accept one: none of its content is returned.
 #[test]
 fn questions_read_no_files() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -391,7 +391,7 @@ fn answers_to_questions_have_limits() {
     let (status, answer) = all(5);
     assert_eq!(status, 413);
     assert!(answer["error"]["message"].as_str().unwrap().contains("row 1 has more to list"), "{answer}");
-    // Each row has two reasons, and asked for is one.
+    // Each row has two reasons, but one is asked for.
     assert_eq!(question(json!({"question": "reason", "entities": entities(9), "limit": 1})).0, 200);
     let (status, answer) = question(json!({"question": "attribution", "entities": entities(2)}));
     assert_eq!((status.as_u16(), &answer["error"]["field"]), (413, &json!("entities")), "{answer}");

@@ -1,5 +1,5 @@
 //! The direct routes from a network to an ordered diagram: evaluating all inputs, the whole truth table, partial sums,
-//! and apply, on dense networks of a seeded generator.
+//! and apply, on dense networks from a seeded generator.
 #![allow(missing_docs, reason = "made by a macro")]
 
 use boolshap::circuit::lower_obdd;

@@ -1,7 +1,7 @@
 //! The fast engine: a network like the paper's, one entity of it, and diagrams of a thousand and a million nodes.
 //!
-//! One thread, every row computed. Throughput is in floating-point operations that are counted as useful; hold it
-//! against the machine's own rate, which is measured first.
+//! One thread, every row computed. Throughput counts useful floating-point operations; compare it with the machine's
+//! own rate, which is measured first.
 #![allow(missing_docs, clippy::print_stdout, reason = "made by a macro; a benchmark says what it compares with")]
 
 use boolshap::circuit::{Circuit, CircuitBuilder, Node, NodeId};
@@ -63,7 +63,7 @@ fn entities(features: usize, rows: usize) -> Bits {
 }
 
 fn shap(criterion: &mut Criterion) {
-    // Of the process, so that the time to hand work to another thread is not measured.
+    // One thread for the whole process, so that the time to hand work to another thread is not measured.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
     println!("multiply-adds in registers: {:.1} GFLOP/s", multiply_add_rate() / 1e9);
     let mut group = criterion.benchmark_group("shap");

@@ -1,4 +1,4 @@
-//! Compiles a DIMACS file into libsdd's `.sdd` and `.vtree` files, or reads such files and says what they hold.
+//! Compiles a DIMACS file into libsdd's `.sdd` and `.vtree` files, or reads such files and describes them.
 //!
 //!     sdd_files compile FILE.cnf STEM [balanced|left|right|random]
 //!     sdd_files read STEM
@@ -6,7 +6,7 @@
 //! Both print `size`, `decision_nodes`, `models` and, up to 16 variables, the truth table as a row of 0 and 1: the
 //! first variable changes fastest.
 
-// Printing is what an example is for.
+// Examples print their results.
 #![allow(clippy::print_stdout)]
 
 use boolshap::diagram::{CompileOptions, Sdd, SddFile, SddManager, StartVtree, Vtree, compile_clauses};

@@ -1,7 +1,7 @@
 //! Times the engines on a circuit file: `time_engines CIRCUIT.nnf ENTITIES.csv [SMOOTH.nnf]`.
 //!
-//! The circuit goes through Algorithm 1 first; the result is written to SMOOTH.nnf if that is given, for
-//! `benchmarks/authors.py` to be measured on the same circuit.
+//! The circuit goes through Algorithm 1 first; the result is written to SMOOTH.nnf if that is given, so that
+//! `benchmarks/authors.py` can be measured on the same circuit.
 #![allow(clippy::print_stdout)]
 
 use boolshap::circuit::{paper_form, read_nnf, write_nnf};
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let watch = Watch::unlimited();
     println!("{:?}", smooth.counts());
 
-    // Every row is computed, the same ones too, on one thread.
+    // Every row is computed on one thread, including repeated ones.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let tables: Vec<Bits> = rows.chunks(1).chain([&rows[..]]).map(|rows| table(smooth.variables(), rows)).collect();
     let (all, each) = tables.split_last().ok_or("no tables")?;

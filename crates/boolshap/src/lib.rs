@@ -1,9 +1,9 @@
 //! Exact SHAP scores for neural networks, by compiling them into Boolean circuits.
 //!
-//! The folders are the stages of the pipeline and data moves through them from left to right: [`lit`], [`data`],
-//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`query`], [`workflow`], [`report`]. A stage uses only
-//! stages to its left; a test reads the `use` lines and keeps it so. The names at the root are the front door, all from
-//! [`workflow`] and the types it works on:
+//! The modules are the stages of the pipeline, and data flows through them from left to right: [`lit`], [`data`],
+//! [`model`], [`formula`], [`diagram`], [`circuit`], [`explain`], [`query`], [`workflow`], [`report`]. A stage uses
+//! only stages to its left; a test enforces this by reading the `use` lines. The names re-exported at the root are the
+//! main entry points, all from [`workflow`] and the types it works on:
 //!
 //! ```no_run
 //! use boolshap::{CompileRequest, Explainer, Request, TrainRequest, compile, train};

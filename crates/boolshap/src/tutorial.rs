@@ -92,7 +92,7 @@
 //! [x1 and ((-x2 and -x3) or (x2 and false))] or [-x1 and ((x2 and -x3) or (-x2 and true))]
 //! ```
 //!
-//! [`lower`](crate::circuit::lower) converts any diagram whose items come children first:
+//! [`lower`](crate::circuit::lower) converts any diagram that lists children before their parents:
 //!
 //! ```
 //! use boolshap::circuit::{Lowering, SddItem, check, lower, paper_form};
@@ -133,8 +133,9 @@
 //! ```
 //!
 //! # SHAP scores
-//! The open-box algorithm on that circuit, as fractions, for the entity (1, 0, 0). The network answers 1, as it does
-//! for half of all entities; the two features that are 0 push towards this answer, the one that is 1 pushes against it:
+//! The open-box algorithm on that circuit gives the scores as fractions, here for the entity (1, 0, 0). The network
+//! answers 1, as it does for half of all entities; the two features that are 0 push towards this answer, the one that
+//! is 1 pushes against it:
 //!
 //! ```
 //! use boolshap::circuit::{paper_form, read_nnf};
@@ -162,8 +163,9 @@
 //! ```
 //!
 //! # Questions about a decision
-//! Scores say how much each feature matters; other questions have answers that are sets, inputs, or yes and no. The same
-//! entity again: what suffices for its answer, what would change it, how far is it from another answer, and does it hang on x1?
+//! Scores say how much each feature matters; the answers to other questions are sets, inputs, or yes and no. For the
+//! same entity: what suffices for its answer, what would change it, how far away is another answer, and does the answer
+//! depend on x1?
 //!
 //! ```
 //! use boolshap::workflow::{AskRequest, Asker, Question};
@@ -191,9 +193,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! None of this has to be believed. A certificate holds what is claimed of the network and what shows it: inputs on which
-//! the network can be evaluated, and sets whose other features can all be tried, or have a proof. Checking it takes the model
-//! and no circuit:
+//! None of this has to be taken on trust. A certificate holds a claim about the network and the evidence for it: inputs
+//! on which to evaluate the network, and sets of features for which all values of the other features can be tried or a
+//! proof is given. Checking it needs the model but no circuit:
 //!
 //! ```
 //! use boolshap::Model;

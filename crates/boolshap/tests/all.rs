@@ -1,4 +1,4 @@
-//! Every test from outside the library in one program: it is linked once.
+//! All integration tests in one program, so that it is linked only once.
 
 mod apply;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! The apply route on networks too large for a truth table, judged by counting in another way and by the network itself.
+//! Tests the apply route on networks too large for a truth table, against an independent count and the network itself.
 
 use boolshap::circuit::lower_obdd;
 use boolshap::diagram::{ApplyOptions, Obdd, candidate_orders, compile_apply};
@@ -24,8 +24,8 @@ fn window(width: usize, first: usize, weights: &[i128], need: i128, place: impl 
 const NEAR: ([i128; 5], i128) = ([1, -1, 2, 1, -1], 3);
 const FAR: ([i128; 3], i128) = ([1, 1, -1], 2);
 
-/// Windows of five inputs, windows of three of those, and a vote of these with signs by turns; the inputs stand in the
-/// places given.
+/// Windows of five inputs, windows of three of those, and a vote of these with a negative weight for every third.
+/// `place` gives the position of each input.
 fn convolution(inputs: usize, place: impl Fn(usize) -> usize) -> Network {
     let near: Vec<Gate> = (0..inputs - 4).map(|first| window(inputs, first, &NEAR.0, NEAR.1, &place)).collect();
     let far: Vec<Gate> = (0..inputs - 6).map(|first| window(inputs - 4, first, &FAR.0, FAR.1, |j| j)).collect();
@@ -33,7 +33,8 @@ fn convolution(inputs: usize, place: impl Fn(usize) -> usize) -> Network {
     Network::new(inputs, vec![near, far], Output::Step(gate(vote, (inputs as i128 - 6) / 2))).unwrap()
 }
 
-/// How many inputs the vote is true for, from left to right: all that matters is the last six inputs and the votes.
+/// The number of inputs for which the vote is true, counted from left to right: the state is the last six bits and the
+/// votes so far.
 fn count_from_left_to_right(inputs: usize) -> u128 {
     let mut states = HashMap::from([((0usize, 0usize), 1u128)]);
     for position in 0..inputs {
@@ -99,7 +100,7 @@ fn a_shuffled_convolution_has_an_order_as_good_as_the_first() {
 
 #[test]
 fn slow_fifty_thousand_inputs_do_not_overflow_the_stack() {
-    // Two to five of them.
+    // True if two to five inputs are 1.
     let inputs = 50_000;
     let hidden = vec![gate(vec![1; inputs], 2), gate(vec![-1; inputs], inputs as i128 - 5)];
     let network = Network::new(inputs, vec![hidden], Output::Step(gate(vec![1, 1], 2))).unwrap();
@@ -110,7 +111,7 @@ fn slow_fifty_thousand_inputs_do_not_overflow_the_stack() {
         let entity: Vec<bool> = (0..inputs).map(|j| j % 6_000 == 17 && j / 6_000 < ones).collect();
         assert_eq!(diagram.evaluate(&entity), (2..=5).contains(&ones), "{ones}");
     }
-    // After some tests a node means how many ones there were, unless nothing depends on the rest.
+    // After some tests, each number of ones so far has a node if the result still depends on the remaining inputs.
     let open = |left: usize, ones: usize| {
         let value = |more: usize| (2..=5).contains(&(ones + more));
         (0..left).any(|more| value(more) != value(more + 1))

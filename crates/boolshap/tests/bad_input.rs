@@ -78,7 +78,7 @@ fn good_binary_files_are_read() {
     let path = folder.path().join("qonnx");
     std::fs::write(&path, qonnx_file()).unwrap();
     let network = import(&path, &ImportOptions::default()).unwrap_or_else(|error| panic!("{error}")).network;
-    // Two bits are three levels a pixel here; the layers are those of the convolution and of the mean.
+    // Each pixel of two bits becomes three inputs here; the layers are those of the convolution and of the mean.
     assert_eq!((network.inputs(), network.hidden().len(), network.classes()), (18, 2, 3));
     let path = folder.path().join("table");
     std::fs::write(&path, &good_files("table_parquet")[0]).unwrap();
@@ -160,7 +160,7 @@ fn hdf5_file() -> Vec<u8> {
     file.finish().unwrap()
 }
 
-/// The same as two products with a sign between them.
+/// The same as two matrix products with a sign function between them.
 fn onnx_file() -> Vec<u8> {
     onnx_graph(&["x hidden -> a MatMul", "a -> s Sign", "s out -> y MatMul"], &[1, 3], &KERNELS)
 }

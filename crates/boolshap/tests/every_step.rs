@@ -1,4 +1,4 @@
-//! Functions and networks through every step of the paper's path: formula, diagram, circuit, scores.
+//! Takes functions and networks through every step of the paper's path: formula, diagram, circuit, scores.
 #![cfg(feature = "sat")]
 
 use boolshap::circuit::{Circuit, Lowering, check, lower_sdd, paper_form};

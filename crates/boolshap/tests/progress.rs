@@ -1,4 +1,5 @@
-//! Progress is a share of the work: reports rise evenly with what is done, never go back, and are not complete before the end.
+//! Progress is a share of the work: reports rise evenly with the work done, never go back, and are complete only at the
+//! end.
 
 use boolshap::circuit::NamedCircuit;
 use boolshap::data::{Bits, Seeded};
@@ -16,7 +17,7 @@ fn reports(work: impl FnOnce(&Watch<'_>)) -> Vec<Progress> {
     seen.into_inner().unwrap()
 }
 
-/// In each stage, shares and counts never go back; no share is complete but the last.
+/// In each stage, shares and counts never go back; only the last share is complete.
 fn assert_rising(reports: &[Progress]) {
     assert!(!reports.is_empty());
     for pair in reports.windows(2) {
@@ -52,7 +53,7 @@ fn every_route_tells_the_truth() {
         let request = CompileRequest { via, ..CompileRequest::default() };
         let (_, seen) = compiled(&model(10, 4, 1), &request);
         assert_rising(&seen);
-        // How many states, steps or clauses there will be is not known, so no share is given.
+        // The total number of states, steps or clauses is not known, so no share is given.
         let has_shares = seen.iter().all(|progress| progress.total.is_some());
         assert_eq!(has_shares, matches!(via.name(), "auto" | "truth-table"), "{via:?} {seen:?}");
     }
@@ -84,7 +85,7 @@ fn a_large_background_is_told_start_by_start() {
     let explainer = Explainer::new(&circuit, &Request { distribution, ..Request::default() }).unwrap();
     let seen = reports(|watch| drop(explainer.explain(&explained, watch).unwrap()));
     assert_rising(&seen);
-    // The work is the same for each start: what is reported is what is done, to a few lanes.
+    // The work is the same for each start, so the reported share equals the work done, up to a few lanes.
     let shares: Vec<f64> = seen.iter().map(|progress| progress.share().unwrap()).collect();
     let starts = explainer.visits(explainer.ask()).unwrap() as f64;
     assert!(starts > 0.0 && shares.len() > 300, "{}", shares.len());

@@ -65,7 +65,7 @@ pub enum Node<'a> {
     Or(&'a [NodeId]),
 }
 
-/// From this many nodes of a level on, several threads pay.
+/// From this many nodes in a level on, several threads pay off.
 const MANY: usize = 1 << 15;
 
 /// Heads of nodes other than decisions; a decision's head is its variable, which is below all of these.
@@ -82,7 +82,7 @@ struct Packed {
     b: u32,
 }
 
-/// The nodes and edges alone; what a circuit and its builder have in common.
+/// The nodes and edges alone, which both a circuit and its builder have.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Arena {
     nodes: Vec<Packed>,
@@ -194,7 +194,7 @@ impl Circuit {
         Self::from_arena(self.arena.clone(), self.variables, root)
     }
 
-    /// The number of variables, those that no node mentions included.
+    /// The number of variables, including those that no node mentions.
     pub fn variables(&self) -> usize {
         self.variables
     }
@@ -223,7 +223,7 @@ impl Circuit {
     }
 }
 
-/// So that whatever shares a circuit also takes one that is only borrowed, by copying it.
+/// Lets functions that take a shared circuit also take a borrowed one, which is copied.
 impl From<&Circuit> for Arc<Circuit> {
     fn from(circuit: &Circuit) -> Self {
         Arc::new(circuit.clone())

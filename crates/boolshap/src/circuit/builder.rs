@@ -143,14 +143,14 @@ impl CircuitBuilder {
         Ok(id)
     }
 
-    /// The conjunction with constants simplified: false if a child is false, without true children; a single child is
-    /// returned.
+    /// The conjunction with constants simplified: false if a child is false, and true children are dropped. A single
+    /// child is returned as it is.
     pub fn conjoin(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         self.simplified(children, true)
     }
 
-    /// The disjunction with constants simplified: true if a child is true, without false children; a single child is
-    /// returned.
+    /// The disjunction with constants simplified: true if a child is true, and false children are dropped. A single
+    /// child is returned as it is.
     pub fn disjoin(&mut self, children: &[NodeId]) -> Result<NodeId, CircuitError> {
         self.simplified(children, false)
     }

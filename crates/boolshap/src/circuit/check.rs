@@ -1,8 +1,8 @@
 //! Independent checks of a circuit's properties: decomposability, determinism, smoothness, fan-in.
 //!
 //! The checks share no code with the circuit builders and only read nodes, so that they also find mistakes in a
-//! builder. Only reachable nodes are checked, and a violation names the node. [`soundness`] is what a circuit from a file
-//! has to pass.
+//! builder. Only reachable nodes are checked, and a violation names the node. A circuit from a file has to pass
+//! [`soundness`].
 
 use super::{Circuit, Node, NodeId};
 use crate::lit::Var;

@@ -34,7 +34,7 @@ pub fn conjoin(
     conjoin_in(circuit, formula, &order(circuit, groups), max_nodes, watch)
 }
 
-/// The same with the variables in a given order, which names each once.
+/// The same with the variables in a given order, which must contain each once.
 pub(super) fn conjoin_in(
     circuit: &Circuit,
     formula: &Cnf,

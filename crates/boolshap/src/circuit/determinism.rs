@@ -12,10 +12,10 @@ use super::{Circuit, Node, NodeId};
 use crate::lit::{Stopped, Var, Watch};
 use std::collections::{HashMap, HashSet};
 
-/// The most nodes and literals inspected, a few seconds' work: chains of gates, and gates with many children, would
-/// take quadratic time.
+/// The most nodes and literals to inspect, a few seconds' work: without a limit, chains of gates and gates with many
+/// children would take quadratic time.
 const MAX_LOOKS: u64 = 1 << 26;
-/// The most words looked at for pairs of nodes, a second's work and 100 MB at most.
+/// The most words to inspect for pairs of nodes: at most a second's work and 100 MB.
 const MAX_PAIR_LOOKS: u64 = 1 << 27;
 
 /// Limits of a [determinism](determinism) check.
@@ -35,7 +35,7 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// For every file that is read: a fraction of a second.
+    /// The effort for every file that is read: a fraction of a second.
     pub const READING: Effort = Effort { max_variables: 20, max_steps: 1 << 27 };
 }
 
@@ -96,7 +96,7 @@ pub(super) fn deterministic(
         match steps_left.checked_sub(words.saturating_mul(steps)) {
             Some(left) => steps_left = left,
             None => {
-                // Looking has its price as well.
+                // Listing the nodes below these gates takes time as well.
                 steps_left = steps_left.saturating_sub(order.len() as u64);
                 undecided.extend(gates);
                 continue;
@@ -317,7 +317,8 @@ mod tests {
         let easy = builder.or(&[both, one]).unwrap();
         let differ = builder.decision(Var::new(0), y, not_y).unwrap();
         let structured = builder.or(&[differ, both]).unwrap();
-        // x, y and z, w differ, or x, z differ and y, w do not: a contradiction that no part of the gates shows alone.
+        // (x differs from y and z from w) or (x differs from z, and y equals w): a contradiction that no single part
+        // shows.
         let rest = builder.decision(Var::new(2), w, not_w).unwrap();
         let [across, same] =
             [(0, z, not_z), (1, not_w, w)].map(|(v, lo, hi)| builder.decision(Var::new(v), lo, hi).unwrap());

@@ -1,4 +1,4 @@
-//! What can be wrong with a circuit, or with what is asked of it.
+//! Errors in circuits, and in requests to them.
 
 use super::NodeId;
 use super::builder::MAX_VARIABLES;
@@ -9,7 +9,7 @@ use crate::lit::Var;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CircuitError {
-    /// A node speaks of a variable that the circuit does not have.
+    /// A node mentions a variable that the circuit does not have.
     #[error("node {node} speaks of variable {variable}, but the circuit has {variables} variables")]
     UnknownVariable {
         /// The position of the node.
@@ -27,7 +27,7 @@ pub enum CircuitError {
         /// The child.
         child: NodeId,
     },
-    /// A root that is no node of the circuit.
+    /// A root that is not a node of the circuit.
     #[error("the root is node {root}, but the circuit has {nodes} nodes")]
     UnknownRoot {
         /// The root.
@@ -35,7 +35,7 @@ pub enum CircuitError {
         /// How many nodes there are.
         nodes: usize,
     },
-    /// A class that a file does not hold.
+    /// A class that the file does not have.
     #[error("there is no class {class}: the file holds classes 0 to {}", .classes.saturating_sub(1))]
     UnknownClass {
         /// The class.
@@ -55,13 +55,13 @@ pub enum CircuitError {
     /// A circuit was asked for, but there is only a network, which was not compiled.
     #[error("{why}")]
     NotCompiled {
-        /// Why it was not.
+        /// Why it was not compiled.
         why: String,
     },
-    /// A label was asked for, but the file holds the numbers before the decision.
+    /// A label was asked for, but the file holds scores, the numbers before the decision.
     #[error("the file holds scores, the numbers before the decision, and no circuit of a label")]
     OnlyScores,
-    /// A name that is there twice.
+    /// A name that occurs twice.
     #[error("the {what} '{name}' is there twice")]
     NameTwice {
         /// `feature`, `class` or `column`.
@@ -69,7 +69,7 @@ pub enum CircuitError {
         /// The name.
         name: String,
     },
-    /// A circuit that is not what every count and score relies on.
+    /// A circuit without the properties that every count and score relies on.
     #[error("the circuit is not sound: {0}")]
     Unsound(#[from] super::check::Violation),
     /// The conjunction with a formula could not be built.
@@ -119,7 +119,7 @@ pub enum CircuitError {
     /// Out of time, or interrupted.
     #[error(transparent)]
     Stopped(#[from] crate::lit::Stopped),
-    /// A row of values that has not one value for each variable.
+    /// A row of values whose length is not the number of variables.
     #[error("{found} values were given, but the circuit has {expected} variables")]
     WrongLength {
         /// The number of variables.
@@ -154,7 +154,7 @@ pub enum CircuitError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A circuit file that cannot be trusted.
+    /// A circuit file that is damaged or inconsistent.
     #[error("{problem}")]
     Damaged {
         /// What is wrong with it.

@@ -1,14 +1,16 @@
-//! Nodes that are never true together, shown by their structure alone.
+//! Proves by structure alone that nodes are never true together.
 //!
-//! The idea is the product of two diagrams. An or-gate excludes a node if all its children do, a decision if both its
-//! branches do, an and-gate if one of its children does. Only the last step loses something: the other node may contradict
-//! the children together and none of them alone. So an and-gate is taken apart first where a single child speaks of the
-//! other node's variables, which loses nothing, and last where several do. Two nodes of one sentential decision diagram are
-//! always decided, because its vtree leaves no other and-gates; so are those of two ordered diagrams of one order.
+//! The idea is to walk the product of two diagrams. An or-gate excludes a node if all its children do, a decision if
+//! both its branches do, an and-gate if one of its children does. Only the last step is incomplete: the other node may
+//! contradict the children together but none of them alone. So an and-gate is split first if a single child shares
+//! variables with the other node, which loses nothing, and last if several do. Two nodes of one sentential decision
+//! diagram are always decided, because its vtree leaves only and-gates of the first kind; so are nodes of two ordered
+//! diagrams with the same order.
 //!
-//! Nodes that are both true on one of a few hundred sampled inputs need no further look: that spares most of the ways that
-//! lead nowhere. Answers that may be asked for again are kept. Cost: the number of pairs that are met, at most the product of
-//! the two sizes; a limit ends it. A walk over pairs instead of recursion, so that deep circuits cannot overflow the stack.
+//! Two nodes that are both true on one of a few hundred sampled inputs are not examined further, which avoids most
+//! fruitless searches. Answers that may be needed again are cached. Cost: the number of pairs met, at most the product
+//! of the two sizes, up to a limit. Pairs wait in a vector instead of on the call stack, so that deep circuits cannot
+//! overflow it.
 
 use super::check::Below;
 use super::{Circuit, Node, NodeId};
@@ -16,34 +18,34 @@ use crate::data::Seeded;
 use crate::lit::{Lit, Stopped, Watch};
 use std::collections::HashMap;
 
-/// Of larger circuits one word of inputs is sampled, of others four.
+/// Circuits with more nodes than this are sampled on one word of inputs, others on four.
 const MAX_SAMPLED: usize = 1 << 22;
 
-/// Pairs of nodes that are never true together.
+/// Decides whether pairs of nodes are never true together.
 pub(super) struct Exclusion<'a> {
     circuit: &'a Circuit,
     below: &'a Below,
     /// The values of all nodes on some inputs; every node has the same number of words.
     samples: Vec<u64>,
     words: usize,
-    /// How many edges lead to each node, at most 255.
+    /// The number of edges to each node, capped at 255.
     parents: Vec<u8>,
     known: HashMap<u64, bool>,
-    /// How many more words are looked at.
+    /// How many more words may be inspected.
     looks_left: u64,
 }
 
 /// What the answer for a pair depends on.
 enum Depends {
-    /// On nothing else.
+    /// On nothing else: this is the answer.
     Known(bool),
-    /// All of these pairs exclude each other.
+    /// In all of these pairs, the nodes must exclude each other.
     All(Vec<(NodeId, NodeId)>),
-    /// One of these does.
+    /// In at least one of these pairs, the nodes must exclude each other.
     Any(Vec<(NodeId, NodeId)>),
 }
 
-/// A pair whose answer waits for those of others.
+/// A pair whose answer depends on other pairs that are still open.
 struct Waiting {
     pair: (NodeId, NodeId),
     all: bool,
@@ -63,7 +65,7 @@ impl<'a> Exclusion<'a> {
         Exclusion { circuit, below, samples, words, parents, known: HashMap::new(), looks_left: looks }
     }
 
-    /// Whether any two of these nodes exclude each other; false is "not shown".
+    /// Whether every two of these nodes exclude each other; false means "not shown".
     pub(super) fn all_exclude(&mut self, nodes: &[NodeId], watch: &Watch<'_>) -> Result<bool, Stopped> {
         for (index, &one) in nodes.iter().enumerate() {
             watch.check()?;
@@ -92,7 +94,8 @@ impl<'a> Exclusion<'a> {
                     Depends::Any(left) => waiting.push(Waiting { pair: next, all: false, left }),
                 }
             }
-            // The first answer that differs from "all are" or "none is" decides; so does the end of the list.
+            // The first false answer decides `All` and the first true one `Any`; if no pair is left, the result is the
+            // opposite.
             next = loop {
                 let Some(top) = waiting.last_mut() else { return answer.unwrap_or(false) };
                 let decided = answer.take().filter(|&answer| answer != top.all);
@@ -109,14 +112,14 @@ impl<'a> Exclusion<'a> {
         }
     }
 
-    /// Keeps an answer that may be asked for again.
+    /// Caches an answer that may be needed again.
     fn keep(&mut self, pair: (NodeId, NodeId), answer: bool) {
         if [pair.0, pair.1].iter().any(|id| self.parents[id.index()] > 1) {
             self.known.insert(key(pair), answer);
         }
     }
 
-    /// The answer for a pair, if it is known already or seen at once.
+    /// The answer for a pair, if it is cached or a sampled input makes both true.
     fn answer(&self, pair: (NodeId, NodeId)) -> Option<bool> {
         let of = |id: NodeId| &self.samples[id.index() * self.words..][..self.words];
         match of(pair.0).iter().zip(of(pair.1)).any(|(one, other)| one & other != 0) {
@@ -125,7 +128,7 @@ impl<'a> Exclusion<'a> {
         }
     }
 
-    /// Words to look at for a pair, about: sets of variables, for each child.
+    /// About how many words a pair inspects: a set of variables for each child.
     fn cost(&self, (one, other): (NodeId, NodeId)) -> u64 {
         let children = |id: NodeId| self.circuit.node(id).children().count();
         ((1 + children(one) + children(other)) * (4 + self.below.set(one).len())) as u64
@@ -142,7 +145,7 @@ impl<'a> Exclusion<'a> {
         if let (Node::Literal(a), Node::Literal(b)) = (node(one), node(other)) {
             return Depends::Known(a == !b);
         }
-        // Nothing is lost: no other child of the gate has a say.
+        // This loses nothing, since no other child of the gate affects the answer.
         for (gate, other) in [(one, other), (other, one)] {
             if let [only] = self.sharing(gate, other)[..] {
                 return Depends::All(vec![(only, other)]);
@@ -171,19 +174,19 @@ impl<'a> Exclusion<'a> {
         Depends::Any(parts(one, other).chain(parts(other, one)).collect())
     }
 
-    /// The children of an and-gate that speak of the other's variables, or are false.
+    /// The children of an and-gate that share variables with the other node, or are false.
     fn sharing(&self, gate: NodeId, other: NodeId) -> Vec<NodeId> {
         let Node::And(children) = self.circuit.node(gate) else { return Vec::new() };
         let is_false = |id: NodeId| self.circuit.node(id) == Node::Constant(false);
         children.iter().copied().filter(|&child| self.share(child, other) || is_false(child)).collect()
     }
 
-    /// Whether both mention a variable.
+    /// Whether both mention a common variable.
     fn share(&self, one: NodeId, other: NodeId) -> bool {
         self.below.set(one).iter().zip(self.below.set(other)).any(|(a, b)| a & b != 0)
     }
 
-    /// Whether the node is plainly true only where the literal holds.
+    /// Whether the node obviously implies the literal: it is the literal, or an and-gate with that child.
     fn requires(&self, node: NodeId, lit: Lit) -> bool {
         match self.circuit.node(node) {
             Node::Literal(own) => own == lit,
@@ -193,8 +196,8 @@ impl<'a> Exclusion<'a> {
     }
 }
 
-/// The values of all nodes on random inputs, 64 to a word: in the first two words half of the values are 1, in the third a
-/// quarter, in the fourth three quarters.
+/// The values of all nodes on random inputs, 64 to a word: in the first two words half of the input values are 1, in
+/// the third a quarter, in the fourth three quarters.
 fn sampled(circuit: &Circuit, words: usize) -> Vec<u64> {
     let mut chance = Seeded::new(0, 0);
     let mut input = || {
@@ -222,7 +225,7 @@ fn sampled(circuit: &Circuit, words: usize) -> Vec<u64> {
     values
 }
 
-/// One number for a pair, whichever of the two comes first.
+/// One number for a pair, whatever its order.
 fn key((one, other): (NodeId, NodeId)) -> u64 {
     (one.min(other).index() as u64) << 32 | one.max(other).index() as u64
 }
@@ -237,7 +240,7 @@ mod tests {
     use crate::lit::Var;
     use proptest::prelude::*;
 
-    /// Every or-gate of a diagram package is shown by its structure, in all four forms.
+    /// The structure shows every or-gate of an SDD to be deterministic, in all four forms of the circuit.
     #[test]
     fn structure_decides_sentential_diagrams() {
         let mut dice = Seeded::new(7, 1);
@@ -264,7 +267,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the structure shows is so; what it cannot show is left open.
+        /// Whatever the structure shows is true; whatever it cannot show is left open.
         #[test]
         fn structure_never_errs(
             (one, one_table) in random_circuit(6), (other, other_table) in random_circuit(6)
@@ -274,7 +277,7 @@ mod tests {
             let below = Below::of(&circuit, &roots);
             let mut pairs = Exclusion::new(&circuit, &below, u64::MAX);
             let sampled = pairs.all_exclude(&roots, &Watch::unlimited()).unwrap();
-            // Samples see every overlap of so few variables: without them the structure is on its own.
+            // With this few variables, samples find every overlap; without samples, the structure decides alone.
             pairs = Exclusion::new(&circuit, &below, u64::MAX);
             pairs.samples.fill(0);
             let shown = pairs.all_exclude(&roots, &Watch::unlimited()).unwrap();

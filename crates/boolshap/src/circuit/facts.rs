@@ -1,9 +1,9 @@
-//! What is said of a circuit, and what backs it.
+//! Facts about a circuit, and the evidence for them.
 //!
-//! A circuit file says of itself how it was made and whether it was proved equal to its model. Whoever can write a file can
-//! write that too, and can compute every checksum and digest anew: so what a file says is a claim, and is called one. A
-//! claim names what was proved by two digests, that of the model and that of the content of the file. If the second does not
-//! fit, the claim is about something else and is dropped. Whoever has the model can prove it again.
+//! A circuit file states how it was made and whether it was proved equal to its model. Anyone who can write a file can
+//! also write these statements and recompute every checksum and digest, so they are only claims, and are called that. A
+//! claim identifies what was proved by two digests: that of the model and that of the file's content. If the second
+//! does not match, the claim is about other content and is dropped. Anyone who has the model can repeat the proof.
 
 use super::NodeId;
 use crate::lit::Digest;
@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 
 /// The names of the methods by which a circuit is proved.
 const METHODS: [&str; 4] = ["exhaustive", "walk", "sat", "gates"];
-/// The facts that stand among the free ones in a file.
+/// The names of the compiler's facts, which a file stores among the free ones.
 const NAMES: [&str; 6] = ["route", "class", "smooth", "model", "fixed", "verified"];
 
-/// What the compiler says of a circuit; a model cannot say it.
+/// The compiler's facts about a circuit; a model cannot state them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// How it was made: the route from the network, or the format it was read from.
     pub route: Option<String>,
-    /// The class it is the label of, where that is not the second of two.
+    /// The class whose label it is, unless that is the second of two.
     pub class: Option<usize>,
     /// Whether it was made smooth.
     pub smooth: bool,
@@ -29,10 +29,11 @@ pub struct Facts {
     pub model: Option<Digest>,
     /// Whether it was proved equal to its source.
     pub verified: Verified,
-    /// The inputs of the model that are fixed in the circuit, by name; empty if all of them are left.
+    /// The inputs of the model that are fixed in the circuit, by name; empty if none is fixed.
     pub fixed: BTreeMap<String, bool>,
-    /// The or-gates of which it is not known that they are deterministic: too large to be decided where the circuit was
-    /// read. Counts and scores are right only if they are. No file says this; it is found out by every reader.
+    /// The or-gates that are not known to be deterministic, because they were too large to decide when the circuit was
+    /// read. Counts and scores are right only if they are deterministic. Files do not store this; every reader
+    /// determines it.
     pub undecided: Vec<NodeId>,
 }
 
@@ -44,24 +45,24 @@ pub enum Verified {
     No,
     /// It was proved by this program, in this run.
     Proved(Proof),
-    /// Its file says so, of the content that the file has.
+    /// Its file claims so, and the claim matches the file's content.
     Claimed(Proof),
-    /// Its file says by which method, but not of what.
+    /// Its file names a method, but not what was proved.
     Unbacked(String),
-    /// Its file says so of another content.
+    /// Its file claims so, but for different content.
     Refuted(String),
 }
 
 /// What was proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// By which method; of several classes by which methods, with `+` in between.
+    /// The method; for several classes, all their methods joined by `+`.
     pub method: String,
     /// What the circuit is equal to.
     pub of: ProofOf,
-    /// The digest of that: of the model as a file, or of the table.
+    /// The digest of the model's file, or of the table.
     pub source: Digest,
-    /// The digest of the circuit file up to there: names, binarisation, marginals, facts, nodes and roots.
+    /// The digest of the circuit file up to this digest: names, binarisation, marginals, facts, nodes and roots.
     pub circuit: Digest,
 }
 
@@ -71,11 +72,11 @@ pub struct Proof {
 pub enum ProofOf {
     /// A model, whose digest is that of its file.
     Model,
-    /// The class of every input, a byte each.
+    /// The class of every input, one byte each.
     Table,
 }
 
-/// A proof as the header of a file has it.
+/// A proof as stored in the header of a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProofText {
@@ -100,7 +101,7 @@ impl ProofText {
     }
 }
 
-/// Classes that were proved in several ways name all of them, with `+` in between.
+/// Checks a method's name. If classes were proved by several methods, it contains all of them, joined by `+`.
 fn known_method(method: &str) -> Result<String, String> {
     match method.split('+').all(|one| METHODS.contains(&one)) {
         true => Ok(method.into()),
@@ -109,7 +110,7 @@ fn known_method(method: &str) -> Result<String, String> {
 }
 
 impl Verified {
-    /// What was proved, now or by what the file claims.
+    /// The proof, made in this run or claimed by the file.
     pub fn proof(&self) -> Option<&Proof> {
         match self {
             Verified::Proved(proof) | Verified::Claimed(proof) => Some(proof),
@@ -117,7 +118,7 @@ impl Verified {
         }
     }
 
-    /// The same in a few words: `no`, `proved`, `claimed`, `claimed without digest` or `refuted`.
+    /// The status in a few words: `no`, `proved`, `claimed`, `claimed without digest` or `refuted`.
     pub fn standing(&self) -> &'static str {
         match self {
             Verified::No => "no",
@@ -128,7 +129,7 @@ impl Verified {
         }
     }
 
-    /// The same in a sentence. It begins with "yes" only if this run has proved it.
+    /// The status in a sentence. It begins with "yes" only if this run has proved it.
     pub fn words(&self) -> String {
         let equal = |proof: &Proof| match proof.of {
             ProofOf::Model => format!("proved equal to the model {} on all inputs", proof.source.short()),
@@ -153,7 +154,7 @@ impl Verified {
         }
     }
 
-    /// The same as one JSON object.
+    /// The status as one JSON object.
     pub fn json(&self) -> Value {
         let (method, proof) = match self {
             Verified::No => (None, None),
@@ -169,7 +170,7 @@ impl Verified {
 }
 
 impl Facts {
-    /// Takes the facts out of the free ones of a file; the error says which one is of no use.
+    /// Moves the compiler's facts out of the free ones of a file; the error names a fact that is invalid.
     pub(super) fn take(provenance: &mut BTreeMap<String, Value>) -> Result<Self, String> {
         let mut facts = Facts::default();
         for name in NAMES {
@@ -195,12 +196,12 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Removes from the free facts of a model what only a compiler can say.
+    /// Removes the facts that only a compiler can state from the free facts of a model.
     pub(super) fn disown(provenance: &mut BTreeMap<String, Value>) {
         NAMES.iter().for_each(|name| drop(provenance.remove(*name)));
     }
 
-    /// Adds them to the free ones of a file; a proof is kept elsewhere.
+    /// Adds these facts to the free ones of a file; a proof is stored elsewhere.
     pub(super) fn put(&self, provenance: &mut BTreeMap<String, Value>) {
         let verified = match &self.verified {
             Verified::Unbacked(method) => Some(Value::from(method.as_str())),
@@ -226,13 +227,13 @@ impl Facts {
         provenance.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_string(), fact?))));
     }
 
-    /// The digest of the model that it is said to be equal to.
+    /// The digest of the model that the circuit was compiled from, or else proved equal to.
     pub fn network(&self) -> Option<Digest> {
         let proved = self.verified.proof().filter(|proof| proof.of == ProofOf::Model).map(|proof| proof.source);
         self.model.or(proved)
     }
 
-    /// What must be known by whoever uses the numbers.
+    /// Warnings for everyone who uses the numbers.
     pub fn cautions(&self) -> Vec<String> {
         let (gates, are, they) = match self.undecided.len() {
             0 => return Vec::new(),
@@ -245,7 +246,7 @@ impl Facts {
         )]
     }
 
-    /// All that a person should know: the cautions, a claim that was dropped, and inputs that are fixed.
+    /// Everything a user should know: the cautions, a claim that was dropped, and inputs that are fixed.
     pub fn notes(&self) -> Vec<String> {
         let dropped =
             matches!(self.verified, Verified::Refuted(_)).then(|| format!("verified: {}", self.verified.words()));

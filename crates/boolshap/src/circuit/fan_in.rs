@@ -3,8 +3,9 @@
 //! First half of Algorithm 1 of Bertossi and León, "Efficient Computation of Shap Explanation Scores for Neural Network
 //! Classifiers via Knowledge Compilation", after Arenas, Barceló, Bertossi and Monet, "On the Complexity of SHAP-Score-
 //! Based Explanations: Tractability via Knowledge Compilation and Non-Approximability Results" (2023), section 3.1.2.
-//! The children are folded from the left in their order. Constants are simplified, so that at most the root is one. The
-//! paper recurses into a tree; here a shared node is rewritten once, so the cost is linear in the number of edges.
+//! The children are folded from the left in their order. Constants are simplified, so that at most the root is a
+//! constant. The paper recurses into a tree; here a shared node is rewritten once, so the cost is linear in the number
+//! of edges.
 
 use super::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 

@@ -5,30 +5,41 @@
 //! | `boolshap circuit` and a line feed | 17 |
 //! | the version, 2, or 3 if it holds values | 4 |
 //! | the length of the header | 8 |
-//! | the header, in JSON | as many |
+//! | the header, in JSON | that length |
 //! | the nodes, in order, children before parents | 1 to 13, gates more |
-//! | if the header has a `proof`, the SHA-256 of all before | 32 |
-//! | the CRC-32 of all before | 4 |
+//! | if the header has a `proof`, the SHA-256 of everything before it | 32 |
+//! | the CRC-32 of everything before it | 4 |
 //!
-//! Numbers are little-endian, and of 4 bytes where nothing else is said. A node is a tag byte, then: nothing (0 false, 1
-//! true), a literal code (2), a variable and two children (3), or a count and as many children (4 and, 5 or). The code of a
-//! literal is twice its variable, plus 1 if it is negated.
+//! Numbers are little-endian and take 4 bytes unless stated otherwise. A node is a tag byte, then: nothing (0 false, 1
+//! true), a literal code (2), a variable and two children (3), or a count and that many children (4 and, 5 or). The
+//! code of a literal is twice its variable, plus 1 if it is negated.
 //!
-//! The header is an object of `features` (names), `schema` (how raw values become bits, or null), `marginals` (`rows` and
-//! `ones`, or null), `provenance` (free facts by name, among them those of the compiler: `route`, `class`, `smooth`,
-//! `model`, the digest of the model's file, `fixed`, the features of the model that are not left and their values), `nodes` (how many), `root`, `classes` (pairs of a name and a root; left out if there is one label; the first root is `root`), and
-//! `proof` (left out if nothing was proved): `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's
-//! file as this program writes it, or of the table.
+//! The header is an object with these members:
+//! - `features`: the names;
+//! - `schema`: how raw values become bits, or null;
+//! - `marginals`: `rows` and `ones`, or null;
+//! - `provenance`: free facts by name, among them the compiler's: `route`, `class`, `smooth`, `model` (the digest of
+//!   the model's file) and `fixed` (the features of the model that are fixed in the circuit, and their values);
+//! - `nodes`: how many there are;
+//! - `root`;
+//! - `classes`: pairs of a name and a root, of which the first is `root`; left out if there is one label;
+//! - `values`: see below; left out if the file holds labels;
+//! - `proof`: `method`, `of` (`model` or `table`) and `digest`, the SHA-256 of the model's file as this program writes
+//!   it, or of the table; left out if nothing was proved.
 //!
-//! With `values` the file holds numbers instead of labels (version 3): `rule` says how they decide (`sign`, `largest` or
-//! `number`), `parts` are `feature` (an index), `gate` (as in a model file), `circuit` (a node) or `diagram` (with numbers at its leaves:
-//! how many `leaves` and `nodes` follow the nodes of the circuit, and its `root`; a leaf takes 8 bytes, a node a variable and two children), `values` have each a `constant` and
-//! a weight for every part, as fractions. The roots of classes mean nothing then.
+//! With `values`, the file holds numbers instead of labels (version 3), and the roots of classes mean nothing. `values`
+//! has these members:
+//! - `rule`: how the values decide (`sign`, `largest` or `number`);
+//! - `parts`: each is a `feature` (an index), a `gate` (as in a model file), a `circuit` (a node) or a `diagram` with
+//!   numbers at its leaves: how many `leaves` and `nodes` follow the nodes of the circuit, and its `root`. A leaf takes
+//!   8 bytes; a node is a variable and two children;
+//! - `values`: each has a `constant` and a weight for every part, as fractions.
 //!
-//! Version 1 has no `proof`, and says `verified` with a method among the free facts: a claim without what backs it.
+//! Version 1 has no `proof`; its free facts may contain `verified` with a method, which is a claim without evidence.
 //!
-//! A file that is cut or damaged anywhere is refused, and so is one whose parts do not fit together or whose circuit is not
-//! sound. What can be forged with all sums right is what the file says of the world: see [`Facts`](super::Facts).
+//! A truncated or damaged file is refused, and so is one whose parts do not fit together or whose circuit is not sound.
+//! A forger who also corrects the checksums can only change the file's statements about the outside world: see
+//! [`Facts`](super::Facts).
 
 use super::facts::ProofText;
 use super::named::once_each;
@@ -48,11 +59,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 const MAGIC: &[u8] = b"boolshap circuit\n";
-/// What is written of labels; version 1 is still read.
+/// The version written for labels; version 1 is still read.
 const VERSION: u32 = 2;
-/// What is written of values.
+/// The version written for values.
 const VALUES_VERSION: u32 = 3;
-/// A header longer than this is no header.
+/// The most bytes of a valid header.
 const MAX_HEADER: u64 = 1 << 30;
 
 #[derive(Serialize, Deserialize)]
@@ -130,24 +141,24 @@ impl Header {
 }
 
 impl NamedCircuit {
-    /// Whether a file begins as a circuit file does.
+    /// Whether a file begins like a circuit file.
     pub fn recognises(path: &Path) -> io::Result<bool> {
         let mut start = Vec::new();
         File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
         Ok(start == MAGIC)
     }
 
-    /// Whether some content begins so.
+    /// Whether the content begins like a circuit file.
     pub fn begins(content: &[u8]) -> bool {
         content.starts_with(MAGIC)
     }
 
-    /// Writes the file whole or not at all.
+    /// Writes the whole file or nothing.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         self.write_whole(WholeFile::create(path)?)
     }
 
-    /// Writes into a file that was begun before, and finishes it.
+    /// Writes into a file that was created before, and finishes it.
     pub fn write_whole(&self, mut file: WholeFile) -> io::Result<()> {
         self.write(&mut file)?;
         file.finish()
@@ -159,14 +170,14 @@ impl NamedCircuit {
         let mut out = Summed::new(target);
         self.write_content(&mut out)?;
         if let Some(proof) = self.facts.verified.proof() {
-            // As it was when it was proved: whatever has changed since is found out by the reader.
+            // The digest at the time of the proof: a reader detects any later change.
             out.write_all(&proof.circuit.0)?;
         }
         let sum = out.sum.clone().finalize();
         out.inner.write_all(&sum.to_le_bytes())
     }
 
-    /// The digest of all that a file holds before it.
+    /// The digest of everything that precedes it in a file.
     pub(crate) fn content_digest(&self) -> Digest {
         let mut out = Summed::new(Digester::default());
         self.write_content(&mut out).expect("a digest takes everything");
@@ -312,7 +323,7 @@ fn read_nodes<R: Read>(input: &mut Summed<R>, header: &Header) -> Result<Circuit
     builder.finish(NodeId::new(header.root as usize))
 }
 
-/// A reader or writer that keeps the checksum of what has passed, and a reader that may keep its digest.
+/// A reader or writer that computes the checksum of all bytes that pass; a reader may also compute their digest.
 struct Summed<T> {
     inner: T,
     sum: crc32fast::Hasher,

@@ -1,4 +1,4 @@
-//! Circuit files: read back, changed by hand, of the last version, and of circuits that are not sound.
+//! Tests circuit files: read back, changed by hand, of the previous version, and of circuits that are not sound.
 
 use super::samples::from_table;
 use super::{CircuitBuilder, Facts, NamedCircuit, ProofOf, Verified};
@@ -35,7 +35,7 @@ fn bytes(named: &NamedCircuit) -> Vec<u8> {
     bytes
 }
 
-/// The same file with another header, and the checksum that fits.
+/// The same file with a changed header and a matching checksum.
 fn with_header(content: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
     let length = u64::from_le_bytes(content[21..29].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&content[29..29 + length]).unwrap();
@@ -75,7 +75,7 @@ fn several_classes_keep_a_circuit_each() {
         assert_eq!(kept.counts().nodes, circuit.counts().nodes);
     }
     assert_eq!(back.label(Some(2)).unwrap_err().to_string(), "there is no class 2: the file holds classes 0 to 1");
-    // Together, literals and constants count once: a, b, -a, true; and x0, x1 once more below the second root.
+    // Literals and constants that both classes use count once, so together they have fewer nodes than the sum of both.
     let [first, second] = [0, 1].map(|class| back.label(Some(class)).unwrap().graph_size());
     assert!(back.graph_size().0 < first.0 + second.0 && back.graph_size().0 > first.0.max(second.0));
     assert_eq!(back.graph_size().1, first.1 + second.1);
@@ -101,7 +101,7 @@ fn a_proof_is_of_what_was_proved() {
     let read = |content: &[u8]| NamedCircuit::read(content).unwrap().facts;
     let facts = read(&bytes(&proved()));
     assert_eq!((facts.verified.standing(), facts.notes().len()), ("claimed", 0));
-    // Whatever is changed, by hand or in memory, the claim is about something else.
+    // After any change, by hand or in memory, the claim does not match any more.
     let changed = with_header(&bytes(&proved()), |header| header["marginals"]["ones"][0] = 2.into());
     assert_eq!((read(&changed).verified.standing(), read(&changed).notes().len()), ("refuted", 1));
     let mut named = proved();
@@ -110,7 +110,7 @@ fn a_proof_is_of_what_was_proved() {
     // A claim that was dropped is not written again.
     let again = NamedCircuit::read(bytes(&named).as_slice()).unwrap();
     assert_eq!(read(&bytes(&again)).verified, Verified::No);
-    // Only what was proved in this run is called so.
+    // Only a proof made in this run counts as "proved".
     assert!(proved().facts.verified.words().starts_with("yes: proved equal to the model "));
     assert!(facts.verified.words().starts_with("claimed by its file: "));
 }

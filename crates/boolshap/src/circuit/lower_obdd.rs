@@ -1,4 +1,4 @@
-//! Ordered diagrams as circuits: one node for each node, in the diagram's own order.
+//! Converts ordered diagrams to circuits: one circuit node for each diagram node, in the diagram's order.
 
 use super::arena::Arena;
 use super::{Circuit, CircuitError, Node, NodeId};

@@ -44,7 +44,7 @@ impl VariableSets {
         sets
     }
 
-    /// No sets yet, over this many variables.
+    /// An empty list of sets over this many variables.
     pub(super) fn new(variables: usize) -> Self {
         VariableSets { words: Vec::new(), stride: words_of(variables) }
     }

@@ -1,4 +1,4 @@
-//! A circuit with everything that is needed to explain raw rows.
+//! A circuit with everything needed to explain raw rows.
 //!
 //! Circuits read from files or assembled from other code's parts are checked for soundness here.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// A circuit that can be used alone.
+/// A self-contained circuit, with names, binarisation, marginals and facts.
 #[derive(Debug, Clone)]
 pub struct NamedCircuit {
     /// The circuit; its variables are the features, in order.
@@ -20,7 +20,8 @@ pub struct NamedCircuit {
     pub classes: Vec<(String, NodeId)>,
     /// If there is no circuit, the network that was not compiled, and why; such a file cannot be written.
     pub network: Option<Arc<Uncompiled>>,
-    /// If it holds numbers instead of labels: one, or one for each class, whose roots then mean nothing.
+    /// If it holds numbers instead of labels: one value, or one for each class. The roots in `classes` then mean
+    /// nothing.
     pub values: Option<Arc<Values>>,
     /// The names of the features.
     pub features: Vec<String>,
@@ -28,7 +29,7 @@ pub struct NamedCircuit {
     pub binariser: Option<Binariser>,
     /// How often each feature was 1 in training, if that is known.
     pub marginals: Option<Marginals>,
-    /// What is said of it, and what backs it.
+    /// The compiler's facts, and the evidence for them.
     pub facts: Facts,
     /// Where its model comes from: free facts by name.
     pub provenance: BTreeMap<String, Value>,
@@ -39,17 +40,17 @@ pub struct NamedCircuit {
 pub struct Uncompiled {
     /// The network.
     pub network: Arc<Network>,
-    /// The model that it is of, by which it is kept.
+    /// The model that it belongs to, which is saved in its place.
     pub model: Arc<Model>,
-    /// Whether its scores are asked for, the numbers before the decision, and not its label.
+    /// Whether its scores, the numbers before the decision, are asked for instead of its label.
     pub scores: bool,
-    /// Why it was not.
+    /// Why it was not compiled.
     pub why: String,
 }
 
 impl NamedCircuit {
-    /// The names and origin of a model whose network is not compiled: it can be explained against background rows.
-    /// Its label, or its scores; of two classes only the label of the second is explained, but the scores of both.
+    /// The names and origin of a model whose network is not compiled: its label or its scores can be explained against
+    /// background rows. With two classes, only the label of the second is explained, but the scores of both.
     pub(crate) fn of_network(model: &Model, why: String, scores: bool) -> Result<Self, CircuitError> {
         let mut builder = CircuitBuilder::new(model.features.len())?;
         let root = builder.constant(false)?;
@@ -72,7 +73,7 @@ impl NamedCircuit {
         Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
     }
 
-    /// Whether it is about numbers and not about labels.
+    /// Whether it holds scores instead of labels.
     pub fn is_of_scores(&self) -> bool {
         self.values.is_some() || self.network.as_ref().is_some_and(|network| network.scores)
     }
@@ -126,7 +127,7 @@ impl NamedCircuit {
         })
     }
 
-    /// With a model's binarisation, marginals and origin.
+    /// Adds a model's binarisation, marginals and origin.
     pub(crate) fn with_model(mut self, model: &Model) -> Self {
         self.binariser = model.binariser.clone();
         self.marginals = model.marginals.clone();
@@ -134,7 +135,7 @@ impl NamedCircuit {
         self
     }
 
-    /// What a circuit takes over of a model's free facts: not what a model's file claims about a circuit.
+    /// The free facts that a circuit takes over from a model, without any that the model's file claims about a circuit.
     pub(crate) fn provenance_of(model: &Model) -> BTreeMap<String, Value> {
         let mut provenance = model.provenance.clone();
         Facts::disown(&mut provenance);
@@ -178,13 +179,13 @@ impl NamedCircuit {
         Ok(NamedCircuit { classes, ..Self::unchecked(builder.finish(root)?, features)? })
     }
 
-    /// Refuses what is not sound, and notes what cannot be decided.
+    /// Refuses a circuit that is not sound, and records the or-gates that cannot be decided.
     pub(super) fn checked(mut self) -> Result<Self, CircuitError> {
         self.facts.undecided = soundness(&self.circuit, &self.roots(), self.facts.smooth, Effort::READING)?;
         Ok(self)
     }
 
-    /// The roots of all classes, or of the only label; of values those of the parts that are circuits.
+    /// The roots of all classes, or of the only label; for values, those of the parts that are circuits.
     pub fn roots(&self) -> Vec<NodeId> {
         match (&self.values, self.classes.is_empty()) {
             (Some(values), _) => values.roots(),
@@ -193,12 +194,12 @@ impl NamedCircuit {
         }
     }
 
-    /// Nodes, edges and fan-in of all classes together, each literal and constant once.
+    /// Nodes, edges and fan-in of all classes together, with each literal and constant counted once.
     pub fn graph_size(&self) -> (usize, usize, usize) {
         self.circuit.graph_size_from(&self.roots())
     }
 
-    /// The same of each class.
+    /// The same for each class.
     pub fn class_sizes(&self) -> Vec<(usize, usize, usize)> {
         self.classes.iter().map(|(_, root)| self.circuit.graph_size_from(&[*root])).collect()
     }
@@ -228,8 +229,8 @@ impl NamedCircuit {
         }
     }
 
-    /// What the predictions mean, by number: the classes, or what a single label says by 0 and by 1; nothing if that is not
-    /// known.
+    /// The meaning of each prediction, by number: the classes, or the meanings of 0 and 1 for a single label; `None` if
+    /// not known.
     pub fn prediction_names(&self) -> Option<Vec<String>> {
         if !self.classes.is_empty() {
             return Some(self.classes.iter().map(|(name, _)| name.clone()).collect());
@@ -241,7 +242,7 @@ impl NamedCircuit {
         };
         let names: Vec<String> = known.or_else(of_target)?;
         match (self.facts.class, names.len()) {
-            // "The answer is class K" of a network of several.
+            // The label "the answer is class K" of a network with several classes.
             (Some(class), count) if count > 2 => {
                 let name = names.get(class)?;
                 Some(vec![format!("not {name}"), name.clone()])
@@ -252,14 +253,15 @@ impl NamedCircuit {
         }
     }
 
-    /// The free facts together with the compiler's, as a file holds them; a proof is not among them.
+    /// The free facts together with the compiler's, as a file stores them; proofs are not included.
     pub fn all_facts(&self) -> BTreeMap<String, Value> {
         let mut facts = self.provenance.clone();
         self.facts.put(&mut facts);
         facts
     }
 
-    /// Notes that it was proved, as it is now: any later change makes the proof one of something else.
+    /// Records that the circuit was proved in its present state; after any later change, the proof does not match any
+    /// more.
     pub(crate) fn set_proved(&mut self, method: &str, of: ProofOf, source: Digest) {
         let proof = |circuit| Verified::Proved(Proof { method: method.into(), of, source, circuit });
         self.facts.verified = proof(Digest::of(&[]));
@@ -267,7 +269,7 @@ impl NamedCircuit {
     }
 }
 
-/// Refuses a name that is there twice.
+/// Refuses a name that occurs twice.
 pub(super) fn once_each<'a>(
     what: &'static str,
     names: impl IntoIterator<Item = &'a String>,

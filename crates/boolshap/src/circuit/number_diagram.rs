@@ -1,7 +1,8 @@
-//! A decision diagram with numbers at its leaves: a tree, or the table of a function that gives numbers.
+//! A decision diagram with numbers at its leaves: a tree, or the table of a numeric function.
 //!
-//! The numbers are floats from -1 to 1, each meaning exactly the fraction that it is; what is larger has a power of two taken out,
-//! which goes into the weight of the part. Children stand before parents, and no path asks a variable twice.
+//! The numbers are floats from -1 to 1, each taken as the exact fraction that it represents. Larger numbers are divided
+//! by a power of two, which becomes a factor of the part's weight. Children come before parents, and no path tests a
+//! variable twice.
 
 use super::CircuitError;
 use crate::lit::Var;
@@ -12,7 +13,8 @@ use std::collections::HashMap;
 /// The most words that the sets of variables below all nodes may take while a diagram is checked.
 const MAX_WORDS: usize = 1 << 28;
 
-/// A diagram with numbers at its leaves. A child below the number of leaves is a leaf; the others are nodes, in order.
+/// A diagram with numbers at its leaves. A child less than the number of leaves is a leaf; higher ones are nodes, in
+/// order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberDiagram {
     leaves: Vec<f64>,
@@ -20,14 +22,14 @@ pub struct NumberDiagram {
     root: u32,
 }
 
-/// A node: a variable, and what follows where it is 0 and where it is 1.
+/// A node: a variable, and its children for the values 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NumberNode {
     /// The variable.
     pub var: Var,
-    /// Where it is 0.
+    /// The child if the variable is 0.
     pub lo: u32,
-    /// Where it is 1.
+    /// The child if the variable is 1.
     pub hi: u32,
 }
 
@@ -54,7 +56,7 @@ impl NumberDiagram {
         }
     }
 
-    /// Whether no path asks a variable twice.
+    /// Whether no path tests a variable twice.
     fn asks_once(&self, variables: usize) -> bool {
         let words = variables.div_ceil(64).max(1);
         if self.nodes.len().saturating_mul(words) > MAX_WORDS {
@@ -79,15 +81,15 @@ impl NumberDiagram {
         true
     }
 
-    /// The reduced diagram of a table of numbers: entry k is the input whose bit j is variable j. Numbers must be finite; the power of
-    /// two that was taken out comes back with it.
+    /// The reduced diagram of a table of numbers: in the input of entry k, variable j is bit j of k. Numbers must be
+    /// finite; also returns the power of two by which they were divided.
     pub fn of_table(variables: usize, values: &[f64]) -> Result<(Self, RBig), CircuitError> {
         let (scale, exponent) = scale_of(values)?;
         let mut leaves = Vec::new();
         let mut known: HashMap<u64, u32> = HashMap::new();
         let mut level: Vec<u32> = Vec::with_capacity(values.len());
         for value in values {
-            // A zero has no sign.
+            // Adding 0 turns -0 into 0.
             let value = value * scale + 0.0;
             level.push(*known.entry(value.to_bits()).or_insert_with(|| {
                 leaves.push(value);
@@ -160,7 +162,7 @@ impl NumberDiagram {
         self.root
     }
 
-    /// The number of a row of words.
+    /// The number for an input, given by its bits.
     pub fn value(&self, bit: impl Fn(usize) -> bool) -> f64 {
         let mut at = self.root as usize;
         while let Some(node) = at.checked_sub(self.leaves.len()).map(|node| self.nodes[node]) {
@@ -169,7 +171,7 @@ impl NumberDiagram {
         self.leaves[at]
     }
 
-    /// The variables that it asks, in order.
+    /// The variables that it tests, in ascending order.
     pub fn mentioned(&self) -> Vec<Var> {
         let mut all: Vec<Var> = self.nodes.iter().map(|node| node.var).collect();
         all.sort_unstable();
@@ -178,7 +180,7 @@ impl NumberDiagram {
     }
 }
 
-/// A power of two that brings numbers to at most 1, and its inverse; an error if one is not finite.
+/// A power of two that brings numbers to at most 1, and its inverse; an error if a number is not finite.
 fn scale_of(values: &[f64]) -> Result<(f64, RBig), CircuitError> {
     let largest = values.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
     if let Some(value) = values.iter().find(|value| !value.is_finite()) {

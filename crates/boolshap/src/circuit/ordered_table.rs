@@ -1,9 +1,9 @@
 //! The truth table of an ordered diagram over the variables that it mentions.
 //!
-//! *Idea.* The root is expanded level by level: with a variable fixed, a node that decides on it is one of its children and
-//! every other node is itself. After all but six levels there is a node for each word of the table, and the words of nodes
-//! over the last six variables are computed once each. *Cost.* 2^(n-6) steps and the nodes of the last six levels, where
-//! evaluating the whole circuit takes 2^(n-6) times all of its nodes.
+//! *Idea.* The root is expanded level by level: when a variable is fixed, a node that tests it becomes one of its
+//! children, and every other node stays. After all but six levels there is a node for each word of the table, and the
+//! words of nodes over the last six variables are computed once each. *Cost.* 2^(n-6) steps plus the nodes of the last
+//! six levels, whereas evaluating the whole circuit takes 2^(n-6) times all of its nodes.
 
 use super::{Circuit, Node, NodeId};
 use crate::lit::{LOW_VARIABLES, Var};
@@ -19,9 +19,9 @@ enum Rest {
 }
 
 impl Circuit {
-    /// The variables that it mentions, from the last to be asked to the first, and the values of all their assignments:
-    /// the first variable of the list is the lowest bit of an assignment's number, and with fewer than six of them, the
-    /// table repeats itself. Nothing if the circuit is no ordered diagram, or mentions more than this many variables.
+    /// The variables that it mentions, last tested first, and its values on all their assignments. The first variable
+    /// of the list is the lowest bit of an assignment's number; with fewer than six variables, the table repeats
+    /// itself. `None` if the circuit is not an ordered diagram, or mentions more than `most` variables.
     pub(crate) fn ordered_table(&self, most: usize) -> Option<(Vec<Var>, Vec<u64>)> {
         let mentioned = self.mentioned();
         if mentioned.len() > most.min(Self::TABLE_VARIABLES) {
@@ -32,7 +32,7 @@ impl Circuit {
         order.iter().enumerate().for_each(|(number, var)| place[var.index()] = number);
         let mut level = vec![Rest::Node(self.root())];
         for &fixed in order.iter().skip(LOW).rev() {
-            // The choices of variables that are asked later are the lower bits, so pairs stay together.
+            // Variables that are tested later become lower bits, so the two branches of a node stay adjacent.
             level = level.iter().flat_map(|&rest| self.branches(rest, fixed)).collect();
         }
         let mut words: Vec<Option<u64>> = vec![None; self.stored_nodes()];

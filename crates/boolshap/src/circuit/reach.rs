@@ -38,7 +38,8 @@ impl Circuit {
 
     /// The nodes that the root reaches, children before parents, the root last.
     pub fn reachable(&self) -> Vec<NodeId> {
-        // A bit a node: of many millions of nodes these stay in the processor's cache, where counts would not.
+        // One bit per node: even for many millions of nodes, bits stay in the processor's cache, while counts would
+        // not.
         let mut reached = vec![0u64; self.root().index() / 64 + 1];
         let reach = |id: NodeId, reached: &mut [u64]| reached[id.index() / 64] |= 1 << (id.index() % 64);
         reach(self.root(), &mut reached);

@@ -34,7 +34,7 @@ impl Circuit {
         self.graph_size_from(&[self.root()])
     }
 
-    /// The same of all that these roots reach; what several of them reach counts once.
+    /// The same for everything that these roots reach; shared nodes count once.
     pub(super) fn graph_size_from(&self, roots: &[NodeId]) -> (usize, usize, usize) {
         let uses = self.uses_from(roots);
         let (mut nodes, mut edges, mut fan_in) = (0, 0, 0);

@@ -1,7 +1,7 @@
-//! What every count and score relies on, checked of a circuit that comes from a file or from other code.
+//! Checks the properties that every count and score relies on, for circuits from files or from other code.
 //!
-//! Ordered diagrams, which are most of all files, need no sets of variables: where no variable is asked above and below
-//! another one at the same time, no path asks one twice. Everything else is checked node by node.
+//! Ordered diagrams, which most files hold, need no sets of variables: if no variable is tested both above and below
+//! another one, no path tests a variable twice. Everything else is checked node by node.
 
 use super::check::{Below, Violation, decomposable, reached, smooth};
 use super::determinism::{Determinism, Effort, deterministic};
@@ -9,7 +9,7 @@ use super::{Circuit, Node, NodeId};
 use crate::lit::{Var, Watch};
 use std::collections::HashSet;
 
-/// The most variables of which every pair has a bit: 8 MB.
+/// Up to this many variables, every pair has a bit: 8 MB.
 const MAX_BITS: usize = 1 << 13;
 
 /// Checks that a circuit with these roots is decomposable and deterministic, and smooth if it is said to be. Returns the
@@ -20,7 +20,7 @@ pub fn soundness(
     is_smooth: bool,
     effort: Effort,
 ) -> Result<Vec<NodeId>, Violation> {
-    // Each class may have an order of its own.
+    // Each class may have a different order.
     if !is_smooth && roots.iter().all(|root| is_ordered(circuit, *root)) {
         return Ok(Vec::new());
     }
@@ -37,7 +37,7 @@ pub fn soundness(
     }
 }
 
-/// Whether this is a diagram without gates in which all paths ask their variables in one order.
+/// Whether this is a diagram without gates in which all paths test their variables in one common order.
 fn is_ordered(circuit: &Circuit, root: NodeId) -> bool {
     let mut after = Pairs::new(circuit.variables());
     let reached = reached(circuit, &[root]);
@@ -56,7 +56,7 @@ fn is_ordered(circuit: &Circuit, root: NodeId) -> bool {
             Node::And(_) | Node::Or(_) => return false,
         }
     }
-    // Takes away, again and again, a variable that is below no other.
+    // Topological sort: repeatedly removes a variable that is below no other.
     let variables = circuit.variables();
     let mut above = vec![0usize; variables];
     after.below.iter().flatten().for_each(|&next| above[next as usize] += 1);
@@ -74,10 +74,10 @@ fn is_ordered(circuit: &Circuit, root: NodeId) -> bool {
     taken == variables
 }
 
-/// For each variable those that are asked right below it, each once.
+/// For each variable, the variables tested directly below it, without repetition.
 struct Pairs {
     below: Vec<Vec<u32>>,
-    /// Which are known: a bit for each pair of few variables, the pairs themselves of many.
+    /// The pairs already recorded: one bit per pair if there are few variables, otherwise a set of pairs.
     bits: Vec<u64>,
     pairs: HashSet<(usize, usize)>,
 }

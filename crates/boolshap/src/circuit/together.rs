@@ -1,10 +1,10 @@
-//! Circuits in which the variables of each group are asked one after the other.
+//! Circuits in which the variables of each group are tested one after the other.
 //!
-//! *Problem.* Players of several bits are read once on every path, if their bits are neighbours in the order of an ordered
-//! diagram. *Idea.* Groups come in the order of the mean places of their variables, and variables inside a group in the
-//! order that they have; the diagram is brought into this order by exchanging neighbours (`diagram/reorder`). A circuit
-//! with gates is made an ordered diagram first, by applying gate after gate in the order in which it mentions variables.
-//! Groups may have groups inside. *Cost.* That of the exchanges; where all neighbours are right, nothing is done.
+//! *Problem.* A player of several bits is read only once on every path if its bits are neighbours in the order of an
+//! ordered diagram. *Idea.* Groups are sorted by the mean position of their variables, and variables within a group
+//! keep their order; the diagram is brought into this order by exchanging neighbours (`diagram/reorder`). A circuit
+//! with gates is first compiled to an ordered diagram, gate by gate, in the order in which it mentions variables.
+//! Groups may be nested. *Cost.* That of the exchanges; if the groups are already together, nothing is done.
 
 use super::conjoin::{conjoin_in, order};
 use super::{Circuit, CircuitError, Node, lower_obdd};
@@ -14,16 +14,17 @@ use crate::lit::{Var, Watch};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A circuit with groups of neighbours.
+/// A circuit in which the variables of each group are neighbours.
 pub(crate) struct Together {
     /// The circuit, an ordered diagram.
     pub(crate) circuit: Arc<Circuit>,
-    /// If it was reordered, or made an ordered diagram, how many nodes it had before and has now.
+    /// If it was reordered or converted to an ordered diagram, its number of nodes before and after.
     pub(crate) reordered: Option<[usize; 2]>,
 }
 
-/// The circuit and a formula as an ordered diagram in which the variables of each group are neighbours. `groupings` give
-/// each variable the number of its group, the outermost first, and each is a refinement of the one before.
+/// The conjunction of a circuit and a formula as an ordered diagram in which the variables of each group are
+/// neighbours. Each of the `groupings` gives every variable the number of its group; the outermost comes first, and
+/// each refines the one before.
 pub(crate) fn together(
     circuit: &Arc<Circuit>,
     formula: &Cnf,
@@ -49,14 +50,14 @@ pub(crate) fn together(
         reordered = Some([diagram.len(), moved.len()]);
         circuit = Arc::new(lower_obdd(&moved)?);
     } else if !keeps(diagram.order(), &mentioned, groupings) {
-        // A variable that is asked in vain keeps a group apart in the circuit, and is not in the reduced diagram.
+        // A redundant test separates a group in the circuit, but not in the reduced diagram.
         circuit = Arc::new(lower_obdd(&diagram)?);
     }
     let circuit = if formula.is_empty() { circuit } else { joined(&circuit, &order)? };
     Ok(Together { circuit, reordered })
 }
 
-/// A diagram with the variables of each group side by side; nothing if they already are.
+/// A diagram with the variables of each group side by side; `None` if they already are.
 pub(crate) fn diagram_together(
     diagram: &Obdd,
     groupings: &[Vec<usize>],
@@ -78,7 +79,7 @@ fn members(grouping: &[usize]) -> Vec<Vec<Var>> {
     members.into_values().collect()
 }
 
-/// Whether no group is left and entered again, among the variables that matter.
+/// Whether the mentioned variables of each group are consecutive in the order.
 fn keeps(order: &[Var], mentioned: &[Var], groupings: &[Vec<usize>]) -> bool {
     let asked: Vec<Var> = order.iter().copied().filter(|var| mentioned.binary_search(var).is_ok()).collect();
     groupings.iter().all(|grouping| {
@@ -90,11 +91,12 @@ fn keeps(order: &[Var], mentioned: &[Var], groupings: &[Vec<usize>]) -> bool {
     })
 }
 
-/// An order with groups together, each at the mean place of its variables that matter.
+/// An order with the variables of each group together, and each group at the mean position of its mentioned variables.
 fn grouped(order: &[Var], mentioned: &[Var], groupings: &[Vec<usize>]) -> Vec<Var> {
     let mut place = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, var)| place[var.index()] = at);
-    // Sums and numbers of places; of a group that nothing mentions all variables count.
+    // For each group, the sum and number of its variables' positions. If no variable of a group is mentioned, all of
+    // them count.
     let means: Vec<HashMap<usize, (usize, usize)>> = groupings
         .iter()
         .map(|grouping| {
@@ -121,7 +123,7 @@ fn grouped(order: &[Var], mentioned: &[Var], groupings: &[Vec<usize>]) -> Vec<Va
     sorted.sort_by(|&one, &other| {
         let by_group = (0..groupings.len()).map(|grouping| {
             let (one, other) = (rank(grouping, one), rank(grouping, other));
-            // The smaller mean, as fractions, and equal means by number.
+            // The smaller mean comes first, compared as fractions; ties are broken by group number.
             (one.0 * other.1).cmp(&(other.0 * one.1)).then(one.2.cmp(&other.2))
         });
         let first = by_group.into_iter().find(|ordering| ordering.is_ne());
@@ -171,8 +173,8 @@ impl Circuit {
         Some(Obdd::from_levels(order, levels, number[self.root().index()]))
     }
 
-    /// An order of all variables in which every decision's variable comes before those of its children. `None` if no
-    /// order does, or if there are gates. Where several variables could come next, the lowest number does.
+    /// An order of all variables in which every decision's variable comes before those of its children. `None` if there
+    /// is no such order, or if there are gates. If several variables could come next, the lowest number does.
     fn asked_order(&self) -> Option<Vec<Var>> {
         let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
         let mut last = None;
@@ -235,7 +237,7 @@ mod tests {
             prop_assert_eq!(found.circuit.truth_table().unwrap(), table);
             let diagram = found.circuit.as_diagram().unwrap();
             prop_assert!(keeps(diagram.order(), &found.circuit.mentioned(), &groupings));
-            // Once together, they are left as they are.
+            // Variables that are already together stay as they are.
             let again = together(&found.circuit, &Cnf::new(n), &groupings, usize::MAX, &Watch::unlimited()).unwrap();
             prop_assert!(Arc::ptr_eq(&again.circuit, &found.circuit));
         }
@@ -243,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_asked_in_vain_keeps_nothing_apart() {
-        // x1, then x2 and not x0, whatever x1 is: 0 and 1 are a group, and 2 is asked between them.
+        // The circuit tests x1, but is "x2 and not x0" for both values: 0 and 1 are a group, and 2 is tested between
+        // them.
         let mut builder = CircuitBuilder::new(3).unwrap();
         let constants = [false, true].map(|value| builder.constant(value).unwrap());
         let literal = builder.literal(Var::new(0).negative()).unwrap();

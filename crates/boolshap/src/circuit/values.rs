@@ -1,11 +1,12 @@
-//! A number instead of a label: what a network decides by, before the last step or argmax.
+//! Numbers instead of labels: the values by which a network decides, before the last step or argmax.
 //!
-//! A value is a constant plus a sum of weighted parts, in fractions. A part is a bit of the input, a gate (a step of an
-//! integer-weighted sum of bits), a circuit, or a diagram with numbers at its leaves, which a tree is; an activation of several levels is several gates over one sum. SHAP is
-//! linear in what is explained, so parts are explained on their own and never meet: one hidden layer of any width over hundreds
-//! of inputs needs no circuit at all.
+//! A value is a constant plus a weighted sum of parts, in fractions. A part is a bit of the input, a gate (a step
+//! function of an integer-weighted sum of bits), a circuit, or a diagram with numbers at its leaves, such as a tree; an
+//! activation with several levels is several gates over one sum. SHAP is linear in the function that is explained, so
+//! each part is explained separately: one hidden layer of any width over hundreds of inputs needs no circuit at all.
 //!
-//! The values of all classes share their parts. [`Rule`] says how they decide, so that who has the values can predict.
+//! The values of all classes share their parts. [`Rule`] says how they decide, so that the values are enough to
+//! predict.
 
 use super::{CircuitBuilder, CircuitError, CircuitEvaluator, NamedCircuit, NodeId, NumberDiagram};
 use crate::data::{Bits, PackedRows};
@@ -16,7 +17,7 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use std::sync::Arc;
 
-/// Numbers made of parts.
+/// Values that share their parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Values {
     pub(super) parts: Vec<Part>,
@@ -24,7 +25,7 @@ pub struct Values {
     pub(super) rule: Rule,
 }
 
-/// What is added up; 0 or 1 on every input, or a number from -1 to 1.
+/// A summand of values: 0 or 1 on every input, or a number from -1 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// A bit of the input.
@@ -42,18 +43,18 @@ pub enum Part {
 pub struct WeightedSum {
     /// The constant.
     pub constant: RBig,
-    /// For each part its weight.
+    /// The weight of each part.
     pub weights: Vec<RBig>,
 }
 
 impl WeightedSum {
-    /// This one less another.
+    /// This sum minus another.
     pub fn less(&self, other: &WeightedSum) -> WeightedSum {
         let weights = self.weights.iter().zip(&other.weights).map(|(a, b)| a - b).collect();
         WeightedSum { constant: &self.constant - &other.constant, weights }
     }
 
-    /// The most that it could be in size: of the constant and all weights.
+    /// An upper bound on its absolute value: the sum of those of the constant and all weights.
     pub fn size(&self) -> RBig {
         let add = |sum: RBig, number: &RBig| if *number < RBig::ZERO { sum - number } else { sum + number };
         self.weights.iter().chain([&self.constant]).fold(RBig::ZERO, add)
@@ -67,7 +68,7 @@ pub enum Rule {
     Sign,
     /// The class of the largest value, the first one in a tie.
     Largest,
-    /// They do not: each is a number and nothing else.
+    /// They do not decide: each is just a number.
     Number,
 }
 
@@ -96,7 +97,7 @@ impl Values {
         }
     }
 
-    /// The numbers that decide in a network, with these parts for the bits of its last hidden layer, or of its input.
+    /// The values by which a network decides, with these parts for the bits of its last hidden layer, or of its input.
     pub(crate) fn of_last_layer(model: &Model, parts: Vec<Part>) -> Self {
         let values = model.network.values().into_iter();
         let values = values.map(|(constant, weights)| WeightedSum { constant, weights }).collect();
@@ -104,7 +105,7 @@ impl Values {
         Values { parts, values, rule }.without_idle()
     }
 
-    /// Without parts that no value weighs.
+    /// Removes the parts whose weight is 0 in every value.
     fn without_idle(self) -> Self {
         let weighed = |part: &usize| self.values.iter().any(|value| value.weights[*part] != RBig::ZERO);
         let kept: Vec<usize> = (0..self.parts.len()).filter(weighed).collect();
@@ -119,13 +120,13 @@ impl Values {
         }
     }
 
-    /// One of them alone, which cannot decide.
+    /// One of the values alone, which cannot decide.
     pub fn only(&self, value: usize) -> Self {
         let alone = Values { parts: self.parts.clone(), values: vec![self.values[value].clone()], rule: Rule::Number };
         alone.without_idle()
     }
 
-    /// What is added up.
+    /// The parts that are added up.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -157,7 +158,7 @@ impl Values {
         self.parts.iter().filter_map(root).collect()
     }
 
-    /// The decision that values lead to, where they lead to one.
+    /// The decision for these values, if the rule decides.
     pub fn decide(&self, values: &[RBig]) -> Option<usize> {
         match self.rule {
             Rule::Sign => Some(usize::from(values[0] >= RBig::ZERO)),
@@ -171,14 +172,14 @@ impl Values {
 }
 
 impl NamedCircuit {
-    /// Values without a circuit, with names for several of them.
+    /// Values without a circuit, with their names if there are several.
     pub(crate) fn of_values(values: Values, features: Vec<String>, names: Vec<String>) -> Result<Self, CircuitError> {
         let mut builder = CircuitBuilder::new(features.len())?;
         let root = builder.constant(false)?;
         Self::unchecked(builder.finish(root)?, features)?.with_values(values, names)
     }
 
-    /// Values whose parts are circuits of this arena, with names for several of them.
+    /// Values whose parts are circuits of this arena, with their names if there are several.
     pub(crate) fn with_values(mut self, values: Values, names: Vec<String>) -> Result<Self, CircuitError> {
         super::named::once_each("class", &names)?;
         let root = self.circuit.root();
@@ -188,12 +189,12 @@ impl NamedCircuit {
     }
 }
 
-/// A gate made ready for packed rows.
+/// A gate prepared for packed rows.
 #[derive(Debug, Clone)]
 pub(crate) enum PackedGate {
     /// Weights +1, -1 and 0: the features with a weight, and those of them whose weight is +1.
     Signs { support: Vec<u64>, positive: Vec<u64>, need: u64 },
-    /// Features with their weights, and what they must weigh.
+    /// Features with their weights, and the total weight needed.
     Weights { weights: Vec<(usize, i128)>, need: u128 },
 }
 
@@ -230,7 +231,7 @@ impl PackedGate {
     }
 }
 
-/// The values of rows, exactly.
+/// Computes the exact values of rows.
 pub struct ValueEvaluator<'c> {
     named: &'c NamedCircuit,
     values: &'c Values,
@@ -241,7 +242,8 @@ pub struct ValueEvaluator<'c> {
 /// The gates among the parts, ready to be evaluated.
 pub(crate) type PackedGates = Vec<Option<PackedGate>>;
 
-/// A weighted sum times its denominator, which makes all its numbers whole, so that adding them up takes no fractions.
+/// A weighted sum times its common denominator, so that all its numbers are integers and adding them up needs no
+/// fractions.
 #[derive(Debug, Clone)]
 pub(crate) struct WholeSum {
     constant: IBig,
@@ -259,7 +261,7 @@ impl WholeSum {
         WholeSum { constant: times(&sum.constant), weights: sum.weights.iter().map(times).collect(), scale }
     }
 
-    /// The sum on an input on which the parts are this.
+    /// The sum on an input for which the parts have these values.
     pub(crate) fn value(&self, parts: &[f64]) -> RBig {
         let (mut whole, mut rest) = (self.constant.clone(), RBig::ZERO);
         for (weight, part) in self.weights.iter().zip(parts).filter(|(_, part)| **part != 0.0) {
@@ -273,25 +275,25 @@ impl WholeSum {
 }
 
 impl<'c> ValueEvaluator<'c> {
-    /// Of a file that holds values.
+    /// An evaluator of a file that holds values; `None` for any other.
     pub fn new(named: &'c NamedCircuit) -> Option<Self> {
         let values = named.values.as_deref()?;
         let gate = |part: &Part| if let Part::Gate(gate) = part { Some(PackedGate::new(gate)) } else { None };
         Self::with_gates(named, Arc::new(values.parts.iter().map(gate).collect()))
     }
 
-    /// With the gates of an evaluator of the same file, which take longer to make than a row to evaluate.
+    /// Reuses the gates of an evaluator of the same file, since preparing them takes longer than evaluating a row.
     pub(crate) fn with_gates(named: &'c NamedCircuit, gates: Arc<PackedGates>) -> Option<Self> {
         let values = named.values.as_deref()?;
         Some(ValueEvaluator { named, values, gates, whole: values.values.iter().map(WholeSum::of).collect() })
     }
 
-    /// Its gates.
+    /// The prepared gates.
     pub(crate) fn gates(&self) -> Arc<PackedGates> {
         self.gates.clone()
     }
 
-    /// What the parts are on each row.
+    /// The values of the parts on each row.
     pub fn parts(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<Vec<f64>>, CircuitError> {
         let packed = PackedRows::from_bits(rows);
         let circuits = self.circuit_words(rows, watch)?;
@@ -336,7 +338,7 @@ impl<'c> ValueEvaluator<'c> {
         self.values.parts.iter().map(of).collect()
     }
 
-    /// The decision of each row, where the values decide.
+    /// The decision of each row, if the values decide.
     pub fn decisions(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Option<Vec<u32>>, CircuitError> {
         if self.values.rule == Rule::Number {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Values as the header of a circuit file has them: fractions as texts, gates as a model file writes them.
+//! Values in the header of a circuit file: fractions as texts, gates as in a model file.
 
 use super::{CircuitError, NodeId, NumberDiagram, Part, Rule, Values, WeightedSum};
 use crate::lit::Var;
@@ -75,13 +75,13 @@ impl ValuesText {
         }
     }
 
-    /// The diagrams that follow.
+    /// The diagrams that follow the nodes of the circuit.
     pub(super) fn diagrams(&self) -> Vec<DiagramText> {
         let diagram = |part: &PartText| if let PartText::Diagram(diagram) = part { Some(*diagram) } else { None };
         self.parts.iter().filter_map(diagram).collect()
     }
 
-    /// What a file says, given the numbers of features, nodes and classes; the error names what does not fit.
+    /// The values of a file, given the numbers of features, nodes and classes; the error names what does not fit.
     pub(super) fn read(
         &self,
         features: usize,

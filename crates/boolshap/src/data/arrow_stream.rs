@@ -1,4 +1,5 @@
-//! Entities as an Arrow stream, as programs send them: looked at before the package believes what it says.
+//! Entities sent by other programs as an Arrow stream, checked before the `arrow_ipc` crate trusts the sizes it
+//! announces.
 
 use super::entities::has_other;
 use super::{Binariser, Bits, Cells, DataError, LOOKED_AT, Reading, bits_of_columns, check_names, reads_raw};
@@ -9,11 +10,11 @@ use arrow_schema::DataType;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Rows that are unpacked at a time.
+/// How many rows are unpacked at a time.
 const SLICE: usize = 8192;
 
-/// The entities of an Arrow stream, with columns by name as in a file; at most this many, in whose columns a few bytes may
-/// not stand for more than `most_bytes`.
+/// Reads the entities of an Arrow stream, whose columns are matched by name as in a file. There may be at most
+/// `most_rows` rows, and no column may expand to more than `most_bytes` bytes of text.
 pub fn bits_of_stream(
     stream: &[u8],
     features: &[String],
@@ -67,11 +68,11 @@ pub fn bits_of_stream(
             _ => Ok(entities),
         }
     };
-    // The package panics on some streams that are not what they say.
+    // The crate panics on some invalid streams.
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged("it is damaged".into())))
 }
 
-/// Whether one of the first rows holds another value than 0 and 1 in a column that is a feature.
+/// Whether a feature column holds a value other than 0 and 1 in one of the first rows.
 fn holds_others(batches: &[RecordBatch], features: &[String]) -> Result<bool, DataError> {
     let mut left = LOOKED_AT;
     for batch in batches {
@@ -120,13 +121,13 @@ fn check_unpacked(array: &ArrayRef, most: usize) -> Result<(), String> {
     }
 }
 
-/// Each message must lie within the stream, whatever size it announces.
+/// Checks that each message lies within the stream, whatever size it announces.
 fn check_messages(stream: &[u8]) -> Result<(), String> {
     let cut = || "it is cut off".to_string();
     let mut rest = stream;
     while !rest.is_empty() {
         let word = |place: usize| rest.get(place..)?.first_chunk().map(|bytes| i32::from_le_bytes(*bytes));
-        // Old streams begin with the length itself.
+        // Streams of the old format begin with the length itself.
         let (begin, length) = match word(0).ok_or_else(cut)? {
             -1 => (8, word(4).ok_or_else(cut)?),
             length => (4, length),

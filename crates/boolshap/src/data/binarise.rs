@@ -1,4 +1,4 @@
-//! How raw values become bits, once fitted. It is stored with a model, so that raw rows can be explained later.
+//! How raw values become bits. The fitted codes are stored with a model, so that raw rows can be explained later.
 //!
 //! | code | a bit for | a value has the bit when |
 //! | --- | --- | --- |
@@ -9,9 +9,9 @@
 //! | `Values` | each number, ascending | it is that number; an unseen one is an error |
 //! | `Bins` | each interval between edges and beyond | it lies in it, upper end included |
 //!
-//! A missing value has a bit of its own if the column says so; then a column of one bit becomes two, one for each answer,
-//! and exactly one of the column's bits is always 1. Otherwise all bits of a missing value are 0; in files of the last
-//! version, which say nothing about missing values, it lies in the lowest bin. Names are in `bit_names`.
+//! If the column says so, a separate bit marks missing values; a column of one bit then has two for its answers, and
+//! exactly one of the column's bits is always 1. Otherwise all bits of a missing value are 0. In files of the previous
+//! version, which say nothing about missing values, a missing value lies in the lowest bin. Names are in `bit_names`.
 //!
 //! The paper's rule is `Above(mean)`.
 
@@ -47,17 +47,17 @@ pub enum Code {
 pub struct CodedColumn {
     /// The column's name.
     pub column: String,
-    /// Which part of its dates, if it holds dates.
+    /// Which part of a date it encodes, if it holds dates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<DatePart>,
     /// How its values become bits.
     pub code: Code,
-    /// How its missing values are read; nothing in files of the last version.
+    /// How missing values are read; `None` in files of the previous version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
 }
 
-/// How a whole row becomes bits.
+/// The codes of a whole row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Binariser {
@@ -65,7 +65,7 @@ pub struct Binariser {
 }
 
 impl Code {
-    /// How many values it tells apart: the classes of a target, without missing ones.
+    /// How many values the code distinguishes: the classes of a target, without missing values.
     pub fn values(&self) -> usize {
         match self {
             Code::Above(_) | Code::Boolean => 2,
@@ -81,7 +81,7 @@ impl Code {
         self.values().max(2)
     }
 
-    /// Checks a code from a file; returns what is wrong.
+    /// Why a code from a file is invalid, if it is.
     fn flaw(&self) -> Option<&'static str> {
         let ascending = |values: &[f64]| !values.is_empty() && values.windows(2).all(|pair| pair[0] < pair[1]);
         match self {
@@ -97,17 +97,17 @@ impl Code {
 }
 
 impl CodedColumn {
-    /// A column whose missing values are marked as usual and have no bit of their own.
+    /// A column with the default markers of missing values and no bit for them.
     pub fn new(column: impl Into<String>, code: Code) -> Self {
         CodedColumn { column: column.into(), part: None, code, missing: Some(Missing::default()) }
     }
 
-    /// Whether exactly one of its bits is 1, for every value that is not missing.
+    /// Whether exactly one of its bits is 1 for every value that is not missing.
     pub fn is_one_hot(&self) -> bool {
         self.has_missing_bit() || !matches!(self.code, Code::Above(_) | Code::Boolean)
     }
 
-    /// Whether missing values have a bit of their own.
+    /// Whether a separate bit marks missing values.
     pub fn has_missing_bit(&self) -> bool {
         self.missing.as_ref().is_some_and(|missing| missing.bit)
     }
@@ -117,7 +117,7 @@ impl CodedColumn {
         if self.is_one_hot() { self.code.values() + usize::from(self.has_missing_bit()) } else { 1 }
     }
 
-    /// Which of the code's values a cell has; `None` if it is missing.
+    /// The index of a cell's value among the code's values; `None` if it is missing.
     fn value(&self, cells: &Cells, row: usize) -> Result<Option<usize>, Cow<'static, str>> {
         let number = || self.number(cells, row);
         let find = |values: &[String], text: &str| values.binary_search_by(|value| value.as_str().cmp(text));
@@ -155,7 +155,7 @@ impl CodedColumn {
         }
     }
 
-    /// The cells, with those that mean a missing value as missing.
+    /// The cells with markers replaced by missing values.
     fn without_markers<'c>(&self, cells: &'c Cells) -> Readable<'c> {
         let removed = self.missing.as_ref().and_then(|missing| Markers::new(&missing.markers).removed(cells));
         removed.map_or(Readable::Given(cells), Readable::Changed)
@@ -184,7 +184,7 @@ impl CodedColumn {
         (0..chunk.rows).map(label).collect()
     }
 
-    /// The column's bits, 64 rows to a word.
+    /// The column's bits, as words of 64 rows.
     fn encode(&self, place: &Place<'_>, given: &Cells) -> Result<Vec<Vec<u64>>, DataError> {
         let cells = self.without_markers(given);
         let mut features = vec![vec![0; place.rows.div_ceil(64)]; self.bits()];
@@ -218,7 +218,7 @@ impl CodedColumn {
         }
     }
 
-    /// What is wrong with a column from a file, or with one that was fitted.
+    /// Why a column is invalid, whether it comes from a file or was fitted, if it is.
     fn flaw(&self) -> Option<String> {
         if let Some(flaw) = self.code.flaw() {
             return Some(flaw.into());
@@ -231,7 +231,7 @@ impl CodedColumn {
     }
 }
 
-/// Cells as they were given, or with markers removed.
+/// Cells as given, or with markers removed.
 enum Readable<'c> {
     Given(&'c Cells),
     Changed(Cells),
@@ -275,10 +275,10 @@ impl Binariser {
         &self.columns
     }
 
-    /// The raw columns that it reads, each once.
+    /// The raw columns that are read, each once.
     pub fn raw_columns(&self) -> Vec<&String> {
         let mut names: Vec<&String> = self.columns.iter().map(|column| &column.column).collect();
-        // The parts of a date come one after another.
+        // The parts of a date are next to each other.
         names.dedup();
         names
     }
@@ -301,7 +301,7 @@ impl Binariser {
     fn encode_columns(&self, place: &Place<'_>, columns: &[&Cells]) -> Result<Bits, DataError> {
         let columns: Vec<(&CodedColumn, &Cells)> = self.columns.iter().zip(columns.iter().copied()).collect();
         let encoded: Vec<_> = columns.into_par_iter().map(|(column, cells)| column.encode(place, cells)).collect();
-        // If several columns fail, the error of the first is returned, whichever thread was first.
+        // If several columns fail, return the error of the first column, whichever thread finished first.
         let features = encoded.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(Bits::of_features(place.rows, features.into_iter().flatten().collect()))
     }

@@ -1,4 +1,4 @@
-//! What a column's bits are called: the column and the test that a bit is the answer to.
+//! The names of a column's bits: the column and the test that the bit answers.
 //!
 //! | code | names | with a bit for missing values |
 //! | --- | --- | --- |
@@ -8,13 +8,14 @@
 //! | `Common` | the same, and `COLUMN=(other)` | and `COLUMN=(missing)` |
 //! | `Bins` | `COLUMN=..A`, `COLUMN=A..B`, ..., `COLUMN=Z..` | and `COLUMN=(missing)` |
 //!
-//! So a table of bits has other columns than the raw table it comes from. A threshold has six significant digits, more in
-//! front of the point, and more where cuts of a column would look the same; the exact one is in the schema. Columns of the
-//! last version, which do not say how they read missing values, keep their names: `COLUMN` alone for a single bit.
+//! So a table of bits never has the column names of its raw table. A threshold is written with six significant digits,
+//! or more if it has more digits before the point or if the cuts of a column would look the same; the schema has the
+//! exact one. Columns of the previous version, which do not say how they read missing values, keep their names:
+//! `COLUMN` alone for a single bit.
 
 use super::{Code, CodedColumn, DatePart, MISSING};
 
-/// What the values of a column are called that have no bit of their own.
+/// The name of all values that have no bit of their own.
 pub const OTHER: &str = "(other)";
 
 /// A number with at most six significant digits, or more before the point.
@@ -35,7 +36,7 @@ fn digits(value: f64, count: i32) -> String {
     }
 }
 
-/// Numbers with few digits, enough to tell them apart.
+/// Numbers with as few digits as tell them apart.
 pub(super) fn apart(values: &[f64]) -> Vec<String> {
     let with = |count: i32| values.iter().map(|value| digits(*value, count)).collect::<Vec<_>>();
     let differ = |texts: &Vec<String>| {
@@ -46,14 +47,14 @@ pub(super) fn apart(values: &[f64]) -> Vec<String> {
     (6..=17).map(with).find(differ).unwrap_or_else(|| values.iter().map(f64::to_string).collect())
 }
 
-/// The names of the intervals between edges and beyond them.
+/// The names of the intervals between and beyond these edges.
 pub(super) fn bin_names(edges: &[String]) -> Vec<String> {
     let end = |index: usize| edges.get(index).map_or("", String::as_str);
     (0..=edges.len()).map(|bin| format!("{}..{}", if bin == 0 { "" } else { end(bin - 1) }, end(bin))).collect()
 }
 
 impl CodedColumn {
-    /// What the column is called: a part of a date by both, as in `day.weekday`.
+    /// The column's name; for a part of a date, with the part, as in `day.weekday`.
     pub fn name(&self) -> String {
         match self.part {
             None | Some(DatePart::Ordinal) => self.column.clone(),
@@ -85,7 +86,7 @@ impl CodedColumn {
         tests.into_iter().map(|test| format!("{name}{test}")).collect()
     }
 
-    /// What each value of a one-hot code is called, without the rest and the missing ones.
+    /// The names of the values of a one-hot code, without the bits for other and missing values.
     fn value_names(&self, code: &Code) -> Vec<String> {
         match code {
             Code::Above(_) | Code::Boolean => Vec::new(),
@@ -95,7 +96,7 @@ impl CodedColumn {
         }
     }
 
-    /// What it says of a row that it has one of the bits, in words.
+    /// What it means for a row to have one of the bits, in words.
     pub fn bit_words(&self, place: usize) -> String {
         let place = if self.is_one_hot() { place } else { 1 };
         let number = |value: f64| self.number_text(value);
@@ -119,7 +120,7 @@ impl CodedColumn {
         }
     }
 
-    /// A number of this column: a date where it is one.
+    /// A number of this column as text; as a date if it is one.
     pub fn number_text(&self, value: f64) -> String {
         let of_date = self.part.and_then(|part| part.text(value));
         of_date.unwrap_or_else(|| match self.code {
@@ -128,7 +129,7 @@ impl CodedColumn {
         })
     }
 
-    /// The names that the last version gave.
+    /// The names of the previous version.
     fn old_features(&self) -> Vec<String> {
         let name = &self.column;
         let values = match &self.code {
@@ -190,7 +191,7 @@ mod tests {
             names(Code::Values(vec![1.0, 2.0]), Some(DatePart::Weekday), false),
             ["x.weekday=Mon", "x.weekday=Tue"]
         );
-        // Files of the last version keep their names.
+        // Files of the previous version keep their names.
         let old = |code: Code| CodedColumn { column: "x".into(), part: None, code, missing: None }.features();
         assert_eq!([old(Code::Above(3.87)), old(Code::Boolean)], [["x"], ["x"]]);
         assert_eq!(old(Code::Bins(vec![1.234_567_8])), ["x=..1.2345678", "x=1.2345678.."]);

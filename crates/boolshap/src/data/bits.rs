@@ -1,7 +1,7 @@
-//! Entities as bits, stored by feature: word `w` of a feature holds rows `64 w` to `64 w + 63`, the layout of the
-//! evaluator.
+//! Entities as bits, stored by feature: word `w` of a feature holds rows `64 w` to `64 w + 63`, as the evaluator
+//! expects.
 
-/// A table of bits; rows are added at the end.
+/// A table of bits; rows are appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bits {
     rows: usize,
@@ -19,7 +19,7 @@ impl Bits {
         Bits { rows, features: vec![vec![0; rows.div_ceil(64)]; features] }
     }
 
-    /// A table of these words, feature by feature; bits beyond the last row must be 0.
+    /// A table made of these words, feature by feature; bits beyond the last row must be 0.
     pub(super) fn of_features(rows: usize, features: Vec<Vec<u64>>) -> Self {
         debug_assert!(features.iter().all(|words| words.len() == rows.div_ceil(64)));
         Bits { rows, features }
@@ -32,7 +32,8 @@ impl Bits {
     pub fn from_bytes(features: usize, rows: usize, bytes: &[u8]) -> Result<Self, usize> {
         assert_eq!(bytes.len(), rows * features, "whole rows");
         let mut bits = Self::zeros(features, rows);
-        // Eight features of a row are a number, and eight such rows, each shifted by one more bit, a byte for each feature.
+        // Eight features of a row are read as one number. Eight such rows, each shifted by one more bit, add up to a
+        // byte for each feature.
         let mut eights = vec![0u64; features.div_ceil(8)];
         let mut others = 0;
         for (group, bytes) in bytes.chunks(8 * features.max(1)).enumerate() {
@@ -90,7 +91,7 @@ impl Bits {
         self.features[feature][row / 64] >> (row % 64) & 1 == 1
     }
 
-    /// Sets a bit that is still 0.
+    /// Sets a bit to 1.
     pub fn set(&mut self, row: usize, feature: usize) {
         debug_assert!(row < self.rows);
         self.features[feature][row / 64] |= 1 << (row % 64);

@@ -1,9 +1,10 @@
 //! A blurred copy of an image of bits: every pixel becomes the median of the pixels around it.
 //!
-//! The window of radius R around a pixel has 2 R + 1 rows and columns, cut at the edge. Where a window of an even number of pixels
-//! has two medians, a pixel keeps its own level if it is between them, else it gets the nearer one. Medians and thresholds
-//! can be exchanged, so the blurred raw image and its bits need no raw image: a bit becomes what more than half of the bits at its
-//! place in the pixels around are, and keeps its value in a tie. It is exact, and a pixel that has a level keeps having one.
+//! The window of radius R around a pixel has 2 R + 1 rows and columns, cut at the edge. A window with an even number of
+//! pixels may have two medians: a pixel keeps its own level if it lies between them, otherwise it gets the nearer one.
+//! Medians commute with thresholds, so the raw image is not needed: each bit becomes the majority of the same bit over
+//! the pixels in the window, and keeps its value in a tie. This is exact, and a pixel that has a level keeps having
+//! one.
 
 use super::{Binariser, Bits, Code, Grid};
 
@@ -14,12 +15,12 @@ pub struct Blur {
     grid: Grid,
     /// The features of each pixel.
     pixels: Vec<Vec<usize>>,
-    /// Whether one bit of a pixel is 1, the one of its level.
+    /// Whether pixels are one-hot: the only bit that is 1 gives the level.
     one_hot: bool,
 }
 
 impl Blur {
-    /// The blur of features that have this layout; an error where pixels have no levels in common.
+    /// The blur of features with this layout; an error if the pixels do not share the same ordered levels.
     pub fn new(radius: usize, grid: Grid, features: usize, schema: Option<&Binariser>) -> Result<Self, String> {
         if radius == 0 || radius > grid.height.max(grid.width) {
             return Err(format!(
@@ -60,7 +61,7 @@ impl Blur {
         bits
     }
 
-    /// The bits of a pixel; of a one-hot pixel, whether its level is at least 1, 2, ...
+    /// The bits of a pixel in thermometer code; for a one-hot pixel, whether its level is at least 1, 2, ...
     fn steps(&self, own: &[usize], row: &[bool]) -> Vec<bool> {
         match self.one_hot {
             false => own.iter().map(|&feature| row[feature]).collect(),
@@ -68,7 +69,7 @@ impl Blur {
         }
     }
 
-    /// What more than half of the pixels around a pixel have at a step; its own in a tie.
+    /// The majority value of a step over the window around a pixel; the pixel's own value in a tie.
     fn median(&self, levels: &[Vec<bool>], pixel: usize, step: usize) -> bool {
         let (row, column) = (pixel / self.grid.width, pixel % self.grid.width);
         let near = |at: usize, side: usize| at.saturating_sub(self.radius)..=(at + self.radius).min(side - 1);
@@ -95,7 +96,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The medians of numbers, and of two the one nearer to a pixel's own, by sorting.
+    /// The median by sorting; of two medians, the one nearer to the pixel's own level.
     fn sorted_median(image: &[usize], grid: Grid, radius: i64, pixel: usize) -> usize {
         let (y, x) = ((pixel / grid.width) as i64, (pixel % grid.width) as i64);
         let is_near = |other: &usize| {

@@ -1,8 +1,8 @@
-//! From a table to all inputs of training: the fitted binariser, the bits, the labels and the split.
+//! Turns a table into the inputs of training: the fitted binariser, the bits, the labels and the split.
 //!
-//! By default the features are fitted on all rows without looking at their labels, as in the paper; `FitOn::Train`
-//! takes thresholds and frequencies from the training rows only, and cuts that look at the target always come from those.
-//! The label's own cut and the categories of a column always come from all rows, because they define the task.
+//! By default the features are fitted on all rows without their labels, as in the paper. `FitOn::Train` takes
+//! thresholds and frequencies from the training rows only; supervised cuts always come from these. The cut of the label
+//! and the categories of a column always come from all rows, because they define the task.
 
 use super::{Binariser, Bits, CodedColumn, DataError, Kinds, MARKERS, MissingNumbers, Note, Plan, Table};
 use crate::lit::Watch;
@@ -41,7 +41,7 @@ impl std::str::FromStr for FitOn {
 pub struct Preparation<'a> {
     /// The column to predict.
     pub target: &'a str,
-    /// Kinds of columns given by the user.
+    /// The kinds of columns declared by the user.
     pub kinds: &'a Kinds,
     /// The share of rows kept for testing, from 0 up to but not including 1.
     pub test_fraction: f64,
@@ -49,7 +49,7 @@ pub struct Preparation<'a> {
     pub seed: u64,
     /// Which rows the thresholds are fitted on.
     pub fit: FitOn,
-    /// What becomes of missing numbers.
+    /// How missing numbers are encoded.
     pub missing: MissingNumbers,
     /// The texts that mean a missing value, besides blank ones.
     pub markers: Vec<String>,
@@ -79,12 +79,12 @@ pub struct Dataset {
     pub test: Vec<bool>,
     /// Notes for the user.
     pub notes: Vec<Note>,
-    /// How many values of each column are missing, where some are.
+    /// The number of missing values in each column that has any.
     pub missing: Vec<(String, u64)>,
 }
 
 impl Dataset {
-    /// Reads a table to plan its bits, and once more to convert it; all problems of its columns are one error.
+    /// Reads a table once to plan its bits and once to convert it; problems with several columns become one error.
     pub fn prepare(table: &Table, how: &Preparation<'_>, watch: &Watch<'_>) -> Result<Self, DataError> {
         let mut plan = Plan::read(table, how, watch)?;
         if let Some(problem) = plan.problem(table) {
@@ -111,7 +111,7 @@ impl Dataset {
     }
 }
 
-/// Fails if two bits would have one name, as those of a column `a` with the value `b=c` and of a column `a=b` with `c`.
+/// Fails if two bits would have the same name, for example column `a` with value `b=c` and column `a=b` with value `c`.
 fn check_bits(binariser: &Binariser) -> Result<(), String> {
     let mut names: Vec<(String, &String)> = Vec::new();
     for column in binariser.columns() {

@@ -1,12 +1,12 @@
-//! Dates as numbers: days since 1970, and the parts of a date that a column can be cut by.
+//! Dates as numbers (days since 1970), and the parts of a date that can become bits.
 //!
-//! A date is written `YYYY-MM-DD` or `YYYY/MM/DD`, alone or in front of a time `hh:mm[:ss[.fraction]]` behind a blank or a
-//! `T`; a zone behind the time is passed over. That is what Parquet's dates and times are read as, too. Days are counted by
-//! the proleptic Gregorian calendar (H. Hinnant, chrono-compatible low-level date algorithms).
+//! A date is written `YYYY-MM-DD` or `YYYY/MM/DD`, optionally followed by a blank or `T` and a time
+//! `hh:mm[:ss[.fraction]]`; a time zone after it is ignored. Parquet's dates and times are read as such text, too. Days
+//! are counted in the proleptic Gregorian calendar (H. Hinnant, chrono-compatible low-level date algorithms).
 
 use serde::{Deserialize, Serialize};
 
-/// What a column of dates is cut by.
+/// The part of a date that a column is encoded by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DatePart {
@@ -49,7 +49,7 @@ impl DatePart {
         }
     }
 
-    /// All values of a part that has few of them.
+    /// All values of a part, if it has few.
     pub(super) fn values(self) -> Option<Vec<f64>> {
         match self {
             DatePart::Month => Some((1..=12).map(f64::from).collect()),
@@ -58,7 +58,7 @@ impl DatePart {
         }
     }
 
-    /// How a value of this part is written.
+    /// A value of this part as text.
     pub(super) fn text(self, value: f64) -> Option<String> {
         match self {
             DatePart::Weekday => WEEKDAYS.get((value as usize).checked_sub(1)?).map(|name| name.to_string()),
@@ -103,7 +103,7 @@ pub(super) fn parse_date(text: &str) -> Option<f64> {
     fits.then(|| days as f64 + (hour * 3600 + minute * 60) as f64 / 86400.0 + second / 86400.0)
 }
 
-/// Days since 1970 of a date in the Gregorian calendar.
+/// Days since 1970 for a date in the Gregorian calendar.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -111,7 +111,7 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Year, month and day of a number of days since 1970.
+/// The year, month and day for a number of days since 1970.
 fn civil(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,14 +1,15 @@
-//! What separates the cells of a CSV text: a comma, a semicolon or a tab, recognised from its first lines.
+//! Recognises the delimiter of a CSV text from its first lines: a comma, a semicolon or a tab.
 //!
-//! A byte can be the one if it is in the header outside quotes, and equally often in each of the lines that follow. Of
-//! several the comma comes first, then the semicolon. Where none fits it is the comma, and the reader says what is wrong.
+//! A candidate must occur in the header outside quotes, and equally often in each of the following lines. If several
+//! fit, the comma is preferred, then the semicolon. If none fits, the comma is taken, and the reader reports what is
+//! wrong.
 
-/// The bytes that can separate cells.
+/// The possible delimiters.
 pub(super) const ANY: &[u8] = b",;\t";
-/// How many lines are looked at.
+/// How many lines are examined.
 const LINES: usize = 50;
 
-/// The separator of a text that begins like this; `is_whole` if nothing follows.
+/// The delimiter of a text that begins like this; `is_whole` if nothing follows.
 pub(super) fn delimiter_of(start: &[u8], is_whole: bool) -> u8 {
     let is_even = |delimiter: u8| {
         let counts = counts(start, delimiter, is_whole);
@@ -17,7 +18,7 @@ pub(super) fn delimiter_of(start: &[u8], is_whole: bool) -> u8 {
     ANY.iter().copied().find(|delimiter| is_even(*delimiter)).unwrap_or(b',')
 }
 
-/// How many separators there are outside quotes in each line that is not blank.
+/// The number of delimiters outside quotes in each line that is not blank.
 fn counts(text: &[u8], delimiter: u8, is_whole: bool) -> Vec<usize> {
     let (mut counts, mut count, mut length, mut quoted, mut begins) = (Vec::new(), 0, 0, false, true);
     for &byte in text {
@@ -36,7 +37,7 @@ fn counts(text: &[u8], delimiter: u8, is_whole: bool) -> Vec<usize> {
             _ => {}
         }
         length += usize::from(!matches!(byte, b'\n' | b'\r'));
-        // Of two quotes inside a cell the second opens it again.
+        // A doubled quote inside a quoted cell closes the cell and opens it again.
         begins = byte == delimiter || matches!(byte, b'\n' | b'\r' | b'"');
     }
     if length > 0 && (is_whole || counts.is_empty()) {
@@ -57,7 +58,7 @@ mod tests {
             ("a\tb\n1\t2", b'\t'),
             ("a;b\n1,5;2,5\n", b';'),
             ("x\n1\n", b','),
-            // Names may hold what separates other tables.
+            // Names may hold another delimiter.
             ("a;b;c,d\n1,2\n", b','),
             ("\"a,b\";c\n\"1,2\";3\n", b';'),
             ("a;b\n1;2\n3\n", b','),
@@ -68,7 +69,7 @@ mod tests {
         ] {
             assert_eq!(delimiter_of(text.as_bytes(), true), expected, "{text:?}");
         }
-        // A line that is cut off says nothing.
+        // A truncated last line does not count.
         assert_eq!(delimiter_of(b"a;b\n1;2\n3", false), b';');
     }
 }

@@ -1,32 +1,33 @@
-//! Texts that are not UTF-8: Latin-1 (ISO 8859-1), recognised as it is read and passed on as UTF-8.
+//! Converts Latin-1 text (ISO 8859-1) to UTF-8, recognising it while reading.
 //!
-//! Up to its first byte beyond ASCII a text is both. If that byte begins a character of UTF-8, the text is UTF-8, and what is
-//! wrong with it later is an error. Otherwise it is Latin-1 from there on: a byte is a character. Bytes from 80 to 9F, which
-//! are no letters in Latin-1, and what looks like a letter of UTF-8 all the same (C2 or C3 and a byte from 80 to BF) are
-//! passed on as they are: such a text is neither, and the reader says so.
+//! Up to its first non-ASCII byte, a text is valid in both encodings. If that byte begins a UTF-8 character, the text
+//! is UTF-8, and anything invalid later is an error. Otherwise it is Latin-1 from there on: each byte is one character.
+//! Two things are passed on unchanged: bytes from 80 to 9F, which are no letters in Latin-1, and what looks like UTF-8
+//! all the same (C2 or C3 followed by a byte from 80 to BF). Such a text is neither encoding, and the reader reports
+//! it.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A reader that gives UTF-8 for Latin-1.
+/// A reader that converts Latin-1 to UTF-8.
 pub(super) struct Utf8Text<R> {
     inner: R,
     state: State,
     /// Set when the text turns out to be Latin-1.
     is_latin: Arc<AtomicBool>,
-    /// What was converted and not taken yet, from the place on.
+    /// Converted bytes; those before `taken` have been read.
     ready: Vec<u8>,
     taken: usize,
 }
 
 enum State {
-    /// ASCII so far; these bytes may be the beginning of a character.
+    /// Only ASCII so far; the bytes may be the beginning of a character.
     Ascii(Vec<u8>),
     Utf8,
-    /// The last byte, if it may begin a letter of UTF-8.
+    /// Latin-1; the last byte is kept if it may begin a UTF-8 letter.
     Latin(u8),
-    /// Neither.
+    /// Neither encoding.
     Wrong,
 }
 
@@ -35,7 +36,7 @@ impl<R: Read> Utf8Text<R> {
         Utf8Text { inner, state: State::Ascii(Vec::new()), is_latin, ready: Vec::new(), taken: 0 }
     }
 
-    /// Takes the next bytes, or the end of the text.
+    /// Converts the next bytes; an empty block means the end of the text.
     fn convert(&mut self, block: &[u8]) {
         if let State::Ascii(begun) = &mut self.state {
             let bytes = [&std::mem::take(begun)[..], block].concat();
@@ -128,7 +129,7 @@ mod tests {
                 let latin: Vec<u8> = text.chars().map(|letter| letter as u32 as u8).collect();
                 assert_eq!(read(&latin, step), (text.as_bytes().to_vec(), true), "{text}");
             }
-            // What is neither is not UTF-8 for the reader either.
+            // A text in neither encoding stays invalid UTF-8 for the reader.
             for text in [&b"a\xd0\n\x9e,1"[..], b"\x80", b"\xe9 \xc3\xa9", b"\xc3\xa9 \xe9", b"\xe2\x82"] {
                 assert!(std::str::from_utf8(&read(text, step).0).is_err(), "{text:?} by {step}");
             }

@@ -1,10 +1,10 @@
 //! Rows to predict or explain, matched to a model's features by name, never by position.
 //!
-//! A file may hold raw columns, which the model's binariser turns into bits, or the bits themselves. Which of the two is
-//! decided from the header: bits if it has every feature by name, raw if it has every raw column. Bits carry their test in
-//! their name, so both fit only for models of the last version, or where a table holds both. Then the values are looked at:
-//! raw if one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 where the bits would be, otherwise it cannot
-//! know and it is an error that asks. Other columns are ignored, unless they are to be kept beside the results.
+//! A file may hold raw columns, which the model's binariser turns into bits, or the bits themselves. The header
+//! decides: bits if it has every feature by name, raw if it has every raw column. The name of a bit includes its test,
+//! so both fit only for models of the previous version, or if a table holds both. Then the values decide: the file is
+//! raw if one of the first [`LOOKED_AT`] rows holds a value other than 0 and 1 in a column named like a bit; otherwise
+//! it is an error that asks the user. Other columns are ignored, unless they are to be kept beside the results.
 
 use super::{Binariser, Bits, Cells, Chunk, Chunks, Code, DataError, Table, check_names};
 use arrow_array::ArrayRef;
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// The rows whose values are looked at where names do not tell raw values from bits.
+/// How many rows are examined if names do not tell raw values from bits.
 pub const LOOKED_AT: usize = 8192;
 
 /// How to read a file of entities.
@@ -46,10 +46,10 @@ pub struct Entities {
     table: Table,
     features: Vec<String>,
     binariser: Option<Binariser>,
-    /// The columns that become bits.
+    /// The columns to be turned into bits.
     wanted: Vec<usize>,
     kept: Vec<usize>,
-    /// Opened when the first rows are asked for.
+    /// Opened when the first rows are requested.
     chunks: Option<Chunks>,
 }
 
@@ -61,7 +61,7 @@ pub struct EntityBatch {
     pub bits: Bits,
     /// The cells of the kept columns.
     pub kept: Vec<ArrayRef>,
-    /// How many rows there are in all, as far as one can tell.
+    /// The expected total number of rows, if known.
     pub expected_rows: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Entities {
         Self::of_table(Table::open(path)?, features, binariser, reading)
     }
 
-    /// The same for a table that is open already.
+    /// The same for a table that is already open.
     pub fn of_table(
         table: Table,
         features: &[String],
@@ -104,7 +104,7 @@ impl Entities {
         self.kept.iter().map(|&column| self.table.field(column)).collect()
     }
 
-    /// The table they are read from.
+    /// The table that the entities are read from.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -114,7 +114,7 @@ impl Entities {
         self.binariser.is_some()
     }
 
-    /// The next entities with what else is known of them.
+    /// The next entities with their row number and kept cells.
     pub fn next_batch(&mut self) -> Result<Option<EntityBatch>, DataError> {
         let chunks = match &mut self.chunks {
             Some(chunks) => chunks,
@@ -146,8 +146,8 @@ impl Iterator for Entities {
     }
 }
 
-/// Whether rows with these columns are read as raw values, and not as bits. Where the names leave it open, `look` is asked
-/// whether one of the first [`LOOKED_AT`] rows holds another value than 0 and 1 in a column that is a feature.
+/// Whether rows with these columns are read as raw values rather than bits. If the names leave it open, `look` says
+/// whether one of the first [`LOOKED_AT`] rows holds a value other than 0 and 1 in a feature column.
 pub fn reads_raw(
     source: &str,
     columns: &[String],
@@ -161,7 +161,7 @@ pub fn reads_raw(
     choose(Path::new(source), has, features, binariser, reading, look).map(|chosen| chosen.is_some())
 }
 
-/// The binariser that rows with these columns go through; none if they are bits.
+/// The binariser for rows with these columns; `None` if they are bits.
 fn choose<'b>(
     path: &Path,
     has: impl Fn(&String) -> bool,
@@ -188,7 +188,7 @@ fn choose<'b>(
                 true if is_same(schema) => Ok(None),
                 true => Err(DataError::RawOrBits { path: path.into() }),
             },
-            // Something is missing: what is there tells of what.
+            // A column is missing: the columns that exist tell which kind of table was meant.
             (false, false) => {
                 let raw: HashSet<&String> = schema.columns().iter().map(|column| &column.column).collect();
                 let is_bit = |name: &&String| has(name) && !raw.contains(name);
@@ -203,10 +203,10 @@ fn is_same(schema: &Binariser) -> bool {
     schema.columns().iter().all(|column| column.code == Code::Boolean && column.bits() == 1)
 }
 
-/// Whether one of the first rows of a table holds another value than 0 and 1 in one of these columns.
+/// Whether one of the first rows of a table holds a value other than 0 and 1 in one of these columns.
 fn holds_others(table: &Table, columns: &[String]) -> Result<bool, DataError> {
     if table.is_pipe() {
-        // What has been looked at could not be read again.
+        // Rows of a pipe cannot be read a second time.
         return Ok(false);
     }
     let places = columns.iter().map(|name| table.position(name)).collect::<Result<Vec<_>, _>>()?;
@@ -228,7 +228,7 @@ pub(super) fn has_other(cells: &Cells, rows: usize) -> bool {
     (0..rows).any(|row| !matches!(cells.number(row), Ok(Some(0.0 | 1.0))))
 }
 
-/// Rows in memory, read like those of a file; messages call them `source`.
+/// Reads rows in memory like those of a file; messages call them `source`.
 pub fn bits_of_columns(
     source: &str,
     rows: usize,
@@ -237,7 +237,7 @@ pub fn bits_of_columns(
     binariser: Option<&Binariser>,
     reading: Reading,
 ) -> Result<Bits, DataError> {
-    // Of two columns with one name, the first.
+    // If two columns have the same name, the first one counts.
     let places: HashMap<&String, &Cells> = columns.iter().rev().map(|(name, cells)| (name, cells)).collect();
     let find = |name: &String| places.get(name).copied();
     let path = Path::new(source);
@@ -265,7 +265,7 @@ pub fn bits_of_columns(
     }
 }
 
-/// A feature that is a column of bits in a table, 64 rows to a word.
+/// A feature that is a column of bits in a table, as words of 64 rows.
 fn read_bits(path: &Path, first_row: u64, rows: usize, name: &str, cells: &Cells) -> Result<Vec<u64>, DataError> {
     let mut words = vec![0; rows.div_ceil(64)];
     for row in 0..rows {

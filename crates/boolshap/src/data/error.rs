@@ -1,4 +1,4 @@
-//! Errors of this stage.
+//! Errors when reading and encoding data.
 
 use crate::lit::{Remedy, Stopped};
 use std::path::{Path, PathBuf};
@@ -64,39 +64,39 @@ pub enum DataError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A column of texts with too many different ones to become a bit each without asking.
+    /// A text column with too many distinct values to get a bit for each by default.
     #[error("{}: column '{column}' holds more than {limit} different texts", path.display())]
     TooManyCategories {
         /// The file.
         path: PathBuf,
         /// The column.
         column: String,
-        /// How many become bits without asking.
+        /// How many values get a bit each by default.
         limit: usize,
     },
-    /// Everything that is wrong with the columns of a table.
+    /// All problems with the columns of a table.
     #[error("{}", listed(path, problems))]
     Table {
         /// The file.
         path: PathBuf,
         /// What is wrong with each column.
         problems: Vec<DataError>,
-        /// What can be said about the columns instead.
+        /// Settings that would solve the problems.
         remedy: Option<Remedy>,
     },
-    /// Raw values for a model that knows bits only.
+    /// Raw values for a model that only takes bits.
     #[error("{}: raw values cannot be read: the model does not say how they become bits", path.display())]
     NoSchema {
         /// The file.
         path: PathBuf,
     },
-    /// Rows that fit both as raw values and as bits.
+    /// Rows that could be raw values or bits.
     #[error("{}: these rows could be raw values or bits: every value is 0 or 1, and the columns of both are there", path.display())]
     RawOrBits {
         /// The file.
         path: PathBuf,
     },
-    /// Rows with counts, where each line should be a row.
+    /// Rows with class counts, where each line should be a single row.
     #[error("{}: column '{column}' counts rows: this is a tally of rows, not the rows themselves", path.display())]
     Tally {
         /// The file.
@@ -112,26 +112,26 @@ pub enum DataError {
         /// What is wrong with it.
         message: String,
     },
-    /// A value that a program sent, named by its place in the request.
+    /// A wrong value in a request, named by its place there.
     #[error("{field}: {problem}")]
     Field {
-        /// Where it is, as in `entities[3].age`.
+        /// Its place, as in `entities[3].age`.
         field: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// An entity that is complete, but in another reading than the one asked for.
+    /// A complete entity that is not of the requested kind, raw or bits.
     #[error("{field}: {problem}")]
     OtherReading {
-        /// Where it is, as in `entities[3]`.
+        /// Its place, as in `entities[3]`.
         field: String,
         /// What it holds instead.
         problem: &'static str,
     },
-    /// More rows than are read at once.
+    /// More rows than allowed at once.
     #[error("more than {most} rows at once")]
     TooManyRows {
-        /// How many are read.
+        /// How many are allowed.
         most: usize,
     },
     /// Two columns of a result would have the same name.
@@ -145,22 +145,22 @@ pub enum DataError {
     OverInput {
         /// The output.
         path: PathBuf,
-        /// The same file as it is called among the inputs.
+        /// The name of the same file among the inputs.
         input: PathBuf,
     },
-    /// Two outputs are one file.
+    /// Two outputs are the same file.
     #[error("{}: two results cannot be written to one file", path.display())]
     SameOutput {
         /// The file.
         path: PathBuf,
     },
-    /// Stopped before it finished.
+    /// Stopped before finishing.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl DataError {
-    /// What can be done about it.
+    /// What the user can do about it.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             DataError::Table { remedy, .. } => remedy.clone(),
@@ -169,7 +169,7 @@ impl DataError {
         }
     }
 
-    /// The same about a file under the name that its user knows.
+    /// The same error with the file name that the user knows.
     pub(super) fn about_file(mut self, name: &Path) -> Self {
         if let DataError::Io { path, .. } | DataError::Format { path, .. } = &mut self {
             *path = name.into();
@@ -183,7 +183,7 @@ fn also(path: &Path, input: &Path) -> String {
     if path == input { String::new() } else { format!(" ({})", input.display()) }
 }
 
-/// A single problem as it is, or all of them in lines of their own.
+/// A single problem as it is; several, one per line.
 fn listed(path: &Path, problems: &[DataError]) -> String {
     if let [only] = problems {
         return only.to_string();

@@ -1,13 +1,13 @@
-//! Means of floats, rounded once: the same whatever the order of the rows.
+//! Means of floats, rounded only once, so that they do not depend on the order of the rows.
 //!
 //! A finite float is a whole number of units of 2^-1074. A sum is kept as that whole number, in pieces of 64 bits that
 //! are added up without carrying: piece k counts units of 2^(64 k - 1074). A float changes two neighbouring pieces by
-//! less than 2^64 each, so pieces of 128 bits have room for 2^62 floats; only those in use are stored. The quotient by
-//! the count is rounded to the nearest float. Rounding keeps the order of numbers, so a mean is neither below the
-//! smallest of its numbers nor above the largest, and equal numbers have exactly that number as their mean.
+//! less than 2^64 each, so 128 bits per piece have room for 2^62 floats; only pieces in use are stored. The sum divided
+//! by the count is rounded to the nearest float. Rounding is monotone, so a mean lies between the smallest and the
+//! largest of its numbers, and equal numbers have exactly that number as their mean.
 //!
-//! Cost: a few operations on integers a number. Neal, "Fast exact summation using small and large superaccumulators",
-//! 2015.
+//! Cost: a few integer operations per number. Neal, "Fast exact summation using small and large
+//! superaccumulators", 2015.
 
 use dashu_int::{IBig, UBig};
 use dashu_ratio::Relaxed;
@@ -25,16 +25,16 @@ use dashu_ratio::Relaxed;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ExactSum {
-    /// The number of the first piece that is stored.
+    /// The index of the first stored piece.
     first: usize,
     pieces: Vec<i128>,
-    /// The sum of what is not finite, as floats add it up; 0 if all is finite.
+    /// The float sum of all numbers that are not finite; 0 if there are none.
     beyond: f64,
 }
 
-/// The bits of a piece.
+/// Bits per piece.
 const PIECE: usize = 64;
-/// The smallest float is 2 to the power of minus this.
+/// The smallest positive float is 2 to the power of minus this.
 const LOWEST: usize = 1074;
 
 impl ExactSum {
@@ -42,7 +42,7 @@ impl ExactSum {
     pub fn add(&mut self, number: f64, times: u64) {
         let bits = number.to_bits();
         let (exponent, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
-        // What is subnormal has the exponent of the smallest normal number, but no leading 1.
+        // A subnormal number has the exponent of the smallest normal number, but no leading 1.
         let (mantissa, shift) = match exponent {
             0x7ff => return self.beyond += number,
             0 => (fraction, 0),
@@ -56,7 +56,7 @@ impl ExactSum {
         }
     }
 
-    /// The sum divided by a count from 1 on, as the nearest float.
+    /// The sum divided by a positive count, rounded to the nearest float.
     pub fn mean(&self, count: u64) -> f64 {
         if self.beyond != 0.0 {
             return self.beyond;
@@ -71,7 +71,7 @@ impl ExactSum {
         quotient.to_f64().value()
     }
 
-    /// Where piece `number` is stored, with room for the next one behind it.
+    /// The index at which piece `number` is stored; makes room for it and the next one.
     fn reach(&mut self, number: usize) -> usize {
         if self.pieces.is_empty() {
             self.first = number;
@@ -88,7 +88,7 @@ impl ExactSum {
     }
 }
 
-/// The mean of finite numbers; nothing if there are none.
+/// The mean of finite numbers; `None` if there are none.
 pub fn mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (ExactSum::default(), 0);
     for number in numbers {
@@ -98,7 +98,7 @@ pub fn mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum.mean(count))
 }
 
-/// The part `part` of `parts` of sorted numbers, interpolated between neighbours and rounded once; nothing if there are
+/// The quantile `part / parts` of sorted numbers, interpolated between neighbours and rounded once; `None` if there are
 /// no numbers. The median is part 1 of 2.
 pub fn quantile(sorted: &[f64], part: usize, parts: usize) -> Option<f64> {
     let steps = part as u128 * sorted.len().checked_sub(1)? as u128;
@@ -118,7 +118,7 @@ mod tests {
     use dashu_ratio::RBig;
     use proptest::prelude::*;
 
-    /// Finite numbers of every size, and many of few sizes.
+    /// Finite numbers of every size, with many subnormals and small fractions.
     fn numbers() -> impl Strategy<Value = f64> {
         prop_oneof![
             any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |number| number.is_finite()),
@@ -134,7 +134,7 @@ mod tests {
         sum / RBig::from(numbers.len())
     }
 
-    /// Whether no float is nearer to the fraction, and of two that are as near it is the even one.
+    /// Whether no float is nearer to the fraction, with ties going to the even one.
     fn is_nearest(float: f64, exact: &RBig) -> bool {
         let distance = |float: f64| {
             let apart = RBig::try_from(float).unwrap() - exact;
@@ -150,7 +150,7 @@ mod tests {
         fn a_mean_is_the_nearest_float_whatever_the_order(mut numbers in prop::collection::vec(numbers(), 1..40)) {
             let found = mean(numbers.iter().copied()).unwrap();
             prop_assert!(is_nearest(found, &fraction(&numbers)), "{found}");
-            // Not all are above it, and not all below.
+            // Some number is at most the mean, and some number is at least the mean.
             prop_assert!(numbers.iter().any(|number| *number <= found) && numbers.iter().any(|number| *number >= found));
             numbers.sort_by(f64::total_cmp);
             prop_assert_eq!(mean(numbers.iter().copied()).unwrap().to_bits(), found.to_bits());

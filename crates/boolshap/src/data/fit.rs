@@ -1,4 +1,4 @@
-//! From what was seen in a column to its code: thresholds, quantiles, the cuts of a tree, categories.
+//! Fits the code of a column to its statistics: thresholds, quantiles, tree cuts, categories.
 
 use super::exact_mean::quantile;
 use super::profile::{MAX_DECLARED_CATEGORIES, Seen};
@@ -6,7 +6,7 @@ use super::supervised::tree_cuts;
 use super::{Code, Cut, DatePart, Keep};
 use std::cmp::Reverse;
 
-/// A problem with a column, or with one of its cells: the row and its text.
+/// A problem with a column, or with one of its cells: the row, its text and the problem.
 pub(super) enum Unfit {
     Column(String),
     Cell(u64, String, String),
@@ -47,7 +47,7 @@ pub(super) fn numeric(seen: &Seen, cut: &Cut) -> Result<Code, Unfit> {
     })
 }
 
-/// The edges between this many bins of about equally many values, which are ascending; fewer where values are frequent.
+/// Ascending edges that separate this many bins of about equally many values; fewer if some values are frequent.
 pub fn quantile_cuts(sorted: &[f64], bins: usize) -> Vec<f64> {
     let mut edges: Vec<f64> = (1..bins).filter_map(|part| quantile(sorted, part, bins)).collect();
     edges.dedup();
@@ -75,7 +75,8 @@ pub(super) fn date(seen: &Seen, part: DatePart) -> Result<Code, Unfit> {
     }
 }
 
-/// The code of a column of names: `all` was seen in all rows, `fitted` in those that frequencies are taken from.
+/// The code of a categorical column. `all` has the statistics of all rows, `fitted` those of the rows that frequencies
+/// are taken from.
 pub(super) fn categorical(all: &Seen, fitted: &Seen, keep: Keep) -> Result<Code, Unfit> {
     let values = |texts: Vec<&String>| texts.into_iter().cloned().collect::<Vec<_>>();
     if all.texts.is_empty() {
@@ -91,7 +92,7 @@ pub(super) fn categorical(all: &Seen, fitted: &Seen, keep: Keep) -> Result<Code,
         }
         Keep::Top(most) => {
             let mut order: Vec<(&String, u64)> = fitted.texts.iter().map(|(text, count)| (text, *count)).collect();
-            // Of equally frequent ones the first in the alphabet; the sort is stable.
+            // Ties are resolved alphabetically: the sort is stable.
             order.sort_by_key(|(_, count)| Reverse(*count));
             let mut top: Vec<&String> = order.into_iter().take(most).map(|(text, _)| text).collect();
             top.sort();

@@ -1,11 +1,12 @@
-//! Several files by one name: `part-*.parquet`, with `*` for any letters, `?` for one, `[ab]`, `[a-f]` and `[!a]` for one
-//! of some, in any part of a path. A file that has such a name is that file and nothing else.
+//! Patterns that name several files, such as `part-*.parquet`: `*` matches any letters, `?` one letter, and `[ab]`,
+//! `[a-f]` and `[!a]` one letter of a set, in any part of a path. If a file has exactly the pattern as its name, only
+//! that file is meant.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The files that a pattern matches, in the order of their names; the path itself where it is no pattern.
+/// The files that a pattern matches, sorted by name; the path itself if it is not a pattern.
 pub fn matching_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !is_pattern(path) || fs::symlink_metadata(path).is_ok() {
         return Ok(vec![path.into()]);
@@ -34,7 +35,7 @@ pub fn matching_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Whether a path has letters that stand for others.
+/// Whether a path contains wildcards.
 fn is_pattern(path: &Path) -> bool {
     path.to_str().is_some_and(has_magic)
 }
@@ -49,14 +50,15 @@ fn entries(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let pattern: Vec<char> = pattern.chars().collect();
     let fits = |name: &str| {
         let name: Vec<char> = name.chars().collect();
-        // Hidden files are meant only where the pattern says so.
+        // A pattern matches hidden files only if it begins with a dot.
         (name.first() != Some(&'.') || pattern.first() == Some(&'.')) && matches(&pattern, &name)
     };
     let names = entries.flatten().map(|entry| entry.file_name());
     names.filter(|name| name.to_str().is_some_and(fits)).map(|name| folder.join(name)).collect()
 }
 
-/// Whether a name is one of a pattern. Of two stars only the last is tried again: cost of the product of the lengths.
+/// Whether a name matches a pattern. Backtracks only to the last star, so the cost is at most the product of the
+/// lengths.
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut of, mut star) = (0, 0, None);
     while of < name.len() {
@@ -83,7 +85,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
     pattern[at..].iter().all(|letter| *letter == '*')
 }
 
-/// The length of a set `[...]` that holds a letter; a bracket that is never closed matches itself.
+/// The length of a set `[...]` that contains a letter; a bracket that is never closed matches itself.
 fn one_of(pattern: &[char], letter: char) -> Option<usize> {
     let Some(end) = pattern.iter().skip(2).position(|letter| *letter == ']').map(|place| place + 2) else {
         return (letter == '[').then_some(1);

@@ -1,8 +1,8 @@
-//! The layout of features that are the pixels of an image: a grid, row by row, and its division into regions.
+//! The layout of features that are the pixels of an image: a grid, stored row by row, and its division into regions.
 //!
-//! A grid of H by W is the layout of H W features, of H W columns of a schema (a pixel of several bits is a column), or of
-//! H W groups of the same number of neighbouring features. It is kept among the free facts of a model and of the
-//! circuits made from it, as `grid`.
+//! An H by W grid is the layout of H W features, of H W columns of a schema (a pixel of several bits is one column), or
+//! of H W groups of neighbouring features, all of the same size. Models, and the circuits made from them, store it as
+//! `grid` among their free facts.
 
 use super::Binariser;
 use serde_json::Value;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of the fact that holds it.
+/// The name of the fact that holds the grid.
 pub const GRID: &str = "grid";
-/// No side is longer.
+/// The longest side allowed.
 const MAX_SIDE: usize = 1 << 16;
 
 /// The height and width of an image, in pixels or in regions.
@@ -26,9 +26,9 @@ const MAX_SIDE: usize = 1 << 16;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// How many rows.
+    /// The number of rows.
     pub height: usize,
-    /// How many in a row.
+    /// The number of columns.
     pub width: usize,
 }
 
@@ -50,12 +50,12 @@ impl fmt::Display for Grid {
 }
 
 impl Grid {
-    /// How many pixels or regions there are.
+    /// The number of pixels or regions.
     pub fn cells(&self) -> usize {
         self.height * self.width
     }
 
-    /// The grid among the facts of a model or circuit; an error if it is no layout of its features.
+    /// The grid among the facts of a model or circuit; an error if it does not fit the features.
     pub fn of_facts(
         facts: &BTreeMap<String, Value>,
         features: usize,
@@ -81,14 +81,14 @@ impl Grid {
         Ok((0..features).map(|feature| feature / bits).collect())
     }
 
-    /// The region of a pixel, as its row and column among regions. Where sides do not divide, regions are as equal as they
-    /// can be: their sides differ by one pixel at most.
+    /// The region of a pixel, as the region's row and column. If the sides do not divide evenly, the regions are as
+    /// equal as possible: their sides differ by at most one pixel.
     pub fn region(&self, pixel: usize, regions: Grid) -> (usize, usize) {
         let (row, column) = (pixel / self.width, pixel % self.width);
         (row * regions.height / self.height, column * regions.width / self.width)
     }
 
-    /// Fails if there would be regions without pixels.
+    /// Fails if some regions would have no pixels.
     pub fn check_regions(&self, regions: Grid) -> Result<(), String> {
         match regions.height <= self.height && regions.width <= self.width {
             true => Ok(()),

@@ -1,11 +1,12 @@
-//! Raw rows in JSON: objects with a number for each column by its name, or lists of numbers in the order of the columns. A missing
-//! number is null.
+//! Raw rows in JSON: objects with a number for each column by name, or lists of numbers in the order of the columns. A
+//! missing number is null.
 
 use super::{DataError, RawRows, each_in_json, short_text};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The entities of a JSON list, `entities` in messages; at most this many. Fields that are no columns are passed over.
+/// Reads the entities of a JSON list, called `entities` in messages; there may be at most `most` of them. Fields that
+/// are not columns are skipped.
 ///
 /// ```
 /// use boolshap::data::numbers_of_json;

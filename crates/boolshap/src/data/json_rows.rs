@@ -1,6 +1,7 @@
-//! Entities as JSON, as programs send them: a list of lists of 0 and 1 in the order of the features, or of objects whose
-//! fields are features or raw columns, all of one kind. They are read one by one into bits or columns, so that a text
-//! takes little more memory than its own bytes; as a tree of values it would take twenty times as much.
+//! Entities sent by other programs as JSON: a list of lists of 0 and 1 in the order of the features, or a list of
+//! objects whose fields are features or raw columns. All entities are of the same kind. They are parsed one by one into
+//! bits or columns, so parsing needs little more memory than the text itself; a tree of JSON values would take twenty
+//! times as much.
 
 use super::{Binariser, Bits, Cells, DataError, Reading, bits_of_columns, reads_raw};
 use arrow_array::builder::StringBuilder;
@@ -11,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Calls for each element of a JSON list or each field of an object, with the text of the value. The first error ends it;
-/// `wrong` words those of the text itself.
+/// Passes each element of a JSON list, or each field of an object, to `call` with the text of its value. Stops at the
+/// first error; `wrong` converts errors in the JSON itself.
 pub fn each_in_json<'t, E>(
     text: &'t str,
     wrong: impl FnOnce(Error) -> E,
@@ -24,7 +25,7 @@ pub fn each_in_json<'t, E>(
     each.failed.map_or_else(|| read.map_err(wrong), Err)
 }
 
-/// The entities of a JSON list, `entities` in messages; at most this many.
+/// Reads the entities of a JSON list, called `entities` in messages; there may be at most `most` of them.
 ///
 /// ```
 /// use boolshap::data::bits_of_json;
@@ -60,22 +61,23 @@ pub fn bits_of_json(
     }
 }
 
-/// What is read so far.
+/// The entities read so far.
 struct JsonRows<'a> {
     features: &'a [String],
     binariser: Option<&'a Binariser>,
     reading: Reading,
     number: usize,
     bits: Bits,
-    /// If the first entity was an object.
+    /// The columns, if the first entity was an object.
     objects: Option<Objects<'a>>,
 }
 
-/// Objects in columns: those features and raw columns that the first of them has.
+/// Objects as columns: the features and raw columns that the first object has.
 struct Objects<'a> {
     place_of: HashMap<&'a str, usize>,
     columns: Vec<(String, Option<StringBuilder>)>,
-    /// Whether they are raw values: then true means what its column makes of the word, and 1 otherwise.
+    /// Whether they are raw values: then a column itself interprets the words true and false, otherwise they mean 1
+    /// and 0.
     are_raw: bool,
 }
 
@@ -122,7 +124,7 @@ impl<'a> JsonRows<'a> {
         let raw = self.binariser.map_or(&[][..], |binariser| binariser.columns());
         let mut objects = Objects { place_of: HashMap::new(), columns: Vec::new(), are_raw: false };
         for name in self.features.iter().chain(raw.iter().map(|column| &column.column)) {
-            // A feature may be a raw column of its own name.
+            // A feature and a raw column may have the same name.
             let place = objects.columns.len();
             if *objects.place_of.entry(name).or_insert(place) == place {
                 objects.columns.push((name.clone(), None));
@@ -146,7 +148,7 @@ impl<'a> JsonRows<'a> {
             return Err(DataError::OtherReading { field: place.into(), problem });
         }
         objects.are_raw = {
-            // Where names leave it open, the values are looked at once all are there; words stay words until then.
+            // If the names leave this open, the values decide once all are read; until then true and false stay words.
             let look = || Ok(true);
             reads_raw("entities", &names, self.features, self.binariser, self.reading, look).unwrap_or(false)
         };
@@ -200,7 +202,7 @@ impl Objects<'_> {
 }
 
 impl DataError {
-    /// A wrong cell is named as a field of the entity that it is in.
+    /// Turns an error about a cell into one about a field of its entity.
     pub(super) fn in_entity(self, entities_before: usize) -> Self {
         match self {
             DataError::Cell { row, column, value, problem, .. } => {
@@ -220,7 +222,7 @@ fn read<'t, T: Deserialize<'t>>(place: &str, text: &'t str) -> Result<T, DataErr
     serde_json::from_str(text).map_err(|error| wrong(place, error))
 }
 
-/// The beginning of a text for a message, on one line.
+/// The beginning of a text on one line, for a message.
 pub fn short_text(text: &str) -> String {
     let mut letters = text.chars().map(|letter| if letter.is_whitespace() { ' ' } else { letter });
     let begin: String = letters.by_ref().take(60).collect();
@@ -266,7 +268,7 @@ impl<'de, E, F: FnMut(Option<Cow<'de, str>>, &'de str) -> Result<(), E>> Visitor
     }
 }
 
-/// 0, 1, false or true, also written as 1.0; nothing for any other value.
+/// 0, 1, false or true, also written as 1.0; `None` for any other value.
 struct Bit(Option<bool>);
 
 impl<'de> Deserialize<'de> for Bit {

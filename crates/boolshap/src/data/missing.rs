@@ -1,24 +1,24 @@
-//! Values that are not there: which texts mean so, and what becomes of them.
+//! Missing values: which texts mean one, and how it is encoded.
 //!
-//! A blank cell, a null and a NaN among numbers are always missing; [`MARKERS`] are texts that mean the same in most
-//! tables, and others can be given in their place. They are stored with each column, so that a row to explain is read as the
-//! rows of training were.
+//! A blank cell, a null and a NaN among numbers are always missing. [`MARKERS`] are texts that mean the same in most
+//! tables; others can be given instead. The markers are stored with each column, so that rows to explain are read like
+//! the training rows.
 
 use super::Cells;
 use arrow_array::Array;
 use serde::{Deserialize, Serialize};
 
-/// The texts that mean a missing value where nothing else is said.
+/// The default texts that mean a missing value.
 pub const MARKERS: [&str; 7] = ["NA", "N/A", "NaN", "nan", "null", "NULL", "?"];
 
-/// What missing values of a column are called in the names of its bits.
+/// The name of missing values in the names of a column's bits.
 pub const MISSING: &str = "(missing)";
 
 /// How a column's missing values are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Missing {
-    /// Whether they have a bit of their own; otherwise all bits of the column are 0.
+    /// Whether a bit marks missing values; otherwise all bits of the column are 0.
     pub bit: bool,
     /// The texts that mean a missing value, besides blank ones.
     pub markers: Vec<String>,
@@ -30,13 +30,13 @@ impl Default for Missing {
     }
 }
 
-/// What becomes of missing numbers.
+/// How missing numbers are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingNumbers {
-    /// They are 0, as if they were not above the threshold.
+    /// As 0, as if they were not above the threshold.
     #[default]
     Zero,
-    /// They have a bit of their own in columns that have missing values in training.
+    /// With a separate bit, in columns that have missing values in training.
     Bit,
 }
 
@@ -62,7 +62,7 @@ impl std::str::FromStr for MissingNumbers {
 /// The markers of a column, ready to be compared with cells.
 pub(super) struct Markers<'a> {
     texts: &'a [String],
-    /// Those that are numbers: -999 is also written -999.0.
+    /// The markers that are numbers: -999 is also written -999.0.
     numbers: Vec<f64>,
     longest: usize,
 }
@@ -84,7 +84,7 @@ impl<'a> Markers<'a> {
         is_text || !self.numbers.is_empty() && text.parse().is_ok_and(|number: f64| self.numbers.contains(&number))
     }
 
-    /// The cells with markers as missing; nothing if there are none among them.
+    /// The cells with markers replaced by missing values; `None` if there are no markers among them.
     pub(super) fn removed(&self, cells: &Cells) -> Option<Cells> {
         match cells {
             Cells::Text(texts) => {

@@ -25,7 +25,7 @@ pub fn write_number(text: &mut Vec<u8>, number: f64) {
     }
 }
 
-/// The smallest k for which the number times 2^k is whole.
+/// The smallest k for which the number times 2^k is a whole number.
 fn binary_places(number: f64) -> i64 {
     let bits = number.to_bits();
     let (exponent, fraction) = (bits >> 52 & 0x7FF, bits & ((1 << 52) - 1));

@@ -1,14 +1,14 @@
-//! Which files are the same, whatever they are called: outputs that are open already, and outputs that are inputs.
+//! Identifies files whatever their path: outputs that are already open, and outputs that are also inputs.
 //!
-//! A path does not tell: `/dev/stdout`, `/dev/fd/1` and the name of the file that standard output was redirected to are one
-//! file, and so are the names that links give it. The system numbers its files, and that number is compared.
+//! A path is not enough: `/dev/stdout`, `/dev/fd/1` and the file that standard output was redirected to are one file,
+//! and links give a file further names. The system numbers its files, so these numbers are compared.
 
 use super::{DataError, matching_files};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The system's number of a file; not known everywhere.
+/// The system's number for a file; not available on every platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId(Option<(u64, u64)>);
 
@@ -27,15 +27,15 @@ impl FileId {
     }
 }
 
-/// Standard output or standard error, if it is this file. It is written where the last output ended: opening the file once
-/// more would begin at its start.
+/// Standard output or standard error, if it is this file. Writing must continue where the last output ended; opening
+/// the file again would start at its beginning.
 pub(super) fn open_already(wanted: FileId) -> Option<File> {
-    // What was printed before comes first.
+    // Anything already printed comes first.
     let _ = io::stdout().flush();
     standard_files().into_iter().flatten().find(|file| is_file(file, wanted))
 }
 
-/// Whether a path leads to standard output, in any spelling.
+/// Whether a path refers to standard output, in any spelling.
 pub fn is_standard_output(path: &Path) -> bool {
     let [output, _] = standard_files();
     let found = std::fs::metadata(path).ok();
@@ -58,16 +58,16 @@ fn standard_files() -> [Option<File>; 2] {
     [None, None]
 }
 
-/// Refuses an output that is one of the inputs or another output: what is read must not be replaced, in particular not
-/// while it is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
+/// Refuses an output that is also an input or another output: what is read must not be replaced, least of all while it
+/// is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
 pub fn check_outputs(outputs: &[&Path], inputs: &[&Path]) -> Result<(), DataError> {
-    // A pattern means every file it matches; its reader reports one that matches nothing.
+    // A pattern stands for all files it matches; its reader reports a pattern without matches.
     let files = |path: &&Path| matching_files(path).unwrap_or_else(|_| vec![path.to_path_buf()]);
     let files: Vec<_> = inputs.iter().flat_map(files).collect();
     let inputs: Vec<&Path> = files.iter().map(|path| path.as_path()).collect();
     for (index, output) in outputs.iter().enumerate() {
         let is_same = |other: &&&Path| is_same_file(output, other);
-        // One that is not there is for its reader to tell.
+        // Its reader reports an input that does not exist.
         if let Some(input) = inputs.iter().filter(|input| input.exists()).find(is_same) {
             return Err(DataError::OverInput { path: output.into(), input: input.to_path_buf() });
         }
@@ -82,7 +82,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     let found = |path: &Path| std::fs::metadata(path).ok();
     match (found(one), found(other)) {
         (Some(a), Some(b)) if FileId::of(&a).0.is_some() => a.is_file() && FileId::of(&a) == FileId::of(&b),
-        // Of two that do not exist yet, the folder is asked.
+        // If neither exists yet, compare folders and names.
         (None, None) | (Some(_), Some(_)) => {
             let place = |path: &Path| {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -127,13 +127,13 @@ mod tests {
             check(&[at("missing.csv")], &[at("rows.csv"), at("missing.csv")]).is_ok(),
             "the reader says that it is missing"
         );
-        // Two results in one file, whether it is there or not.
+        // Two results in one file, whether it exists or not.
         for pair in [["rows.csv", "hard"], ["new", "new"], ["new", "sub/../new"], ["sub/new", "sub-link/new"]] {
             let error = check(&pair.map(at), &[]).unwrap_err();
             assert!(matches!(error, DataError::SameOutput { .. }), "{pair:?}: {error}");
         }
         assert!(check(&["new", "sub/new"].map(at), &[]).is_ok());
-        // Nothing is lost where nothing is kept.
+        // `/dev/null` keeps nothing, so nothing can be lost.
         let null = PathBuf::from("/dev/null");
         assert!(check(&[null.clone(), null.clone()], &[null]).is_ok());
     }

@@ -1,12 +1,12 @@
-//! Entities stored by row: feature `f` of a row is bit `f % 64` of its word `f / 64`, so that equal rows have equal words.
+//! Entities stored by row: feature `f` of a row is bit `f % 64` of its word `f / 64`, so equal rows have equal words.
 //!
-//! [`Bits`] has the same bits by feature. A block of 64 rows and 64 features is a square of bits, and going from one
-//! layout to the other is transposing it: six rounds swap ever smaller quarters, 64 words a round (Warren, "Hacker's
-//! Delight", 2nd edition, 2012, section 7-3).
+//! [`Bits`] stores the same bits by feature. A block of 64 rows and 64 features is a square of bits, so converting
+//! between the layouts means transposing such squares: six rounds swap ever smaller quarters, 64 words per round
+//! (Warren, "Hacker's Delight", 2nd edition, 2012, section 7-3).
 
 use super::Bits;
 
-/// Rows of bits, the words of a row side by side.
+/// Rows of bits, with the words of a row side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedRows {
     features: usize,
@@ -15,12 +15,12 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// No rows yet.
+    /// An empty table.
     pub fn new(features: usize) -> Self {
         PackedRows { features, rows: 0, words: Vec::new() }
     }
 
-    /// The same rows, by row.
+    /// Converts from the layout by feature.
     pub fn from_bits(bits: &Bits) -> Self {
         let (features, rows) = (bits.features(), bits.rows());
         let stride = stride(features);
@@ -40,7 +40,7 @@ impl PackedRows {
         PackedRows { features, rows, words }
     }
 
-    /// The same rows, by feature.
+    /// Converts to the layout by feature.
     pub fn to_bits(&self) -> Bits {
         let stride = stride(self.features);
         let mut bits = Bits::zeros(self.features, self.rows);
@@ -93,7 +93,7 @@ fn stride(features: usize) -> usize {
     features.div_ceil(64)
 }
 
-/// Makes bit `j` of line `i` bit `i` of line `j`.
+/// Transposes a square of bits: bit `j` of line `i` becomes bit `i` of line `j`.
 fn transpose(square: &mut [u64; 64]) {
     let mut half = 32;
     let mut mask = u64::MAX >> 32;

@@ -1,7 +1,7 @@
 //! Checks the footer and the page headers of a Parquet file before the `parquet` crate reads them.
 //!
-//! The crate allocates the memory that a header announces before it reads the page: a few damaged bytes could ask for
-//! gigabytes. So a header's sizes are rejected if the page's bytes in the file could not expand to them.
+//! The crate allocates the memory that a header announces before it reads the page, so a few damaged bytes could demand
+//! gigabytes. A header's sizes are therefore rejected if the page's bytes in the file could not expand to them.
 
 use super::DataError;
 use super::thrift::{read_byte, read_varint, skip, walk_struct, wrong};
@@ -12,11 +12,11 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A dictionary of up to this many bytes is accepted; writers rarely make one of more than a few megabytes.
+/// A dictionary of up to this many bytes is accepted; writers rarely produce more than a few megabytes.
 const DICTIONARY_BYTES: u64 = 64 << 20;
 /// A data page of up to this many bytes is accepted. Most have one megabyte; some writers put a whole column into one.
 const PAGE_BYTES: u64 = 256 << 20;
-/// A larger page is accepted if it expands by at most this factor.
+/// A larger page is accepted if its compression ratio is at most this.
 const BYTES_A_BYTE: u64 = 1000;
 /// How much is read at once: most headers have less than a hundred bytes, but statistics may hold long texts.
 const READ_BYTES: usize = 1 << 10;
@@ -59,7 +59,7 @@ pub(super) fn check_footer(path: &Path) -> Result<(), DataError> {
     })
 }
 
-/// Rejects a file if a page header in the wanted columns announces more than its page can hold.
+/// Rejects a file if a page header in the requested columns announces more than its page can hold.
 pub(super) fn check_pages(path: &Path, metadata: &ParquetMetaData, wanted: &ProjectionMask) -> Result<(), DataError> {
     let io = |source| DataError::Io { path: path.into(), source };
     let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).map_err(io)?);
@@ -80,7 +80,7 @@ pub(super) fn check_pages(path: &Path, metadata: &ParquetMetaData, wanted: &Proj
     Ok(())
 }
 
-/// The error comes with the position of the page.
+/// Checks the pages of a column chunk; an error comes with the position of its page.
 fn check_chunk(file: &mut BufReader<File>, chunk: &ColumnChunkMetaData) -> Result<(), (u64, io::Error)> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let numbers = (u64::try_from(start), u64::try_from(chunk.compressed_size()));
@@ -126,7 +126,7 @@ fn check_header(header: &Header, chunk: &ColumnChunkMetaData, left: u64) -> io::
 /// Reads a page header: a struct in Thrift's compact protocol. Known fields must have their known types.
 fn read_header(bytes: &mut impl Read) -> io::Result<Header> {
     let mut header = Header { kind: None, unpacked: 0, stored: 0, values: 0 };
-    // The enclosing fields of the current one.
+    // The numbers of the enclosing fields.
     let mut outer: Vec<u16> = Vec::new();
     let mut field = 0u16;
     loop {

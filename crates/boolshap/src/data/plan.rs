@@ -1,8 +1,8 @@
-//! What each column of a table would become, and everything that is wrong with it, found before anything is trained.
+//! Plans what each column of a table becomes, and finds every problem with the columns before training starts.
 //!
-//! Columns are judged one by one, so that one look at a table tells all of its problems. A column whose every value is
-//! another is an identifier (numbers only if its name says so, too) and is ignored with a note; so are dates, unless a part
-//! of them is asked for.
+//! Columns are judged one by one, so one pass reports all problems of a table. A column whose values are all distinct
+//! is an identifier and is ignored with a note; a column of numbers only if its name suggests it too. Dates are also
+//! ignored, unless a part of them is requested.
 
 use super::fit::{self, Unfit};
 use super::profile::{Profile, Reading, Seen};
@@ -12,22 +12,22 @@ use super::{
 };
 use crate::lit::{ColumnRemedy, Remedy, Watch};
 
-/// From how many values on it means something that all of them differ.
+/// With at least this many values, all values being distinct is significant.
 const MANY: u64 = 20;
-/// How many names of a column with too many are worth a bit, as a proposal.
+/// How many values of a column with too many to propose keeping.
 const PROPOSED: usize = 20;
 
-/// Something that a person should know, and what can be said to change it.
+/// A message for the user, with settings that would change the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// A sentence.
+    /// The message, a sentence.
     pub text: String,
-    /// What changes it.
+    /// The settings that would change it.
     pub remedy: Option<Remedy>,
 }
 
 impl Note {
-    /// A note without a choice.
+    /// A note without an alternative.
     pub fn new(text: impl Into<String>) -> Self {
         Note { text: text.into(), remedy: None }
     }
@@ -43,41 +43,41 @@ impl Note {
 pub struct ColumnPlan {
     /// Its name.
     pub name: String,
-    /// Its kind, as a person would say it.
+    /// Its kind, as the user would declare it.
     pub kind: Kind,
-    /// Whether a person has said it.
+    /// Whether the user declared the kind.
     pub is_declared: bool,
-    /// Its codes: one, or one for each part of dates; none if it is ignored or wrong.
+    /// Its codes: one, or one for each part of a date; empty if the column is ignored or has a problem.
     pub codes: Vec<CodedColumn>,
     /// How many of its values are missing.
     pub missing: u64,
-    /// What a person should know.
+    /// A note for the user.
     pub note: Option<Note>,
     /// What is wrong with it.
     pub problem: Option<DataError>,
-    /// Kinds that would work instead.
+    /// Kinds that would work.
     proposals: Vec<String>,
-    /// Texts that could be markers of missing values.
+    /// Texts that could mean missing values.
     strange: Vec<String>,
 }
 
-/// What a table becomes.
+/// The plan of a whole table.
 #[derive(Debug)]
 pub struct Plan {
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// The target's plan.
     pub target: ColumnPlan,
     /// The plans of all other columns, in the order of the header.
     pub columns: Vec<ColumnPlan>,
-    /// The class of each row; empty if something is wrong with the target.
+    /// The class of each row; empty if there is a problem with the target.
     pub(super) labels: Vec<u32>,
     /// For each row, whether it is for testing.
     pub(super) test: Vec<bool>,
 }
 
 impl Plan {
-    /// Reads a table twice or three times: to look at its values, to label and split it, and once more where thresholds come
+    /// Reads a table two or three times: to profile its values, to label and split it, and once more if thresholds come
     /// from training rows only.
     pub fn read(table: &Table, how: &Preparation<'_>, watch: &Watch<'_>) -> Result<Self, DataError> {
         let target = table.position(how.target)?;
@@ -122,7 +122,7 @@ impl Plan {
         std::iter::once(&self.target).chain(&self.columns)
     }
 
-    /// What a person should know: how the target was read, then the columns.
+    /// Notes for the user: how the target was read, then the columns.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes: Vec<Note> = self.all().filter_map(|column| column.note.clone()).collect();
         let missing = |column: &&ColumnPlan| column.missing > 0 && !column.codes.is_empty();
@@ -142,7 +142,7 @@ impl Plan {
         notes
     }
 
-    /// What can be said so that the table can be read; nothing if nothing is wrong.
+    /// Settings with which the table could be read; `None` if there is no problem.
     pub fn remedy(&self) -> Option<Remedy> {
         let wrong: Vec<&ColumnPlan> = self.columns.iter().filter(|column| column.problem.is_some()).collect();
         if wrong.is_empty() {
@@ -151,14 +151,15 @@ impl Plan {
         let ignore = wrong.iter().map(|column| column.name.clone()).collect();
         let kinds = wrong.iter().filter_map(|column| Some((column.name.clone(), column.proposals.first()?.clone())));
         let markers = wrong.iter().flat_map(|column| &column.strange);
-        // Markers are said as a list with commas; a text with one is rather a number with a decimal comma.
+        // Markers are given as a comma-separated list; a text with a comma is more likely a number with a decimal
+        // comma.
         let mut missing: Vec<String> = markers.filter(|text| !text.contains(',')).cloned().collect();
         missing.sort();
         missing.dedup();
         Some(Remedy::Columns(ColumnRemedy { ignore, kinds: kinds.collect(), missing }.into()))
     }
 
-    /// The problems of all columns in one error; nothing if nothing is wrong.
+    /// The problems of all columns in one error; `None` if there are none.
     pub(super) fn problem(&mut self, table: &Table) -> Option<DataError> {
         let remedy = self.remedy();
         let all = std::iter::once(&mut self.target).chain(&mut self.columns);
@@ -171,10 +172,10 @@ impl Plan {
     }
 }
 
-/// The columns to look at, and the parts of their dates.
+/// The columns to profile, and the parts of their dates.
 fn wanted(table: &Table, how: &Preparation<'_>) -> Vec<(usize, Option<DatePart>)> {
     let of_column = |(index, name): (usize, &String)| match how.kinds.get(name) {
-        // Ignored columns need not even be readable.
+        // Ignored columns may even be unreadable.
         Some(Kind::Ignored) => Vec::new(),
         _ if table.field(index).data_type().is_nested() => Vec::new(),
         Some(Kind::Date(parts)) => parts.iter().map(|part| (index, Some(*part))).collect(),
@@ -190,7 +191,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// What was seen in a column: once, or for each part of its dates.
+    /// The statistics of a column: one, or one for each part of its dates.
     fn seen<'p>(&self, profile: &'p Profile, index: usize) -> Vec<(&'p Seen, Option<DatePart>)> {
         let own = self.wanted.iter().zip(&profile.columns).filter(|((place, _), _)| *place == index);
         own.map(|((_, part), seen)| (seen, *part)).collect()
@@ -265,12 +266,12 @@ impl Planner<'_> {
     ) -> Result<Vec<CodedColumn>, Unfit> {
         let coded = |part: Option<DatePart>, code: Code| {
             let has_zero = matches!(code, Code::Above(_) | Code::Boolean);
-            // A one-hot column keeps exactly one bit that is 1.
+            // A one-hot column must always have exactly one bit that is 1.
             let bit = plan.missing > 0 && (!has_zero || self.how.missing == MissingNumbers::Bit);
             let missing = Some(Missing { bit, markers: self.how.markers.to_vec() });
             CodedColumn { column: plan.name.clone(), part, code, missing }
         };
-        // Cuts that look at the target see training rows only, whatever the others see.
+        // Supervised cuts use training rows only, whatever the other codes use.
         let supervised = matches!(plan.kind, Kind::Numeric(Cut::Supervised(_)));
         let fitted = match trained {
             Some(trained) if supervised || self.how.fit == FitOn::Train => trained,
@@ -282,9 +283,9 @@ impl Planner<'_> {
             Kind::Boolean => vec![coded(None, Code::Boolean)],
             Kind::Categorical(keep) => vec![coded(None, fit::categorical(seen, fit, *keep)?)],
             Kind::Numeric(cut) => {
-                // A bad cell in a test row is an error, wherever the thresholds come from.
+                // A bad cell in a test row is an error, whichever rows the thresholds come from.
                 fit::check_cells(seen, false)?;
-                // Without a target there is nothing to look at.
+                // Supervised cuts need a target.
                 if supervised && trained.is_none() {
                     return Ok(Vec::new());
                 }
@@ -298,7 +299,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The plan of the target, with one code unless something is wrong with it.
+    /// The plan of the target, with one code unless it has a problem.
     fn target(&self, all: &Profile, index: usize) -> ColumnPlan {
         let name = &self.table.columns()[index];
         let found = self.seen(all, index);
@@ -340,7 +341,7 @@ impl Planner<'_> {
                 fit::numeric(seen, cut)?
             }
             Kind::Boolean => Code::Boolean,
-            // Few whole numbers are classes in the order of the numbers.
+            // A small number of distinct whole numbers become classes, in ascending order.
             _ if is_free && seen.is_few_whole() => {
                 Code::Values(seen.wholes.iter().map(|whole| *whole as f64).collect())
             }
@@ -374,7 +375,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a column without a declared kind is.
+/// The kind of a column without a declared one.
 enum Recognised {
     Kind(Kind),
     Ignored(Note),
@@ -404,7 +405,7 @@ fn recognised(name: &str, seen: &Seen) -> Recognised {
     }
 }
 
-/// Whether a name is one that identifiers and row numbers have.
+/// Whether a name is typical of identifiers and row numbers.
 fn names_identifier(name: &str) -> bool {
     let lower = name.trim().to_lowercase();
     let whole = ["", "id", "ids", "index", "key", "row", "rownames", "row_names", "rownum", "uuid", "unnamed: 0"];
@@ -428,7 +429,7 @@ fn target_kind(seen: &Seen) -> Kind {
     }
 }
 
-/// How the target was read, with what would change it.
+/// How the target was read, and how to change that.
 fn target_note(target: &CodedColumn, is_free: bool) -> Note {
     let named: Vec<String> =
         target.classes().iter().enumerate().map(|(class, name)| format!("{class} is '{name}'")).collect();

@@ -1,12 +1,12 @@
-//! A first pass over a table: what each column holds, and the numbers that its code needs.
+//! A first pass over a table: what each column holds, and the statistics needed to encode it.
 //!
 //! A column without a declared kind is boolean if every value is 0, 1, true or false; numeric if more than half of its
-//! values are numbers (then any other cell is an error, not a category); otherwise categorical, with at most
-//! [`MAX_CATEGORIES`] different texts. A column without any value is ignored, and so are identifiers and dates, with a note
+//! values are numbers (any other cell is then an error, not a category); otherwise categorical, with at most
+//! [`MAX_CATEGORIES`] distinct texts. Columns without any value are ignored; so are identifiers and dates, with a note
 //! (`plan`).
 //!
-//! Means and quantiles are rounded once ([`ExactSum`]): they do not depend on the order of the rows, and never are all rows
-//! above a column's mean.
+//! Means and quantiles are rounded once ([`ExactSum`]), so they do not depend on the order of the rows, and rows never
+//! all lie above their column's mean.
 
 use super::dates::parse_date;
 use super::missing::Markers;
@@ -19,39 +19,39 @@ use std::hash::{BuildHasher, RandomState};
 pub const MAX_CATEGORIES: usize = 100;
 /// The most categories of a column that is declared categorical.
 pub(super) const MAX_DECLARED_CATEGORIES: usize = 10_000;
-/// The most different texts that are counted, to find the frequent ones among them.
+/// The most distinct texts that are counted to find the frequent ones.
 const MAX_COUNTED: usize = 1_000_000;
-/// The most whole numbers of a target that are classes rather than numbers to cut.
+/// The most distinct whole numbers of a target that are taken as classes; with more, the numbers are cut.
 pub(super) const MAX_CLASSES: usize = 10;
 
-/// What was seen in each column, in the order of the header.
+/// Statistics of each column, in the order of the header.
 pub(crate) struct Profile {
     pub(super) columns: Vec<Seen>,
     pub(super) rows: u64,
     hasher: RandomState,
 }
 
-/// What was seen in one column.
+/// Statistics of one column.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Values, without those that are missing.
+    /// How many values are present.
     pub(super) present: u64,
-    /// Missing values.
+    /// How many values are missing.
     pub(super) missing: u64,
     pub(super) numbers: u64,
     pub(super) truths: u64,
     pub(super) dates: u64,
     pub(super) sum: ExactSum,
-    /// How many are whole, and which, until there are too many.
+    /// How many values are whole numbers, and which, up to a limit.
     whole: u64,
     pub(super) wholes: BTreeSet<i64>,
-    /// All numbers, if quantiles are needed, and the classes of their rows, if a tree is to look at them.
+    /// All numbers, if quantiles are needed; and the classes of their rows, if a tree is to choose the cuts.
     pub(super) values: Option<Vec<f64>>,
     pub(super) labels: Vec<u32>,
-    /// All texts with how often they occur, until there are too many.
+    /// All texts with their frequencies, up to a limit.
     pub(super) texts: BTreeMap<String, u64>,
     most_texts: usize,
-    /// Hashes of all values, as long as all of them differ.
+    /// Hashes of all values, as long as they are all distinct.
     distinct: Option<HashSet<u64>>,
     pub(super) misfits: u64,
     pub(super) first_misfit: Option<(u64, String)>,
@@ -69,7 +69,7 @@ impl Seen {
             Some(part) => parse_date(&text).map(|days| Some(part.of(days))).ok_or(Misfit),
         };
         match value {
-            // The text NaN means missing among numbers, whatever the markers are.
+            // Among numbers, the text NaN means missing, whatever the markers are.
             Ok(None) => {
                 self.missing += 1;
                 return;
@@ -109,25 +109,25 @@ impl Seen {
         }
     }
 
-    /// Whether all values are whole numbers, and few of them.
+    /// Whether all values are whole numbers, with few distinct ones.
     pub(super) fn is_few_whole(&self) -> bool {
         let few = (2..=MAX_CLASSES).contains(&self.wholes.len()) && self.present >= 2 * self.wholes.len() as u64;
         self.present > 0 && self.whole == self.present && few
     }
 
-    /// Whether no value occurs twice.
+    /// Whether all values are distinct.
     pub(super) fn is_distinct(&self) -> bool {
         self.present > 1 && self.distinct.is_some()
     }
 
-    /// The texts that are no numbers, if they are few.
+    /// The texts that are not numbers, if there are few.
     pub(super) fn misfit_texts(&self) -> Vec<String> {
         let no_number = |text: &&String| !text.trim().parse().is_ok_and(|value: f64| value.is_finite());
         let misfits: Vec<String> = self.texts.keys().filter(no_number).take(4).cloned().collect();
         if self.texts.len() > self.most_texts || misfits.len() > 3 { Vec::new() } else { misfits }
     }
 
-    /// Whether the texts of all values are known.
+    /// Whether all distinct texts are known.
     pub(super) fn has_all_texts(&self) -> bool {
         self.texts.len() <= self.most_texts
     }
@@ -152,16 +152,16 @@ impl Seen {
 pub(super) struct Reading<'a, F: Fn(usize) -> bool> {
     pub(super) kinds: &'a Kinds,
     pub(super) markers: &'a [String],
-    /// The columns to read, by their places; a part of dates is read in place of the dates.
+    /// The columns to read, by index; for a column of dates, the part to read instead of the date.
     pub(super) columns: Vec<(usize, Option<DatePart>)>,
-    /// The rows that count.
+    /// Which rows count.
     pub(super) keep: F,
     /// The class of each row, if it is known.
     pub(super) labels: Option<&'a [u32]>,
 }
 
 impl Profile {
-    /// Reads the columns that are wanted; what was seen is in their order.
+    /// Reads the requested columns; the statistics are in the order of the request.
     pub(super) fn read<F: Fn(usize) -> bool>(
         table: &Table,
         how: &Reading<'_, F>,

@@ -1,4 +1,4 @@
-//! Rows of numbers as they are, column by column, for models that take raw columns. A missing value is NaN.
+//! Rows of numbers, stored by column, for models that take raw columns. A missing value is NaN.
 
 use super::DataError;
 use std::path::Path;
@@ -17,13 +17,13 @@ pub struct RawRows {
 }
 
 impl RawRows {
-    /// Rows of this many columns, one row after the other.
+    /// Rows of this many columns, given one row after another.
     pub fn of_rows(columns: usize, numbers: &[f64]) -> Self {
         let column = |at: usize| numbers.iter().skip(at).step_by(columns).copied().collect();
         RawRows { rows: numbers.len().checked_div(columns).unwrap_or(0), columns: (0..columns).map(column).collect() }
     }
 
-    /// Rows whose columns, all of the same length, are these.
+    /// Rows given by columns, all of the same length.
     pub fn of_columns(rows: usize, columns: Vec<Vec<f64>>) -> Self {
         debug_assert!(columns.iter().all(|column| column.len() == rows));
         RawRows { rows, columns }
@@ -34,7 +34,7 @@ impl RawRows {
         self.rows
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -49,13 +49,14 @@ impl RawRows {
         &self.columns[column]
     }
 
-    /// Some rows of them, from one place to before another.
+    /// The rows from `from` up to but not including `to`.
     pub fn part(&self, from: usize, to: usize) -> RawRows {
         let columns = self.columns.iter().map(|column| column[from..to].to_vec()).collect();
         RawRows { rows: to - from, columns }
     }
 
-    /// Brings every number to the precision in which a model compares: single or double. What cannot be compared is an error.
+    /// Rounds every number to the precision in which a model compares: single or double. A number that the model cannot
+    /// compare is an error.
     pub fn prepared(
         &self,
         source: &str,

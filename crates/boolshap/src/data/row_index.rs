@@ -1,11 +1,11 @@
-//! Distinct rows, numbered in the order in which they first came.
+//! Distinct rows, numbered in order of first occurrence.
 //!
-//! The words of the rows are side by side in one vector; an open-addressing table of row numbers, at most half full,
-//! leads to them. A row of up to 64 features takes 8 bytes for itself and 8 to 16 for its place in the table.
+//! The words of all rows lie side by side in one vector; an open-addressing hash table of row numbers, at most half
+//! full, finds them. A row of up to 64 features takes 8 bytes for itself and 8 to 16 in the table.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A set of packed rows of one width.
+/// A set of packed rows of equal width.
 #[derive(Debug, Clone)]
 pub struct RowIndex {
     row_words: usize,
@@ -20,9 +20,9 @@ const FREE: u32 = u32::MAX;
 const FEWEST_SLOTS: usize = 1024;
 
 impl RowIndex {
-    /// A set of rows of this many words, none yet.
+    /// An empty set of rows of this many words.
     pub fn new(row_words: usize) -> Self {
-        // A random seed, so that no file can make all of its rows collide.
+        // A random seed, so that no file can be crafted to make all of its rows collide.
         let seed = RandomState::new().hash_one(row_words);
         RowIndex { row_words, words: Vec::new(), rows: 0, slots: vec![FREE; FEWEST_SLOTS], seed }
     }
@@ -37,12 +37,12 @@ impl RowIndex {
         self.rows == 0
     }
 
-    /// About how much memory it holds.
+    /// The approximate memory use.
     pub fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>() + self.slots.len() * size_of::<u32>()
     }
 
-    /// The number of a row, and whether it came for the first time.
+    /// The number of a row, and whether it is new.
     pub fn insert(&mut self, row: &[u64]) -> (u32, bool) {
         debug_assert_eq!(row.len(), self.row_words);
         if 2 * self.len() >= self.slots.len() {
@@ -91,7 +91,8 @@ impl RowIndex {
         self.slots = slots;
     }
 
-    /// Every word is mixed in by a product of 128 bits whose halves are added: all bits of the words reach the low bits.
+    /// Mixes in every word with a 128-bit product whose halves are added, so that all bits of the words affect the low
+    /// bits.
     fn hash(&self, row: &[u64]) -> u64 {
         row.iter().fold(self.seed, |hash, word| {
             let product = u128::from(hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
@@ -114,7 +115,7 @@ mod tests {
             for round in 0..2 {
                 let mut map: HashMap<Vec<u64>, u32> = HashMap::new();
                 for _ in 0..20_000 {
-                    // Rows that differ in high bits only must not be mistaken, nor all collide.
+                    // Rows that differ only in high bits must neither be confused nor all collide.
                     let row: Vec<u64> = (0..row_words).map(|_| (chance.below(values) as u64) << 40).collect();
                     let next = map.len() as u32;
                     let new = !map.contains_key(&row);

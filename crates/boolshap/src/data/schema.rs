@@ -23,9 +23,9 @@ pub enum Kind {
     Numeric(Cut),
     /// Truth values, used directly as one bit.
     Boolean,
-    /// Names, with a bit for each that is kept.
+    /// Texts, with a bit for each that is kept.
     Categorical(Keep),
-    /// Dates, of which these parts become bits.
+    /// Dates, with bits for these parts.
     Date(Vec<DatePart>),
     /// Not a feature.
     Ignored,
@@ -42,32 +42,32 @@ pub enum Cut {
     At(Vec<f64>),
     /// One-hot bins with about equally many rows.
     Bins(usize),
-    /// One-hot bins, at most this many, whose cuts a tree chooses that looks at the target of the training rows.
+    /// One-hot bins, at most this many, cut by a decision tree on the target of the training rows.
     Supervised(usize),
 }
 
-/// Which names have a bit of their own; the others share one.
+/// Which values get their own bit; the others share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// All of them.
     All,
-    /// The most frequent, this many.
+    /// This many of the most frequent.
     Top(usize),
-    /// Those that occur in at least this many rows.
+    /// The values that occur in at least this many rows.
     AtLeast(u64),
 }
 
 /// Kinds by column name.
 pub type Kinds = BTreeMap<String, Kind>;
 
-/// A column's name and its kind, `NAME=KIND`. Names may hold a `=`, and so do the options of some kinds.
+/// A column's name and kind, `NAME=KIND`. Names may contain `=`, and so may the options of some kinds.
 pub fn named_kind(text: &str) -> Result<(String, Kind), String> {
     let mut cuts = text.match_indices('=').map(|(at, _)| Ok((text[..at].to_string(), text[at + 1..].parse()?)));
     let first = cuts.next().unwrap_or_else(|| Err("NAME=KIND is expected".to_string()));
     first.or_else(|problem| cuts.find_map(Result::ok).ok_or(problem))
 }
 
-/// What kinds there are, for messages.
+/// The available kinds, for messages.
 const KINDS: &str = "numeric[:mean|:median|:bins=K|:supervised=K|:at=A,...], boolean, categorical[:top=K|:min=N], \
                      date:year,month,weekday, date:ordinal, ignored";
 

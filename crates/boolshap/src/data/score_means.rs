@@ -1,14 +1,14 @@
-//! The mean of the absolute scores over all rows that pass, on their way to where they go.
+//! The mean absolute scores over all rows written to a sink.
 //!
-//! Rows are written by number, so it is enough to count how often each number was written; the counts become sums when
-//! the learned rows are forgotten, and at the end. Fractions stay fractions, and sums of floats are exact until the mean is
-//! rounded, so that means do not depend on the order of the rows.
+//! Rows are written by number, so it is enough to count how often each number is written; the counts become sums when
+//! the learned rows are forgotten, and at the end. Fractions stay fractions, and sums of floats are exact until the
+//! mean is rounded, so means do not depend on the order of the rows.
 
 use super::{DataError, ExactSum, KeptCells, Numbers, ScoreSink, Scores};
 use dashu_base::Abs;
 use dashu_ratio::RBig;
 
-/// A sink that passes everything on, and keeps the sums.
+/// A sink that passes everything on and keeps the sums.
 pub struct ScoreMeans<'s> {
     inner: &'s mut dyn ScoreSink,
     exact: bool,
@@ -20,7 +20,7 @@ pub struct ScoreMeans<'s> {
 }
 
 impl<'s> ScoreMeans<'s> {
-    /// In front of a sink, for rows of this many numbers, exact or not.
+    /// Wraps a sink for rows of this many numbers, exact or not.
     pub fn new(inner: &'s mut dyn ScoreSink, numbers: usize, exact: bool) -> Self {
         let learned = Scores::empty(numbers - 1, exact);
         let (in_floats, in_fractions) = if exact { (0, numbers) } else { (numbers, 0) };
@@ -45,7 +45,8 @@ impl<'s> ScoreMeans<'s> {
         self.counts.clear();
     }
 
-    /// The means of all numbers of a row, base value first, in fractions if they are exact; nothing if there were no rows.
+    /// The means of all numbers of a row, base value first, as fractions if they are exact; `None` if there were no
+    /// rows.
     pub fn finish(mut self) -> Option<Means> {
         self.sum_up();
         if self.rows == 0 {
@@ -58,7 +59,7 @@ impl<'s> ScoreMeans<'s> {
     }
 }
 
-/// Means in floats or in fractions.
+/// Means as floats or fractions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Means {
     /// As floats.

@@ -1,8 +1,8 @@
-//! The Parquet half of a file of scores.
+//! Writes files of scores in Parquet.
 //!
 //! A row group ends when its columns hold about [`ROW_GROUP_BYTES`], however wide the table is, so memory is bounded.
-//! Columns are compressed with Zstandard; the same few numbers over and over take next to nothing, as Parquet keeps a
-//! dictionary of them.
+//! Columns are compressed with Zstandard; repeated numbers take almost no space, because Parquet stores them in a
+//! dictionary.
 
 use super::{DataError, ExplainedClass, KeptCells, Numbers, ScoreColumns, Scores, WholeFile};
 use arrow_array::{Float64Array, Int32Array, RecordBatch, StringArray};
@@ -15,10 +15,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of a file is held before it is written.
+/// How much is buffered before it is written.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// A Parquet file, and the rows learned for it.
+/// A Parquet file, and the scores of the distinct rows so far.
 pub(super) struct ParquetScores {
     writer: ArrowWriter<WholeFile>,
     schema: SchemaRef,
@@ -78,7 +78,7 @@ impl ParquetScores {
             }
             columns.push(match &self.learned.numbers {
                 Numbers::Floats(floats) => {
-                    // A score of nothing has no sign: adding zero takes it away.
+                    // Adding 0 turns -0 into 0, so that zero scores have no sign.
                     let cells = rows().map(|row| floats[self.learned.cells(row).start + column] + 0.0);
                     Arc::new(Float64Array::from_iter_values(cells))
                 }
@@ -96,7 +96,7 @@ impl ParquetScores {
         Ok(())
     }
 
-    /// What a group of base value and scores adds up to.
+    /// The sum of base value and scores of a group.
     fn value_column(&self, numbers: &[u32], group: usize) -> KeptCells {
         let rows = || numbers.iter().map(|&number| number as usize);
         match self.learned.value_floats(0) {

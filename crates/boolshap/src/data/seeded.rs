@@ -1,5 +1,5 @@
-//! The only source of randomness: ChaCha with 8 rounds, a fixed algorithm, so that a seed gives the same numbers on
-//! every machine and with every version of the libraries.
+//! The only source of randomness: ChaCha with 8 rounds, a fixed algorithm, so a seed gives the same numbers on every
+//! machine and with every version of the libraries.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};

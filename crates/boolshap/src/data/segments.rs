@@ -1,21 +1,21 @@
-//! An image whose colours are segments: a PNG, each colour of which is a player.
+//! Reads the segments of an image from a PNG file: each colour is one player.
 
 use super::{DataError, Grid};
 use std::path::Path;
 #[cfg(feature = "report")]
 use std::{fs::File, io::BufReader};
 
-/// More pixels than this are no layout of features.
+/// The most pixels of an image.
 #[cfg(feature = "report")]
 const MAX_PIXELS: usize = 1 << 24;
 
-/// The colour of each pixel, row by row, as `#rrggbb`, with `aa` behind it where it is not opaque.
+/// The colour of each pixel, row by row, as `#rrggbb`, followed by `aa` if it is not opaque.
 #[cfg(not(feature = "report"))]
 pub fn read_segments(path: &Path) -> Result<(Grid, Vec<String>), DataError> {
     Err(DataError::Image { path: path.into(), message: "this build cannot read PNG files".into() })
 }
 
-/// The colour of each pixel, row by row, as `#rrggbb`, with `aa` behind it where it is not opaque.
+/// The colour of each pixel, row by row, as `#rrggbb`, followed by `aa` if it is not opaque.
 #[cfg(feature = "report")]
 pub fn read_segments(path: &Path) -> Result<(Grid, Vec<String>), DataError> {
     let wrong = |message: String| DataError::Image { path: path.into(), message };

@@ -1,11 +1,12 @@
-//! Cuts of a column of numbers that look at the target: a small decision tree on that column alone.
+//! Cuts of a numeric column chosen with the target: a small decision tree on that column alone.
 //!
-//! The tree grows leaf by leaf, each time at the cut that lowers the Gini impurity of all rows most, until it has as many
-//! leaves as asked for or no cut helps (Breiman, Friedman, Olshen, Stone, Classification and Regression Trees, 1984; the same
-//! as scikit-learn's `DecisionTreeClassifier(max_leaf_nodes=K)` on one feature). A cut lies midway between two neighbouring
-//! values. Only training rows may be given: cuts that have seen the labels of test rows would flatter the network.
+//! The tree grows leaf by leaf. Each step takes the cut that lowers the total Gini impurity most, until the requested
+//! number of leaves is reached or no cut helps (Breiman, Friedman, Olshen, Stone, Classification and Regression Trees,
+//! 1984; the same as scikit-learn's `DecisionTreeClassifier(max_leaf_nodes=K)` on one feature). A cut lies midway
+//! between two neighbouring values. Pass training rows only: cuts that have seen the labels of test rows would flatter
+//! the network.
 //!
-//! Cost: sorting, then one pass over a leaf for each leaf that is made.
+//! Cost: a sort, then one pass over a leaf for each new leaf.
 
 /// A leaf: a range of the sorted rows, and its best cut.
 struct Leaf {
@@ -35,7 +36,7 @@ pub fn tree_cuts(mut rows: Vec<(f64, u32)>, leaves: usize) -> Vec<f64> {
         };
         let Some(Split { at, .. }) = tree[chosen].best else { break };
         let (below, above) = (rows[at - 1].0, rows[at].0);
-        // Halves first: the sum of two numbers may be too large.
+        // Halve first: the sum of the two numbers could overflow.
         let middle = below / 2.0 + above / 2.0;
         cuts.push(if middle < above { middle.max(below) } else { below });
         let Leaf { rows: whole, .. } = tree.swap_remove(chosen);
@@ -47,7 +48,7 @@ pub fn tree_cuts(mut rows: Vec<(f64, u32)>, leaves: usize) -> Vec<f64> {
     cuts
 }
 
-/// The cut with the largest gain, the lowest of equal ones; nothing if no cut separates anything.
+/// The cut with the largest gain, the lowest one in a tie; `None` if no cut helps.
 fn best_split(rows: &[(f64, u32)], range: std::ops::Range<usize>, classes: usize) -> Option<Split> {
     let rows_here = &rows[range.clone()];
     let mut above = vec![0u64; classes];
@@ -55,7 +56,7 @@ fn best_split(rows: &[(f64, u32)], range: std::ops::Range<usize>, classes: usize
     let squares = |counts: &[u64]| counts.iter().map(|&count| (count as f64) * count as f64).sum::<f64>();
     let (all, total) = (rows_here.len() as f64, squares(&above));
     let mut below = vec![0u64; classes];
-    // Sums of squares change by 2n+1 with each row, so that a row costs the same for any number of classes.
+    // A sum of squares changes by 2n+1 with each row, so the cost per row does not depend on the number of classes.
     let (mut low, mut high, mut best) = (0.0, total, None::<Split>);
     for place in 1..rows_here.len() {
         let class = rows_here[place - 1].1 as usize;
@@ -65,7 +66,7 @@ fn best_split(rows: &[(f64, u32)], range: std::ops::Range<usize>, classes: usize
         above[class] -= 1;
         if rows_here[place - 1].0 < rows_here[place].0 {
             let gain = low / place as f64 + high / (all - place as f64) - total / all;
-            // What rounding alone can make is no gain.
+            // A gain within rounding error does not count.
             if gain > 1e-9 * all && best.is_none_or(|best| gain > best.gain) {
                 best = Some(Split { at: range.start + place, gain });
             }
@@ -104,7 +105,7 @@ mod tests {
             if found.is_empty() {
                 prop_assert!(impurity(&rows, &[]) - best < 1e-6 * rows.len() as f64);
             }
-            // More leaves never make it worse, and one more cut is the best one more.
+            // More leaves never increase the impurity, and the second cut is the best one to add.
             let (three, two) = (tree_cuts(rows.clone(), 3), found);
             if three.len() == 2 && two.len() == 1 {
                 let other: Vec<f64> = three.iter().copied().filter(|cut| *cut != two[0]).collect();

@@ -10,10 +10,10 @@
 //! any number of times. A name such as `part-*.parquet` means all files that have it, one after another in the order of their
 //! names; rows are counted over all of them.
 
-#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-use super::csv_source::copy_of_pipe;
 use super::csv_rows::CsvRows;
 use super::csv_source::CsvSource;
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+use super::csv_source::copy_of_pipe;
 use super::csv_text::CsvText;
 use super::{Cells, DataError, csv_rows};
 use arrow_array::{ArrayRef, RecordBatch};

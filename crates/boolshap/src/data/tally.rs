@@ -1,5 +1,5 @@
-//! Distinct rows, each with the number of times each class occurs in it. Binarised tables have many equal rows (20,640
-//! blocks of houses give 454 distinct rows), and neither training nor scoring depends on the order of rows.
+//! Distinct rows with their class counts. Binarised tables have many equal rows (20,640 blocks of houses give 454
+//! distinct rows), and neither training nor scoring depends on the order of rows.
 
 use super::Bits;
 use std::cmp::Reverse;
@@ -39,7 +39,7 @@ impl Tally {
         Tally { rows, counts: groups.into_values().collect() }
     }
 
-    /// The rows of both.
+    /// The rows of both tallies.
     pub fn merged(&self, other: &Self) -> Self {
         let counted = |tally: &Self| -> Vec<_> {
             tally.counts.iter().enumerate().map(|(row, counts)| (tally.rows.row(row), counts.clone())).collect()
@@ -47,7 +47,7 @@ impl Tally {
         Self::from_counts(self.rows.features(), counted(self).into_iter().chain(counted(other)))
     }
 
-    /// The numbers of the distinct rows, the most frequent first.
+    /// The indices of the distinct rows, the most frequent first.
     pub fn by_frequency(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.counts.len()).collect();
         order.sort_by_key(|&row| Reverse(self.counts[row].iter().sum::<u64>()));

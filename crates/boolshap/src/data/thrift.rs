@@ -24,7 +24,7 @@ pub(super) fn walk_struct(bytes: &mut impl Read) -> io::Result<()> {
         let kind = match innermost {
             Open::Struct => {
                 let byte = read_byte(bytes)?;
-                // The field number is a difference to the last one or, if that is 0, follows.
+                // The field number is a difference from the last one or, if that is 0, follows.
                 if byte & 15 != 0 && byte >> 4 == 0 {
                     read_varint(bytes)?;
                 }

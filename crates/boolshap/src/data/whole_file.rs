@@ -1,11 +1,12 @@
 //! Files that are written completely or not at all.
 //!
-//! A regular file has no name while it is written, where the system has such files, so that nothing is left of it however
-//! the program ends; elsewhere it has a temporary name in the same folder. It gets its name when it is complete and flushed,
-//! so that an error, a full disk or an interruption leaves the old file unchanged. A link keeps pointing to its file,
-//! which is replaced; a replaced file keeps its permissions, and one that may not be written is not replaced. Anything
-//! that is not a regular file (a terminal, a pipe, `/dev/null`) is written directly, and so is what is open already:
-//! standard output and standard error under any name, and the names of other open files (`/dev/fd/3`).
+//! While it is written, a regular file has no name if the system supports that, so nothing is left of it however the
+//! program ends; elsewhere it has a temporary name in the same folder. It gets its name when it is complete and
+//! flushed, so an error, a full disk or an interruption leaves the old file unchanged. A link keeps pointing to its
+//! file, and that file is replaced. The new file keeps the permissions of the old one, and a read-only file is not
+//! replaced. Anything that is not a regular file (a terminal, a pipe, `/dev/null`) is written directly, and so is
+//! anything already open: standard output and standard error under any name, and the names of other open files
+//! (`/dev/fd/3`).
 
 use super::outputs::{FileId, open_already};
 use std::collections::BTreeSet;
@@ -28,10 +29,10 @@ enum Target {
     Direct(File),
 }
 
-/// Temporary files and folders that exist now.
+/// The temporary files and folders that currently exist.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes temporary files and folders. For a signal handler, since nothing is dropped when it ends the program. No
+/// Removes temporary files and folders. For a signal handler, because no destructors run when it ends the program. No
 /// file can be created or finished afterwards: threads that try wait until the program ends.
 pub fn remove_unfinished_files() {
     if let Ok(files) = UNFINISHED.lock() {
@@ -65,7 +66,7 @@ impl SpareFolder {
 
 impl Drop for SpareFolder {
     fn drop(&mut self) {
-        // If the program is being ended, the handler holds the lock for good and removes the folder itself.
+        // If the program is being ended, the handler keeps the lock and removes the folder itself.
         if let Ok(mut files) = UNFINISHED.try_lock() {
             files.remove(self.0.path());
         }
@@ -73,7 +74,7 @@ impl Drop for SpareFolder {
 }
 
 impl WholeFile {
-    /// Starts a file; fails if its folder does not exist or is not writable, or if the file is there and is not writable.
+    /// Starts a file; fails if its folder does not exist or is not writable, or if the file exists and is read-only.
     pub fn create(path: &Path) -> io::Result<Self> {
         let found = std::fs::metadata(path).ok();
         let open = found.as_ref().and_then(|meta| open_already(FileId::of(meta)));
@@ -102,7 +103,8 @@ impl WholeFile {
             Target::Direct(_) => Ok(()),
             Target::Unnamed(file, path) => {
                 file.sync_all()?;
-                // Whoever ends the program waits for this, or this for the end of the program.
+                // A handler that ends the program waits for this lock; if the handler has it, this waits until the
+                // program ends.
                 let _unfinished = UNFINISHED.lock();
                 give_name(file, &path)
             }
@@ -119,7 +121,7 @@ impl WholeFile {
 }
 
 impl Target {
-    /// A new file in the folder of `path`, in the place of the old one that was found there.
+    /// A new file in the folder of `path`, to replace the old file found there.
     fn beside(path: PathBuf, old: Option<Metadata>) -> io::Result<Self> {
         let folder = folder_of(&path);
         if path.file_name().is_none() || !folder.is_dir() {
@@ -160,9 +162,9 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Replacing a file takes the right to write to its folder only, but a file that is read-only is meant to be kept.
+/// The system lets anyone who can write to the folder replace a file, but a read-only file is meant to be kept.
 fn check_writable(path: &Path, old: &Metadata) -> io::Result<()> {
-    // The bits count even for those who may write anything.
+    // The permission bits count even for users who may write anything.
     let is_read_only = old.permissions().readonly();
     #[cfg(unix)]
     let is_read_only = is_read_only || rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err();
@@ -174,7 +176,7 @@ fn check_writable(path: &Path, old: &Metadata) -> io::Result<()> {
     }
 }
 
-/// A new file in this folder without a name, where the system has such files and can name them later.
+/// A new file without a name in this folder, if the system has such files and can name them later.
 #[cfg(target_os = "linux")]
 fn unnamed_file(folder: &Path) -> Option<File> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -189,14 +191,14 @@ fn unnamed_file(_: &Path) -> Option<File> {
     None
 }
 
-/// The name under which the system knows an open file.
+/// The system's path for an open file.
 #[cfg(target_os = "linux")]
 fn open_name(file: &File) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// A further name for an open file.
+/// Gives an open file another name.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -208,8 +210,8 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Gives a file without a name its name, in the place of an old file. The system only gives names that are free, so there
-/// a temporary one comes first, for a moment.
+/// Gives an unnamed file its name, replacing an old file. The system only gives out free names, so the file gets a
+/// temporary name first and is then renamed.
 fn give_name(file: File, path: &Path) -> io::Result<()> {
     match link(&file, path) {
         Ok(()) => Ok(()),
@@ -221,7 +223,7 @@ fn give_name(file: File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// The same where the file system has files without names, but cannot name them.
+/// The same for file systems that support unnamed files but cannot name them: copies the file.
 fn copy_to(mut file: File, path: &Path) -> io::Result<()> {
     let mut copy = temporary_file(folder_of(path))?;
     file.rewind()?;
@@ -231,7 +233,7 @@ fn copy_to(mut file: File, path: &Path) -> io::Result<()> {
     copy.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Follows links to the end, even if the file does not exist yet.
+/// Follows links to the end, even if the final file does not exist yet.
 fn link_target(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     // The number of links that systems follow before they report a loop.
@@ -271,7 +273,7 @@ impl Write for WholeFile {
 
 impl Write for Target {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        // Not the temporary file's own writer: its errors would name the temporary file.
+        // Bypasses the temporary file's own writer, whose errors would name the temporary file.
         self.file().write(buffer)
     }
 
@@ -308,7 +310,7 @@ mod tests {
         WholeFile::write(&link, b"new").unwrap();
         assert!(link.is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
-        // Also if the file does not exist yet, and with the permissions of the old file.
+        // This also works if the file does not exist yet, and it keeps the permissions of the old file.
         std::fs::remove_file(&file).unwrap();
         WholeFile::write(&link, b"again").unwrap();
         assert!(link.is_symlink() && file.is_file());

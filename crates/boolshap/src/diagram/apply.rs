@@ -112,8 +112,8 @@ enum Stage {
     Merge,
 }
 
-/// An unfinished combination. On the element stack, the elements of a start at `a_at`, those of b at `b_at`, and the
-/// results at `out_at`, up to the top.
+/// An unfinished combination. On the element stack, the elements of `a` start at `a_at`, those of `b` at `b_at`, and
+/// the results at `out_at`, which extend to the top.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     op: Op,

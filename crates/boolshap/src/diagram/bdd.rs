@@ -1,29 +1,30 @@
-//! A store of reduced ordered binary decision diagrams over one order of levels, with if-then-else as its operation.
+//! A store of reduced ordered binary decision diagrams over one variable order, with if-then-else as its operation.
 //!
 //! *Idea.* All diagrams share one array of nodes `(level, lo, hi)`. If-then-else splits its three operands at the
-//! highest level that one of them tests, works on both halves, and joins the results by a node.
+//! highest level that one of them tests, works on both halves, and joins the results in a node.
 //!
-//! *Invariants.* The children of a node differ and are on deeper levels, and no two nodes are alike: a function has one
-//! diagram, so two diagrams are equal exactly if their numbers are. Every result in the cache speaks of nodes that are
-//! there.
+//! *Invariants.* The children of a node differ and are on deeper levels, and no two nodes are equal: each function has
+//! exactly one diagram, so two functions are equal exactly if their numbers are. Cached results refer only to nodes
+//! that exist.
 //!
-//! *Tables.* The unique table finds a node by what it holds; it is chained through the nodes. Results of if-then-else
-//! are remembered in a cache in which each triple has one place, and a new result there replaces the old one. Both have
-//! a place for each node that there is room for, so that they grow with the store: 36 bytes a node when full, 56 just
+//! *Tables.* The unique table finds a node by its content; its chains run through the nodes. Results of if-then-else
+//! are kept in a direct-mapped cache: each triple has one slot, and a new result overwrites the old one. Both tables
+//! have a slot for each node of the store's capacity, so they grow with the store: 36 bytes per node when full, 56 just
 //! after growing.
 //!
-//! *Garbage.* When the room is used up, all nodes are marked that the caller's roots or the operation under way reach,
-//! and the others are freed, with the cached results that speak of them. If half of them or more are alive, the room is
-//! doubled, up to the limit; at the limit it is an error that almost nothing could be freed. So the work of a
-//! collection is in proportion to the nodes that are made before the next.
+//! *Garbage.* When the capacity is used up, a collection marks all nodes that the caller's roots or the current
+//! operation reach. It frees the others, together with the cached results that refer to them. If at least half of the
+//! nodes are alive, the capacity is doubled, up to the limit; at the limit, freeing almost nothing is an error. So the
+//! cost of a collection is proportional to the number of nodes made before the next one.
 //!
-//! *Cost.* A constant for each triple that is not found in the cache: while the cache loses nothing, at most the product
-//! of the three sizes. *Depth.* What is half done waits in a vector, one entry a level, and not on the call stack.
+//! *Cost.* Constant time for each triple not found in the cache: as long as no cached result is overwritten, at most
+//! the product of the three sizes. *Depth.* Unfinished work waits in a vector, one entry per level, not on the call
+//! stack.
 //!
 //! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions on Computers, 1986 (doi
 //! 10.1109/TC.1986.1676819). Brace, Rudell and Bryant, "Efficient Implementation of a BDD Package", Design Automation
 //! Conference, 1990 (doi 10.1145/123186.123222), for the tables; their complement edges are left out, since a gate is
-//! hardly ever met in both senses.
+//! rarely needed both plain and negated.
 
 use super::error::Halt;
 use super::obdd::Obdd;
@@ -48,24 +49,24 @@ struct Node {
     level: u32,
     lo: Bdd,
     hi: Bdd,
-    /// The next node of the same place in the unique table, or the next free one; 0 ends the chain.
+    /// The next node in the same chain of the unique table, or the next free one; 0 ends the chain.
     next: u32,
 }
 
 /// Constants are below all levels.
 const BELOW: u32 = u32::MAX;
-/// Of a result that is not there yet.
+/// Marks a result that is not known yet.
 const PENDING: Bdd = Bdd(u32::MAX);
-/// Numbers have 32 bits; two are for the constants and one is [`PENDING`].
+/// Node numbers have 32 bits; two are reserved for the constants and one for [`PENDING`].
 pub(super) const MOST_NODES: usize = u32::MAX as usize - 2;
 const FEWEST_PLACES: usize = 16;
-/// How many steps there are between looks at the watch.
+/// The number of steps between two checks of the watch.
 const WATCHED: u64 = 1 << 12;
 
 /// "If the first then the second else the third".
 type Triple = [Bdd; 3];
 
-/// A result in the cache. All zero is an empty place: false is never a test.
+/// A result in the cache. All zeros mark an empty slot, since false is never a test.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     triple: Triple,
@@ -74,7 +75,7 @@ struct Known {
 
 const NOTHING: Known = Known { triple: [Bdd::FALSE; 3], result: Bdd::FALSE };
 
-/// An if-then-else of which the two halves are being worked on: first the lower, then the upper.
+/// An if-then-else whose two halves are being computed, first the lower, then the upper.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     triple: Triple,
@@ -83,18 +84,18 @@ struct Frame {
     lo: Bdd,
 }
 
-/// The diagrams, and what it takes to find them.
+/// The diagrams, with the unique table and the cache.
 #[derive(Debug)]
 pub(super) struct BddStore {
-    /// The two constants, then the nodes, free ones among them.
+    /// The two constants, then the nodes, including free ones.
     nodes: Vec<Node>,
     /// The first of the free nodes, 0 if all are in use.
     free: u32,
-    /// How many nodes there are, dead ones included, and how many there may be until something has to be done.
+    /// The number of nodes, dead ones included, and the number at which to collect garbage or grow.
     used: usize,
     room: usize,
     limit: usize,
-    /// The unique table: for each place the first node of its chain. A power of two, like the cache.
+    /// The unique table: the first node of each chain. Its length is a power of two, like the cache's.
     chains: Vec<u32>,
     cache: Vec<Known>,
     frames: Vec<Frame>,
@@ -102,7 +103,7 @@ pub(super) struct BddStore {
 }
 
 impl BddStore {
-    /// A store with room for a few nodes at first and for as many as the limit in the end.
+    /// A store with room for `first_room` nodes at first and for at most `limit` later.
     pub(super) fn new(first_room: usize, limit: usize) -> Self {
         let constant = Node { level: BELOW, lo: Bdd::FALSE, hi: Bdd::FALSE, next: 0 };
         let limit = limit.min(MOST_NODES);
@@ -121,7 +122,8 @@ impl BddStore {
         store
     }
 
-    /// The diagram of the variable on a level. What `roots` reach is kept, as in all that makes nodes.
+    /// The diagram of the variable on a level. As in every operation that makes nodes, all nodes that `roots` reach are
+    /// kept.
     pub(super) fn variable(&mut self, level: u32, roots: &[&[Bdd]]) -> Result<Bdd, Halt> {
         self.frames.clear();
         self.node(level, Bdd::FALSE, Bdd::TRUE, roots)
@@ -136,7 +138,7 @@ impl BddStore {
         roots: &[&[Bdd]],
         watch: &Watch<'_>,
     ) -> Result<Bdd, Halt> {
-        // An operation that ended in an error leaves some.
+        // An operation that ended in an error leaves frames behind.
         self.frames.clear();
         let mut triple = [test, yes, no];
         loop {
@@ -156,7 +158,7 @@ impl BddStore {
                     break;
                 }
                 let Frame { triple, level, lo, .. } = *frame;
-                // The frame stays until the result is written down: it keeps its operands alive.
+                // The frame stays until the result is stored, because it keeps its operands alive.
                 result = self.node(level, lo, result, roots)?;
                 let place = self.cache_place(triple);
                 self.cache[place] = Known { triple, result };
@@ -165,7 +167,7 @@ impl BddStore {
         }
     }
 
-    /// Leaves a frame for the halves of a triple, and gives the lower.
+    /// Pushes a frame for the halves of a triple and returns the lower half.
     #[inline]
     fn split(&mut self, triple: Triple) -> Triple {
         let nodes = triple.map(|bdd| self.nodes[bdd.index()]);
@@ -187,7 +189,7 @@ impl BddStore {
         place(test, yes, no.0, self.cache.len())
     }
 
-    /// The one node of this kind, or the child if both are the same.
+    /// The unique node with these children, or the child itself if both are equal.
     #[inline]
     fn node(&mut self, level: u32, lo: Bdd, hi: Bdd, roots: &[&[Bdd]]) -> Result<Bdd, Halt> {
         if lo == hi {
@@ -231,7 +233,7 @@ impl BddStore {
         self.used = reached.count;
         let doubled = self.room.max(1).saturating_mul(2).min(self.limit);
         if self.used >= self.room / 2 && doubled > self.room && !self.enlarge(doubled) {
-            // The system gives no more: what there is has to do.
+            // The system has no more memory: continue with the present capacity.
             self.limit = self.room;
         }
         self.sweep(&reached);
@@ -239,7 +241,7 @@ impl BddStore {
         if freed > self.room / 16 { Ok(()) } else { Err(Halt::Nodes(self.limit)) }
     }
 
-    /// Makes room for this many nodes; false if there is no memory for them. Chains are left to be tied again.
+    /// Grows the store to this many nodes; false if there is not enough memory. The caller must rebuild the chains.
     fn enlarge(&mut self, room: usize) -> bool {
         let Some(places) = room.max(FEWEST_PLACES).checked_next_power_of_two() else { return false };
         let more = (room.saturating_add(2)).saturating_sub(self.nodes.len());
@@ -255,12 +257,13 @@ impl BddStore {
         true
     }
 
-    /// Frees all nodes but those reached, ties the chains again, and forgets results that speak of freed nodes.
+    /// Frees all nodes except those reached, rebuilds the chains, and drops cached results that refer to freed nodes.
     fn sweep(&mut self, reached: &Reached) {
         self.chains.fill(0);
         self.free = 0;
         let places = self.chains.len();
-        // From the end, so that the first free node is used first: neighbours in time are then neighbours in memory.
+        // From the end, so that free nodes are reused in ascending order: nodes made in sequence are then neighbours in
+        // memory.
         for id in (2..self.nodes.len()).rev() {
             let Node { level, lo, hi, .. } = self.nodes[id];
             let chain = match reached.has(Bdd(id as u32)) {
@@ -291,7 +294,7 @@ impl BddStore {
         reached
     }
 
-    /// The level and the children of a node that is no constant.
+    /// The level and the children of a node that is not a constant.
     pub(super) fn parts(&self, bdd: Bdd) -> (u32, Bdd, Bdd) {
         let node = self.nodes[bdd.index()];
         (node.level, node.lo, node.hi)
@@ -302,8 +305,8 @@ impl BddStore {
         self.reached([root].into_iter()).count
     }
 
-    /// Writes one diagram down level by level, and drops all others. Nodes of a level are numbered as a walk from the
-    /// root meets them, so equal functions of one order look the same.
+    /// Converts one diagram to levels and drops all others. Nodes of a level are numbered in the order in which a walk
+    /// from the root meets them, so equal functions in the same order give identical diagrams.
     pub(super) fn into_obdd(mut self, root: Bdd, order: Vec<Var>) -> Obdd {
         (self.chains, self.cache) = (Vec::new(), Vec::new());
         let mut reached = Reached { marks: vec![0; self.nodes.len().div_ceil(64)], count: 0 };
@@ -335,8 +338,8 @@ impl BddStore {
     }
 }
 
-/// The result of a triple that needs no work. Triples of one meaning become one: an operand that repeats the test becomes
-/// a constant, and "and" and "or" have their smaller number first.
+/// The result of a trivial triple. Otherwise normalises the triple, so that equivalent ones share a cache slot: an
+/// operand equal to the test becomes a constant, and "and" and "or" get their smaller operand first.
 #[inline]
 fn simplify([test, yes, no]: &mut Triple) -> Option<Bdd> {
     if *test <= Bdd::TRUE {
@@ -364,7 +367,7 @@ fn simplify([test, yes, no]: &mut Triple) -> Option<Bdd> {
     None
 }
 
-/// Where three numbers belong in a table of this many places, a power of two.
+/// The slot of three numbers in a table of this length, which is a power of two.
 #[inline]
 fn place(one: Bdd, two: Bdd, three: u32, places: usize) -> usize {
     let pair = (u64::from(one.0) << 32 | u64::from(two.0)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -379,7 +382,7 @@ fn filled<T: Copy>(count: usize, value: T) -> Option<Vec<T>> {
     Some(vec)
 }
 
-/// A set of nodes, a bit each; the constants are always in it and are not counted.
+/// A set of nodes, one bit each; the constants always belong to it and are not counted.
 struct Reached {
     marks: Vec<u64>,
     count: usize,
@@ -390,7 +393,7 @@ impl Reached {
         self.marks[bdd.index() / 64] >> (bdd.0 % 64) & 1 == 1
     }
 
-    /// The node, if it is new.
+    /// Adds a node, and returns it if it is new.
     fn add(&mut self, bdd: Bdd) -> Option<Bdd> {
         let mark = 1 << (bdd.0 % 64);
         let word = &mut self.marks[bdd.index() / 64];

@@ -1,4 +1,5 @@
-//! The store against truth tables: on every function of three variables, and on random work in rooms that are too small.
+//! Compares the store with truth tables: on every function of three variables, and on random operations in stores that
+//! are too small.
 
 use super::*;
 use proptest::collection::vec;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// The variables as tables: bit `row` is the value where the variable on level `k` is bit `k` of `row`.
+/// The variables as truth tables: in row `row`, the variable on level `k` has the value of bit `k` of `row`.
 const VARIABLES: [u64; 6] = [
     0xAAAA_AAAA_AAAA_AAAA,
     0xCCCC_CCCC_CCCC_CCCC,
@@ -32,7 +33,7 @@ fn ite(store: &mut BddStore, triple: Triple, roots: &[Bdd]) -> Bdd {
     store.if_then_else(triple[0], triple[1], triple[2], &[roots], &Watch::unlimited()).unwrap()
 }
 
-/// The function of a table of three levels, split level by level.
+/// The diagram of a truth table over three levels, built by splitting the table level by level.
 fn build(store: &mut BddStore, table: u8, level: u32, roots: &[Bdd]) -> Bdd {
     if level == 3 {
         return if table & 1 == 1 { Bdd::TRUE } else { Bdd::FALSE };
@@ -57,7 +58,7 @@ fn all_functions(store: &mut BddStore) -> Vec<Bdd> {
 
 #[test]
 fn if_then_else_is_right_on_every_function_of_three_variables() {
-    // 2 + 12 + 240 nodes, so that this room is just enough.
+    // There are 2 + 12 + 240 nodes, so this limit is just enough.
     let mut store = BddStore::new(1, 254);
     let all = all_functions(&mut store);
     assert_eq!((store.used, store.room), (254, 254));
@@ -66,7 +67,7 @@ fn if_then_else_is_right_on_every_function_of_three_variables() {
     }
     for test in 0..256usize {
         for yes in 0..256usize {
-            // The constants, the operands, their opposites, and some that differ from pair to pair.
+            // The constants, the operands, their negations, and a selection that differs from pair to pair.
             let some = (0..256).skip((test * 7 + yes * 3) % 23).step_by(23);
             for no in [0, 255, test, yes, 255 - test, 255 - yes].into_iter().chain(some) {
                 let expected = all[test & yes | (255 - test) & no];
@@ -94,8 +95,8 @@ fn every_function_of_three_variables_is_written_down() {
     }
 }
 
-/// The nodes of some functions by definition: what is left of them after fixing the first levels, where that depends on the
-/// next one.
+/// Counts the nodes of some functions by definition: the distinct functions that remain after fixing the first levels
+/// and depend on the next one.
 fn nodes_by_definition(tables: &[u64]) -> usize {
     let mut functions: HashSet<u64> = tables.iter().copied().collect();
     let mut nodes = 0;
@@ -110,7 +111,8 @@ fn nodes_by_definition(tables: &[u64]) -> usize {
     nodes
 }
 
-/// Children differ and are deeper, no two nodes are alike, all are found, and what the cache says is so.
+/// Checks that children differ and are deeper, no two nodes are equal, the unique table finds every node, and cached
+/// results are right.
 fn check(store: &BddStore, roots: &[Bdd]) {
     let reached = store.reached(roots.iter().copied());
     let mut seen = HashSet::new();
@@ -165,7 +167,7 @@ proptest! {
     }
 }
 
-/// "Some pair is true", all first halves of the pairs above all second halves: 2^(pairs + 1) - 2 nodes.
+/// "Some pair is true", with the first variables of all pairs above the second ones: 2^(pairs + 1) - 2 nodes.
 fn some_pair(store: &mut BddStore, pairs: u32, watch: &Watch<'_>) -> Result<Bdd, Halt> {
     let mut some = Bdd::FALSE;
     for pair in 0..pairs {
@@ -226,7 +228,7 @@ fn a_hundred_thousand_levels_take_little_of_the_call_stack() {
             ones = join(ones, Bdd::FALSE, &[odd, even]);
             parities = [odd, even];
         }
-        // All ones: an even number.
+        // All variables are 1: an even number of ones.
         let both = parities.map(|parity| {
             let needed: [&[Bdd]; 2] = [&parities, &[ones]];
             store.if_then_else(parity, ones, Bdd::FALSE, &needed, &watch).unwrap()

@@ -1,17 +1,18 @@
-//! Networks to ordered diagrams gate by gate.
+//! Compiles networks to ordered diagrams gate by gate.
 //!
-//! *Idea.* Every gate, of whatever layer, is a threshold over its inputs, and these are finished diagrams: at first the
-//! variables, later the gates of the layer before. The gate's own small diagram over its inputs ([`Threshold`]) is worked
-//! off from the bottom, one if-then-else a node: over variables in their order that costs a constant each, over gates
-//! it is Bryant's apply. The gates of the last layer are joined by "and", smallest first.
+//! *Idea.* A gate of any layer is a threshold over its inputs, whose diagrams are already built: in the first layer
+//! they are the variables, later the gates of the layer before. The gate's own small diagram over its inputs
+//! ([`Threshold`]) is processed bottom-up with one if-then-else per node. If the inputs are variables in their order,
+//! each node takes constant time; if they are gates, this is Bryant's apply. The gates of the last layer are conjoined,
+//! smallest first.
 //!
-//! *Where it fits.* What decides is the size of the gates' diagrams, not the number of inputs: sparse and convolutional
-//! networks, many layers, single wide gates. A gate's inputs are taken in the variable order, so that what is half done
-//! reaches only down from there.
+//! *When to use it.* The cost depends on the size of the gates' diagrams, not on the number of inputs. It suits sparse
+//! and convolutional networks, many layers, and single wide gates. A gate's inputs are taken in the variable order, so
+//! that a partial result spans only the levels from its current input down.
 //!
-//! *Memory.* A diagram is dropped after the last gate that looks at it: a list of diagrams that are needed goes to
-//! [`BddStore`] with each operation, and false takes the place of what is not needed any more. The store begins small and
-//! grows; a store that is full at its limit is [`DiagramError::TooManyNodes`].
+//! *Memory.* A diagram is dropped after the last gate that uses it: each operation passes the diagrams still needed to
+//! [`BddStore`], and those no longer needed are replaced by false. The store starts small and grows; if it is full at
+//! its limit, the error is [`DiagramError::TooManyNodes`].
 
 use super::bdd::{Bdd, BddStore, MOST_NODES};
 use super::error::{DiagramError, Halt};
@@ -23,10 +24,10 @@ use crate::model::{Gate, Label};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How to compile by apply.
+/// Options of [`compile_apply`].
 #[derive(Debug, Clone)]
 pub struct ApplyOptions {
-    /// Gives up rather than hold more nodes than this, dead ones included. They take 36 to 56 bytes each.
+    /// The most nodes to hold, dead ones included; compilation fails if it needs more. A node takes 36 to 56 bytes.
     pub max_nodes: usize,
 }
 
@@ -37,7 +38,7 @@ impl Default for ApplyOptions {
     }
 }
 
-/// How many nodes there is room for to begin with.
+/// The initial capacity in nodes.
 const FIRST_ROOM: usize = 1 << 12;
 
 /// Compiles the label over all its inputs, tested in the given order, root first.
@@ -84,25 +85,25 @@ fn compile_from(
     }
 }
 
-/// The work on one label, and how far it has got.
+/// The compilation of one label, and its progress.
 struct Work<'a> {
     layers: &'a [Vec<Gate>],
     store: BddStore,
     limit: usize,
-    /// The layer, and how many of its gates are done.
+    /// The current layer, and how many of its gates are done.
     layer: usize,
     done: usize,
-    /// How many nodes of gates have been worked off: what the work ahead takes is not known.
+    /// How many nodes of gates' threshold diagrams have been processed; the total is not known in advance.
     steps: u64,
     watch: &'a Watch<'a>,
 }
 
-/// What a layer offers to the next: diagrams, and where in the variable order each has its centre.
+/// The outputs of a layer: their diagrams, and the mean position of each in the variable order.
 struct Layer {
-    /// False as long as it is not there, and again when it is not needed any more.
+    /// False before a diagram is built and once it is no longer needed.
     diagrams: Vec<Bdd>,
     centres: Vec<f64>,
-    /// How many gates have yet to look at each.
+    /// For each output, how many gates have yet to use it.
     uses: Vec<usize>,
 }
 
@@ -144,7 +145,7 @@ impl Work<'_> {
         self.conjoin(below.diagrams)
     }
 
-    /// The variables that are looked at.
+    /// The diagrams of the variables that some gate uses.
     fn variables(&mut self, order: &[Var]) -> Result<Layer, Halt> {
         let mut layer = Layer::new(order.len(), &self.layers[0]);
         for (level, var) in order.iter().enumerate() {
@@ -159,7 +160,7 @@ impl Work<'_> {
     fn gate(&mut self, gate: &Gate, below: &Layer, beside: &[Bdd]) -> Result<Bdd, Halt> {
         let mut inputs: Vec<usize> = looked_at(gate).collect();
         let weight = |input: usize| gate.weights()[input];
-        // Those that reach to the top of the diagram first; then heavy ones, which settle more.
+        // Inputs near the top of the variable order come first; among equals, heavier ones, which decide more.
         inputs.sort_by(|&a, &b| {
             let first = below.centres[a].total_cmp(&below.centres[b]);
             first.then_with(|| weight(b).unsigned_abs().cmp(&weight(a).unsigned_abs()))
@@ -191,7 +192,7 @@ impl Work<'_> {
         Ok(built[threshold.root as usize])
     }
 
-    /// All of them together, the two smallest first; false is not conjoined with more.
+    /// The conjunction of all diagrams, the two smallest first; stops as soon as one is false.
     fn conjoin(&mut self, mut diagrams: Vec<Bdd>) -> Result<Bdd, Halt> {
         let sizes = diagrams.iter().map(|&diagram| self.store.size(diagram));
         let mut queue: BinaryHeap<_> = sizes.enumerate().map(|(index, size)| Reverse((size, index))).collect();
@@ -210,7 +211,7 @@ impl Work<'_> {
 
     fn error(&self, halt: Halt) -> DiagramError {
         let (cause, advice) = match halt {
-            // The store lowers its limit when the system gives it no more.
+            // The store lowers its limit when the system refuses it more memory.
             Halt::Nodes(nodes) if nodes < self.limit => {
                 let nodes = nodes.saturating_mul(2);
                 (DiagramError::NoRoom { nodes, bytes: nodes.saturating_mul(36) }, "try another order, or fewer inputs")
@@ -247,8 +248,8 @@ mod tests {
         (0..width).map(|j| number >> j & 1 == 1).collect()
     }
 
-    /// The label after the first `level` variables of the order, for each of their values: the distinct functions that
-    /// depend on the next variable are the nodes of its level.
+    /// Counts the nodes of a level by definition: the distinct functions that remain after fixing the first `level`
+    /// variables of the order in every way and depend on the next variable.
     fn nodes_by_definition(label: &Label, order: &[Var], level: usize) -> usize {
         let left = order.len() - level;
         let value = |seen: usize, unseen: usize| {
@@ -282,14 +283,14 @@ mod tests {
                     for (depth, (_, nodes)) in diagram.levels().enumerate() {
                         prop_assert_eq!(nodes.len(), nodes_by_definition(&label, &order, n - 1 - depth));
                     }
-                    // A store with more room at first gives the very same.
+                    // A larger initial capacity gives the same diagram.
                     prop_assert_eq!(compile_apply(&label, &order, &options, &Watch::unlimited()).unwrap(), diagram);
                 }
             }
         }
     }
 
-    /// Gates over all inputs with weights +-1 in a fixed pattern that repeats late.
+    /// Gates over all inputs with weights +-1 in a fixed pattern with a long period.
     fn dense(widths: &[usize]) -> Label {
         let weights = |salt: usize, width: usize| -> Vec<i128> {
             let sign = |j: usize| (salt * 7919 + j * j * 31 + salt * j * 17) / 5 % 2;

@@ -56,7 +56,7 @@ impl Default for CompileOptions {
 /// A compiled formula.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// The manager; it holds nothing else.
+    /// The manager; it holds only this SDD.
     pub manager: SddManager,
     /// The formula's SDD, which the manager protects.
     pub root: Sdd,

@@ -17,7 +17,7 @@ use std::fmt;
 const CHEAP_INPUTS: usize = 20;
 /// Up to this many inputs, the table is the best route for every network.
 const FEW_INPUTS: usize = 24;
-/// The nodes that apply has room for in its first round.
+/// The node limit of apply in its first round.
 const FIRST_NODES: usize = 1 << 20;
 /// The limit on states in the first round of partial sums, and the factor by which each further round raises it.
 const FIRST_STATES: usize = 1 << 12;
@@ -102,8 +102,8 @@ pub fn compile_direct(label: &Label, options: &DirectOptions, watch: &Watch<'_>)
     };
     let mut abandoned = Vec::new();
     for (route, reason) in &routes {
-        // Where even the states of the first layer are beyond counting and every gate there sees all inputs, apply has no
-        // structure to use: it gets a first round and no more.
+        // If partial sums were expected to have too many states and every gate of the first layer uses all inputs,
+        // apply has hardly any structure to exploit: it gets a second round only if the first one got far.
         let is_hopeless = matches!(abandoned[..], [.., (_, DiagramError::TooManyExpected { .. })]) && is_dense(label);
         match along(*route, label, options, is_hopeless, watch) {
             Ok((diagram, orders)) => {
@@ -140,9 +140,10 @@ pub(super) fn by_promise(label: &Label, used: usize) -> Vec<(Route, String)> {
     chain.into_iter().chain([apply]).collect()
 }
 
-/// An estimate of the number of states of the widest level, as a power of two: at most the number of assignments above
-/// it, and at most the number of combinations of the gates' needs there. A gate of few inputs has a need of its own only
-/// while some of them are above the level and some below; once it is settled, the sums of the next layer count it.
+/// The binary logarithm of the estimated number of states on the widest level: at most the number of assignments above
+/// it, and at most the number of combinations of the gates' needs there. A gate with few inputs contributes its need
+/// only while some of them are above the level and some below; once it is settled, it counts in the sums of the next
+/// layer.
 fn log_states(label: &Label, used: usize) -> f64 {
     let inputs: Vec<i32> =
         label.layers()[0].iter().map(|gate| gate.weights().iter().filter(|&&w| w != 0).count() as i32).collect();
@@ -162,7 +163,7 @@ fn log_states(label: &Label, used: usize) -> f64 {
     (0..=used).map(bound).fold(0.0, f64::max)
 }
 
-/// Whether every gate of the first layer has all inputs that are used.
+/// Whether every gate of the first layer uses all inputs that the label uses.
 fn is_dense(label: &Label) -> bool {
     let used = label.used_inputs().len();
     label.layers()[0].iter().all(|gate| gate.weights().iter().filter(|weight| **weight != 0).count() == used)
@@ -189,8 +190,8 @@ fn along(
     }
 }
 
-/// Apply in two rounds: all orders with room for few nodes, then with all room the order that got furthest; where that is
-/// hopeless, if no order got beyond the first gate of gates.
+/// Apply in two rounds: first all orders with a low node limit, then the order that got furthest with the full limit.
+/// If `is_hopeless`, the second round takes place only if an order finished a gate of the second layer.
 fn apply(
     label: &Label,
     options: &DirectOptions,
@@ -249,7 +250,7 @@ fn smallest(
 
 /// Partial sums in rounds: all orders with a low limit on states, then with higher ones. The first round in which an
 /// order succeeds decides; orders that got further in one round go first in the next. Before a round that could fill
-/// memory, orders that a sample shows to be hopeless are left out; without any left, that is the end.
+/// memory, orders that a sample shows to be hopeless are dropped; if none is left, the route fails.
 fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Obdd, usize), DiagramError> {
     let mut orders: Vec<(usize, Vec<Var>)> = candidate_orders(label).into_iter().map(|order| (0, order)).collect();
     let mut allowed = FIRST_STATES.min(options.max_states);
@@ -297,14 +298,14 @@ fn sums(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Result<(Ob
     }
 }
 
-/// Leaves out orders with many times more states than allowed, by a sample; fails if that is all of them.
+/// Drops orders for which a sample predicts many times more states than allowed; fails if none is left.
 fn leave_hopeless_out(
     label: &Label,
     orders: &mut Vec<(usize, Vec<Var>)>,
     max_states: usize,
     watch: &Watch<'_>,
 ) -> Result<(), DiagramError> {
-    /// A sample may be wrong by this factor, and no order is left out that could have been compiled.
+    /// A sample may be wrong by this factor, and orders that could be compiled must not be dropped.
     const DOUBT: f64 = 4.0;
     let mut least = f64::INFINITY;
     let mut kept = Vec::new();

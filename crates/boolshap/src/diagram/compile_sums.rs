@@ -8,8 +8,9 @@
 //! Networks", KR 2020 (doi 10.24963/kr.2020/91), who compile neurons one by one and conjoin them.
 //!
 //! Cost: proportional to the number of states, which at level k is at most 2^k and at most the product of the first
-//! layer's ranges; each takes a few dozen bytes while its level is processed and eight afterwards. Where the levels so far
-//! grow towards many times more than allowed, the enumeration ends at half a million states instead of filling memory.
+//! layer's ranges; each takes a few dozen bytes while its level is processed and eight afterwards. From half a million
+//! states on, the enumeration ends if the growth of the levels predicts many times more states than allowed, instead of
+//! filling memory.
 
 use super::order::check_order;
 use super::reduce::Reducer;
@@ -27,7 +28,7 @@ pub struct SumsLimits {
     pub max_nodes: usize,
     /// The most states over all levels.
     pub max_states: usize,
-    /// Where levels grow so fast that many times this number of states is to be expected, the enumeration ends early.
+    /// If the growth of the levels predicts many times this number of states, the enumeration ends early.
     pub max_expected: usize,
 }
 
@@ -37,11 +38,12 @@ impl Default for SumsLimits {
     }
 }
 
-/// From this many states on, more are expected by the growth of the levels so far.
+/// From this many states on, their total number is predicted from the growth of the levels so far.
 const GROWN: usize = 1 << 19;
 /// How many levels the growth is averaged over.
 const LATELY: usize = 4;
-/// No order is given up unless it is expected to have this many times the states allowed: growth may end sooner than usual.
+/// An order is given up only if the prediction exceeds the limit by this factor, because growth may end earlier than
+/// usual.
 const DOUBT: f64 = 4.0;
 /// The enumeration may end when at most this many variables are left.
 const MAX_BLOCK: usize = 9;
@@ -138,9 +140,9 @@ pub fn compile_sums(label: &Label, order: &[Var], limits: SumsLimits, watch: &Wa
     Ok(reducer.finish(order, |_| true, root).reached())
 }
 
-/// About how many states there will be, from the sizes of the first levels. Levels grow while sums spread and shrink as gates are
-/// settled: growth is expected to fall evenly, until the last level is as small as the present one. Levels in a block of the
-/// table are not enumerated.
+/// Predicts the total number of states from the sizes of the first levels. Levels grow while sums spread, and shrink as
+/// gates are settled: the growth rate is assumed to fall evenly until the last level is as small as the present one.
+/// Levels inside a block of the truth table are not enumerated.
 fn expected_in_all(sizes: &[usize], levels: usize) -> f64 {
     let now = sizes.len() - 1;
     let (Some(&last), Some(&before)) = (sizes.last(), sizes.get(now.wrapping_sub(LATELY))) else { return 0.0 };
@@ -286,7 +288,7 @@ impl Level {
 
 /// The successors of a batch of states.
 struct Expanded {
-    /// Two packed states each, also where the label is decided.
+    /// Two packed states for each state of the batch, even where the label is decided.
     states: Vec<u64>,
     hashes: Vec<u64>,
     /// The code of a constant, or 0 where the label is still open.
@@ -370,8 +372,8 @@ impl Shard {
 mod tests {
     use super::*;
 
-    /// Sizes of levels as they were on the way to two digit networks of BNNQuanalyst: 36-15-10-10, which compiles, and 64-10-10, of which
-    /// 100 million were listed after 30 levels.
+    /// Level sizes like those of two digit networks of BNNQuanalyst: 36-15-10-10, which compiles, and 64-10-10, which
+    /// had 100 million states after 30 levels.
     #[test]
     fn growth_tells_what_will_not_fit() {
         let grown = |levels: usize, growth: f64| -> Vec<usize> {
@@ -383,7 +385,7 @@ mod tests {
         let allowed = SumsLimits::default().max_expected as f64;
         assert!(expected_in_all(&grown(22, 1.7), 64) > DOUBT * allowed);
         assert!((20..=27).all(|level| expected_in_all(&grown(level, 1.7), 36) < allowed));
-        // What no longer grows, or has just begun, is not given up.
+        // An order whose levels no longer grow, or that has just begun, is not given up.
         assert!(expected_in_all(&[1 << 20; 30], 100) < allowed);
         assert_eq!(expected_in_all(&[1, 2, 4], 100), 0.0);
     }

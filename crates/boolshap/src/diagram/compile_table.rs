@@ -17,7 +17,7 @@ use crate::model::{AllInputs, Label};
 /// The most inputs of a truth table: 2^32 entries take half a gigabyte.
 pub const MAX_TABLE_INPUTS: usize = 32;
 
-/// The share of the time after which the table is filled, and after which all functions of six variables are numbered.
+/// The shares of the total time at which the table is filled, and at which all functions of six variables are numbered.
 const FILLING: f64 = 0.3;
 const HALVING: f64 = 0.7;
 

@@ -123,7 +123,8 @@ impl Sums {
         Ok(built[0])
     }
 
-    /// If the variable of this level is true then the second, else the first; neither depends on it.
+    /// The diagram that tests the variable of this level: the second branch if it is true, else the first. Neither
+    /// branch depends on that variable.
     fn select(
         &mut self,
         level: u32,

@@ -1,4 +1,4 @@
-//! The direct compilers against the label's definition on every input, and against each other.
+//! Compares the direct compilers with the label's definition on every input, and with each other.
 
 use super::{DiagramError, DirectOptions, Obdd, Route, SumsLimits, compile_direct, compile_sums, compile_table};
 use crate::lit::{Var, Watch};
@@ -13,7 +13,8 @@ fn order(n: usize, seed: u64) -> Vec<Var> {
     order
 }
 
-/// Right on every input, and reduced: no node with equal children, no duplicates, no unreachable node.
+/// Checks that a diagram is right on every input and reduced: no node with equal children, no duplicates, no
+/// unreachable node.
 fn check(diagram: &Obdd, label: &Label) {
     let n = label.inputs();
     for number in 0..1usize << n {

@@ -1,8 +1,8 @@
-//! The distinct keys among many: numbers each key by its distinct value and marks keys that occur more than once.
+//! Finds the distinct keys among many: gives equal keys the same number and marks keys that occur more than once.
 //!
 //! One large hash table would miss the cache at every key. So the keys are first distributed into piles by the top bits
-//! of their hash, a pass that writes a few hundred sequential streams, and each pile then has a small table of its own
-//! that stays in cache. Equal keys are in the same pile, so the distinct keys are those of all piles in sequence. The
+//! of their hash, a pass that writes a few hundred sequential streams, and each pile then gets a small hash table that
+//! stays in cache. Equal keys are in the same pile, so the distinct keys are those of all piles in sequence. The
 //! results are returned by a second distribution: visited in their original order, the keys of each pile find their
 //! results in sequence, so that no pass needs to store positions or jump about in memory.
 //!
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The table of a pile with about this many keys fits into the nearer caches.
 const PILE: usize = 1 << 12;
-/// With more streams than this, distributing misses the translation buffer at every key.
+/// With more streams than this, distributing misses the translation lookaside buffer at every key.
 const MAX_PILES: usize = 1 << 10;
 /// Parts for threads are at least this large; an even number.
 const MIN_PART: usize = 1 << 16;
@@ -27,8 +27,8 @@ const KNOWN: u32 = 1 << 31;
 const SEVERAL: u32 = 1 << 30;
 
 pub(super) trait Key: Copy + Default + Eq + Send + Sync {
-    /// All bits of the key must reach the top bits of the hash: the first choose the pile, the next the place in its
-    /// table.
+    /// All bits of the key must influence the top bits of the hash: the first of these choose the pile, the next the
+    /// slot in its table.
     fn hash(self) -> u64;
 }
 
@@ -106,7 +106,7 @@ impl Keys for LowHalves<'_> {
     }
 }
 
-/// The working memory, kept for the next keys: fresh pages cost more than the work done in them.
+/// Working memory, kept for the next keys because fresh pages cost more than the work done in them.
 #[derive(Default)]
 pub(super) struct Distinct<K> {
     parts: Vec<Part<K>>,
@@ -136,7 +136,7 @@ impl<K: Key> Found<K> {
         self.0.par_iter().with_min_len(8).flatten_iter().for_each(|&key| visit(key));
     }
 
-    /// Makes something of each key and writes it to its place, on all threads.
+    /// Converts each key and writes the result to its place, on all threads.
     pub(super) fn write<T: Send>(&self, mut places: &mut [T], make: impl Fn(K) -> T + Sync) {
         let mut piles = Vec::with_capacity(self.0.len());
         for pile in &self.0 {
@@ -150,7 +150,8 @@ impl<K: Key> Found<K> {
     }
 }
 
-/// Gives a list this length, whatever is in it then. A new one is zero pages of the system, which are not written twice.
+/// Sets the length of a list, whose content is then arbitrary. A new list consists of the system's zero pages, which
+/// saves writing them twice.
 pub(super) fn make_room<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
     match length > list.capacity() {
         true => *list = vec![T::default(); length],

@@ -1,20 +1,22 @@
-//! How large a diagram will be, before it is compiled.
+//! Estimates the size of a diagram before it is compiled.
 //!
-//! *Idea.* What is cheap is tried: a table of few inputs, partial sums of few states and apply with few nodes give the
-//! diagram itself, so its size is exact. Otherwise the inputs that are tested first are fixed at random, again and again, and
-//! what is left of the label, a table of [`PART`] inputs, is looked at. Every function of the last j inputs that occurs
-//! there, and depends on the first of these, is a node of the diagram. Those that occur in one part only, against those that
-//! occur in two, tell how many occur in none of the parts looked at.
+//! *Idea.* Cheap cases are compiled: a table of few inputs, partial sums with few states, and apply with few nodes give
+//! the diagram itself, so its size is exact. Otherwise the inputs tested first are repeatedly fixed at random, and the
+//! remaining part of the label, a table of [`PART`] inputs, is inspected. Every function of the last j inputs that
+//! occurs there, and depends on the first of these, is a node of the diagram. The numbers of functions that occur in
+//! exactly one part and in exactly two tell how many occur in none of the parts inspected.
 //!
-//! *Many inputs.* Of the partial sums, some states of each level are followed to the next; how often two of them meet there
-//! tells how many states the next level has. States are no nodes yet, and rare states are met too seldom.
+//! *Many inputs.* For partial sums, a sample of each level's states is followed to the next level; how often two of
+//! them lead to the same state tells how many states the next level has. States are not yet nodes, and rare states are
+//! sampled too seldom.
 //!
-//! *Cost.* [`PARTS`] tables of 2^17 labels, some tenths of a second, whatever the network. *Error.* The estimator is a lower
-//! bound in expectation if all parts are equally likely to hold a node. On random networks the tests find the nodes of tables
-//! within a factor of 1.5, and of partial sums within 10. Of apply nothing is known before. Chao and Lin, "Nonparametric Lower Bounds for Species Richness and Shared Species Richness under
-//! Sampling without Replacement", Biometrics, 2012 (doi 10.1111/j.1541-0420.2011.01739.x).
+//! *Cost.* [`PARTS`] tables of 2^17 labels, a few tenths of a second for any network. *Error.* The estimator is a lower
+//! bound in expectation if all parts are equally likely to hold a node. On random networks, the tests find the nodes of
+//! tables within a factor of 1.5, and of partial sums within a factor of 10. For apply, nothing is known in advance.
+//! Chao and Lin, "Nonparametric Lower Bounds for Species Richness and Shared Species Richness under Sampling without
+//! Replacement", Biometrics, 2012 (doi 10.1111/j.1541-0420.2011.01739.x).
 //!
-//! Chance comes from a fixed seed: the same network has the same estimate.
+//! Random numbers come from a fixed seed, so the same network always gets the same estimate.
 
 use super::compile_direct::{Direct, DirectOptions, Route, by_promise, compile_direct};
 use super::sum_state::{Open, Outcome, SumNetwork};
@@ -24,41 +26,41 @@ use crate::lit::{Instant, Stopped, Var, Watch};
 use crate::model::{AllInputs, Label};
 use std::collections::HashMap;
 
-/// Tables of up to this many inputs are compiled to be counted.
+/// Tables of up to this many inputs are compiled, so that their size is exact.
 const EXACT_INPUTS: usize = 22;
-/// The states and nodes that a trial may have.
+/// The limits on the states and nodes of a trial compilation.
 const TRIAL_STATES: usize = 1 << 17;
 const TRIAL_NODES: usize = 1 << 16;
-/// Fewer pairs of states than this that lead to the same one are no measure.
+/// Fewer pairs of states than this that lead to the same state are too few for a reliable estimate.
 const FEW_PAIRS: f64 = 32.0;
 /// How many states of a level are followed.
 const SAMPLED_STATES: usize = 1 << 12;
-/// Fewer are looked at in networks of thousands of inputs and hundreds of gates, so that an order takes less than a second: the
-/// sums of all gates of all sampled states of all levels.
+/// The most sums to compute: those of all gates of all sampled states of all levels. Networks with thousands of inputs
+/// and hundreds of gates get a smaller sample, so that an order takes less than a second.
 const SAMPLED_SUMS: usize = 1 << 25;
 const FEWEST_STATES: usize = 1 << 6;
-/// How many inputs that count alike are fixed in one step.
+/// The most inputs that are fixed in one step because they count alike.
 const MOST_ALIKE: usize = 16;
-/// The inputs of a part, which [`AllInputs`] fills in one go.
+/// The number of inputs of a part, which [`AllInputs`] fills in one call.
 const PART: usize = 17;
-/// How many parts are looked at.
+/// The number of parts inspected.
 const PARTS: usize = 192;
-/// The parts that are compiled to see how long that takes, as a power of two.
+/// The binary logarithm of the number of parts that are compiled to measure the time.
 const TIMED: usize = 5;
 
 /// How many nodes a diagram will have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// It was compiled in passing.
+    /// Exact: a trial compiled the diagram.
     Exact(u64),
-    /// About this many, by a sample.
+    /// About this many, estimated from a sample.
     About(u64),
-    /// More than this many, when a trial was given up.
+    /// More than this many: the limit at which the estimate was given up.
     MoreThan(u64),
 }
 
 impl Size {
-    /// The number, if there is one to count on.
+    /// The exact or estimated number; `None` if only a lower bound is known.
     pub fn nodes(self) -> Option<u64> {
         match self {
             Size::Exact(nodes) | Size::About(nodes) => Some(nodes),
@@ -67,7 +69,7 @@ impl Size {
     }
 }
 
-/// What compiling a label will take.
+/// The expected cost of compiling a label.
 #[derive(Debug, Clone)]
 pub struct Estimate {
     /// The route that will be taken first.
@@ -80,7 +82,7 @@ pub struct Estimate {
     pub size: Size,
     /// How long compiling takes on this machine, if the trial shows it.
     pub seconds: Option<f64>,
-    /// What was compiled on the way: all of it, or a part of the label.
+    /// What the estimate compiled: the whole diagram, or a part of the label.
     pub sample: Option<Obdd>,
 }
 
@@ -110,7 +112,7 @@ pub fn estimate(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Re
     if first == Route::TruthTable && inputs > EXACT_INPUTS && inputs <= MAX_TABLE_INPUTS {
         return by_sample(label, blank, watch);
     }
-    // On trial, and with silence: how far a trial gets is not how far the work is.
+    // The trial is silent, because its progress is not that of the actual work.
     let trial = DirectOptions { route: Some(first), max_nodes: TRIAL_NODES, max_states: TRIAL_STATES };
     let trial = if first == Route::TruthTable { DirectOptions { max_nodes: usize::MAX, ..trial } } else { trial };
     let begin = Instant::now();
@@ -120,14 +122,14 @@ pub fn estimate(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Re
             Ok(Estimate { size, seconds, sample: Some(diagram), ..blank })
         }
         Err(error) if error.stopped().is_some() => Err(error),
-        // A route that does not take the network at all: the next one, or none if this one was asked for.
+        // The route cannot take this network at all: estimates the next one, unless this one was asked for.
         Err(
             error @ (DiagramError::TooManyInputs { .. } | DiagramError::TooHeavy { .. } | DiagramError::TooWide { .. }),
         ) => match options.route {
             Some(_) => Err(error),
             None => estimate(label, &DirectOptions { route: Some(Route::Apply), ..*options }, watch),
         },
-        // The diagram is the same by any route, up to its order.
+        // Every route gives the same diagram, up to the variable order.
         Err(_) if (EXACT_INPUTS + 1..=MAX_TABLE_INPUTS).contains(&inputs) => {
             Ok(Estimate { seconds: None, ..by_sample(label, blank, watch)? })
         }
@@ -138,7 +140,7 @@ pub fn estimate(label: &Label, options: &DirectOptions, watch: &Watch<'_>) -> Re
     }
 }
 
-/// Looks at parts of the table.
+/// Estimates the size from a sample of the table's parts.
 fn by_sample(label: &Label, blank: Estimate, watch: &Watch<'_>) -> Result<Estimate, DiagramError> {
     let order = &candidate_orders(label)[0];
     let used = label.used_inputs();
@@ -164,7 +166,7 @@ fn by_sample(label: &Label, blank: Estimate, watch: &Watch<'_>) -> Result<Estima
     Ok(Estimate { size, seconds: Some(seconds), sample: Some(diagram), ..blank })
 }
 
-/// The states of the order that has fewest of them.
+/// The number of states in the order that has the fewest.
 fn by_states(label: &Label, max_states: usize, watch: &Watch<'_>) -> Result<Size, DiagramError> {
     let mut least = f64::INFINITY;
     for order in candidate_orders(label) {
@@ -173,15 +175,15 @@ fn by_states(label: &Label, max_states: usize, watch: &Watch<'_>) -> Result<Size
     Ok(if least > max_states as f64 { Size::MoreThan(max_states as u64) } else { Size::About(least as u64) })
 }
 
-/// Estimates end here: no machine lists more states.
+/// Estimates stop here, because no machine can enumerate more states.
 const MANY_STATES: f64 = 1e15;
 
-/// About how many states the partial sums of a label go through in this order, from a sample of them.
+/// Estimates from a sample how many states the partial sums of a label have in this order.
 pub(super) fn expected_states(label: &Label, order: &[Var], watch: &Watch<'_>) -> Result<f64, DiagramError> {
     Ok(count_states(&SumNetwork::new(label, order)?, order.len(), watch)?)
 }
 
-/// About how many states there are over all levels.
+/// Estimates the number of states over all levels.
 fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Result<f64, Stopped> {
     let mut start = network.start();
     if !matches!(network.settle(&mut start, 0), Outcome::Open) {
@@ -189,16 +191,17 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
     }
     let mut chance = Seeded::new(0, 0xE573);
     let sampled = (SAMPLED_SUMS / (network.first_gates() * levels).max(1)).clamp(FEWEST_STATES, SAMPLED_STATES);
-    // Some of the states of a level, and how many it has.
+    // A sample of a level's states, the estimated number of its states, and the total over all levels so far.
     let (mut some, mut count, mut all) = (vec![start], 1.0, 0.0);
     let mut level = 0;
     while level < levels {
         watch.check()?;
-        // Inputs that count alike are one step: which of them are 1 makes no difference, only how many. One by one, states that
-        // differ in this alone would be among the sample together and meet far more often than others.
+        // Inputs that count alike are fixed in one step: only the number of ones among them matters, not which of them
+        // are 1. If they were fixed one by one, the sample would contain states that differ only in this, and these
+        // meet far more often than others.
         let many = network.alike(level, MOST_ALIKE);
         all += count * (many * (many + 1) / 2) as f64;
-        // Enough to know; the states of hundreds of levels are more than a float can count.
+        // Stops here, because the number of states of hundreds of levels would overflow a float.
         if all > MANY_STATES {
             break;
         }
@@ -220,8 +223,9 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
         if next.is_empty() {
             break;
         }
-        // Two states that lead to the same one are both among these with the square of the probability of one. A few such
-        // pairs are chance and say little; as a rule no more than two states lead to one.
+        // The probability that both of two states leading to the same state are in the sample is the square of the
+        // probability for one. A few such pairs are chance and say little; usually at most two states lead to the same
+        // one.
         let least = if again < FEW_PAIRS { open / share / 2.0 } else { next.len() as f64 };
         count = (open / share - again / (share * share)).clamp(least, open / share);
         let mut found: Vec<(Vec<u64>, Open)> = next.into_iter().collect();
@@ -236,7 +240,7 @@ fn count_states(network: &SumNetwork, levels: usize, watch: &Watch<'_>) -> Resul
     Ok(all)
 }
 
-/// Some of the parts, each once.
+/// A random choice of parts, without repetition.
 fn chosen(parts: usize) -> Vec<usize> {
     let mut chance = Seeded::new(0, 0xE571);
     let mut all: Vec<usize> = (0..parts).collect();
@@ -245,15 +249,16 @@ fn chosen(parts: usize) -> Vec<usize> {
     all
 }
 
-/// In which parts functions were seen.
+/// Counts the parts in which each function was seen.
 struct Sample {
     parts: usize,
     looked: u32,
-    /// For functions of four inputs and more, level by level from there: in how many parts each was seen, and in which last.
+    /// For functions of four and more inputs, level by level: the number of parts in which each was seen, and the last
+    /// of them.
     levels: Vec<HashMap<u64, [u32; 2]>>,
 }
 
-/// The inputs of the lowest level that is looked at; below, all functions are known from it.
+/// The number of inputs of the lowest level inspected; all functions below it are known from this level.
 const LOWEST: usize = 4;
 
 impl Sample {
@@ -261,7 +266,7 @@ impl Sample {
         Sample { parts, looked: 0, levels: vec![HashMap::new(); PART + 1 - LOWEST] }
     }
 
-    /// Takes in the words of a part.
+    /// Records the functions in the words of a part.
     fn look(&mut self, words: &[u64]) {
         self.looked += 1;
         for (level, bits) in [(4, 16), (5, 32), (6, 64)] {
@@ -292,7 +297,7 @@ impl Sample {
         }
     }
 
-    /// About how many nodes there are.
+    /// The estimated number of nodes.
     fn nodes(&self) -> f64 {
         let levels: Vec<f64> = self.levels.iter().map(|level| self.richness(level)).collect();
         // Above the parts, a level has at most twice as many nodes as the one above it.
@@ -303,7 +308,7 @@ impl Sample {
         levels.iter().sum::<f64>() + above + below_four(&four)
     }
 
-    /// How many functions a level has, from those seen once and twice.
+    /// Estimates how many functions a level has, from the numbers of those seen in one part and in two.
     fn richness(&self, level: &HashMap<u64, [u32; 2]>) -> f64 {
         let seen_in = |parts: u32| level.values().filter(|[seen, _]| *seen == parts).count() as f64;
         let (once, twice) = (seen_in(1), seen_in(2));
@@ -315,7 +320,7 @@ impl Sample {
     }
 }
 
-/// The nodes below these functions of four inputs.
+/// The number of nodes below these functions of four inputs.
 fn below_four(functions: &[u64]) -> f64 {
     let mut nodes = 0;
     let mut level = functions.to_vec();
@@ -342,7 +347,7 @@ mod tests {
     use super::*;
     use crate::model::{Gate, Network, Output};
 
-    /// A dense network of one hidden layer with weights up to `heaviest`, thresholds near the middle.
+    /// A dense network of one hidden layer with weights up to `heaviest` and thresholds near the middle.
     fn network(chance: &mut Seeded, inputs: usize, hidden: usize, heaviest: usize) -> Network {
         let gate = |chance: &mut Seeded, width: usize| {
             let weights: Vec<i128> = (0..width)
@@ -394,12 +399,12 @@ mod tests {
         let forced = DirectOptions { route: Some(Route::TruthTable), ..DirectOptions::default() };
         let error = estimate(&label, &forced, &Watch::unlimited()).unwrap_err();
         assert!(matches!(error, DiagramError::TooManyInputs { .. }), "{error}");
-        // What apply would take is not known.
+        // For apply, only a lower bound is known.
         let label = Label::of_class(&network(&mut chance, 40, 16, 3), 1).unwrap();
         assert_eq!(estimated(&label, Route::Apply), Size::MoreThan(TRIAL_NODES as u64));
     }
 
-    /// A network whose inputs are numbers of three bits each that count alike.
+    /// A network whose inputs are numbers, each of three bits that count alike.
     fn of_numbers(chance: &mut Seeded, numbers: usize, hidden: usize) -> Label {
         let narrow = network(chance, numbers, hidden, 2);
         let wide = |gate: &Gate| {
@@ -428,7 +433,8 @@ mod tests {
         let mut chance = Seeded::new(5, 5);
         for (inputs, hidden) in [(34, 4), (36, 5), (38, 4), (40, 3)] {
             let networks = [1, 3].map(|heaviest| network(&mut chance, inputs, hidden, heaviest));
-            // Those of weights +-1 are within a trial, and five neurons are beyond what a test should compile.
+            // Networks with weights +-1 are small enough for a trial, and those with five neurons are too large to
+            // compile in a test.
             if hidden == 5 {
                 continue;
             }

@@ -58,8 +58,8 @@ impl SddManager {
         self.copied(root, vtree, rename)
     }
 
-    /// A manager that holds only this SDD over another vtree, with its variables renamed. Where this vtree has a node
-    /// of a decision, the other one must have the same node over the same variables, renamed.
+    /// A manager that holds only this SDD over another vtree, with its variables renamed. Every vtree node at which the
+    /// SDD has a decision must also exist in the other vtree, over the same variables, renamed.
     pub(super) fn copied(
         &self,
         root: Sdd,

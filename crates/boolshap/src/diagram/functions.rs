@@ -1,17 +1,17 @@
 //! Boolean functions over one order of variables, for questions that combine finished circuits: and, or, negation,
 //! exclusive or, conditioning and quantification on ordered diagrams.
 //!
-//! A thin layer above the store of `bdd`: every function that was handed out stays alive until [`Functions::release`].
+//! A thin layer above the store of `bdd`: every function returned stays alive until [`Functions::release`].
 
 use super::DiagramError;
 use super::bdd::{Bdd, BddStore};
 use crate::lit::{Var, Watch};
 use std::collections::HashMap;
 
-/// How many nodes there is room for at first.
+/// The initial capacity in nodes.
 const FIRST_ROOM: usize = 1 << 12;
 
-/// Functions of one order of variables.
+/// Functions over one order of variables.
 pub struct Functions {
     store: BddStore,
     order: Vec<Var>,
@@ -19,7 +19,7 @@ pub struct Functions {
     kept: Vec<Bdd>,
 }
 
-/// One of them.
+/// A function of a [`Functions`] store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function(Bdd);
 
@@ -34,7 +34,7 @@ pub struct Exported {
 }
 
 impl Functions {
-    /// No functions yet; the order names every variable once, the root's first.
+    /// An empty store; `order` contains every variable once, the root's first.
     pub fn new(order: Vec<Var>, max_nodes: usize) -> Self {
         let mut level_of = vec![0; order.len()];
         order.iter().enumerate().for_each(|(level, var)| level_of[var.index()] = level as u32);
@@ -51,7 +51,7 @@ impl Functions {
         self.kept.len()
     }
 
-    /// Lets go of all functions made since, except one.
+    /// Releases all functions made since [`Functions::kept`] returned this number, except one.
     pub fn release(&mut self, kept: usize, except: Function) -> Function {
         self.kept.truncate(kept);
         self.keep(except.0)
@@ -74,22 +74,22 @@ impl Functions {
         Ok(self.keep(bdd))
     }
 
-    /// Both.
+    /// The conjunction.
     pub fn and(&mut self, one: Function, other: Function, watch: &Watch<'_>) -> Result<Function, DiagramError> {
         self.choose([one, other, Self::constant(false)], watch)
     }
 
-    /// At least one.
+    /// The disjunction.
     pub fn or(&mut self, one: Function, other: Function, watch: &Watch<'_>) -> Result<Function, DiagramError> {
         self.choose([one, Self::constant(true), other], watch)
     }
 
-    /// Not.
+    /// The negation.
     pub fn not(&mut self, function: Function, watch: &Watch<'_>) -> Result<Function, DiagramError> {
         self.choose([function, Self::constant(false), Self::constant(true)], watch)
     }
 
-    /// The function with some variables fixed: for each level nothing, or the value.
+    /// The function with some variables fixed to these values.
     pub fn fixed(
         &mut self,
         function: Function,

@@ -1,9 +1,9 @@
-//! Variables that no clause mentions, kept out of the search for a vtree.
+//! Keeps variables that no clause mentions out of the search for a vtree.
 //!
-//! The search takes time for every variable of the vtree: a swap numbers the whole subtree anew, and exchanges are tried
-//! for all pairs. A variable that no clause mentions can make no diagram smaller. So the clauses are compiled over the
-//! variables that they mention, and the others join the vtree at its root when it is finished: decisions stay at their
-//! nodes, and the time is linear in the number of other variables.
+//! The search takes time for every variable of the vtree: a swap renumbers the whole subtree, and exchanges are tried
+//! for all pairs. A variable that no clause mentions cannot make a diagram smaller. So the clauses are compiled over
+//! the variables that they mention, and the others join the vtree at its root when it is finished: decisions stay at
+//! their nodes, and the time is linear in the number of other variables.
 
 use super::vtree::{Vtree, VtreeId, VtreeNode};
 use crate::lit::{Lit, Var};
@@ -12,24 +12,24 @@ use crate::lit::{Lit, Var};
 pub(super) struct Mentioned(Vec<Var>);
 
 impl Mentioned {
-    /// Those of clauses over this many variables.
+    /// The variables that these clauses mention, out of this many.
     pub(super) fn of(variables: usize, clauses: &[Vec<Lit>]) -> Self {
         let mut is_mentioned = vec![false; variables];
         clauses.iter().flatten().for_each(|literal| is_mentioned[literal.var().index()] = true);
         Mentioned((0..variables).filter(|&index| is_mentioned[index]).map(Var::new).collect())
     }
 
-    /// How many they are.
+    /// The number of mentioned variables.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The variable with this rank among them.
+    /// The mentioned variable with this rank.
     pub(super) fn var(&self, rank: Var) -> Var {
         self.0[rank.index()]
     }
 
-    /// Gives every variable its rank among them.
+    /// Replaces every variable in the clauses by its rank.
     pub(super) fn rank(&self, clauses: &mut [Vec<Lit>]) {
         for literal in clauses.iter_mut().flatten() {
             let rank = self.0.partition_point(|var| *var < literal.var());
@@ -37,7 +37,7 @@ impl Mentioned {
         }
     }
 
-    /// The vtree without its other leaves, and each variable by its rank.
+    /// The vtree without the leaves of unmentioned variables, with every other variable replaced by its rank.
     pub(super) fn restrict(&self, vtree: &Vtree) -> Vtree {
         let mut nodes = Vec::with_capacity(2 * self.0.len());
         let mut kept: Vec<Option<VtreeId>> = vec![None; vtree.node_count()];
@@ -61,7 +61,8 @@ impl Mentioned {
         Vtree::from_nodes(nodes, root)
     }
 
-    /// A vtree over ranks as one over all variables: every node keeps its id, and the other variables are above the root.
+    /// Converts a vtree over ranks to one over all variables: every node keeps its id, and the other variables are
+    /// added above the root.
     pub(super) fn widen(&self, vtree: &Vtree, variables: usize) -> Vtree {
         let named = |index: usize| match vtree.node(VtreeId(index as u32)) {
             VtreeNode::Leaf(rank) => VtreeNode::Leaf(self.var(rank)),
@@ -101,7 +102,7 @@ mod tests {
                 let mentioned = Mentioned(kept.clone());
                 let narrow = mentioned.restrict(&whole);
                 assert_eq!(narrow.variables(), kept.len());
-                // The order of the leaves, and where two of them meet: both are those of the whole vtree.
+                // The order of the leaves and their lowest common ancestors are those of the whole vtree.
                 let order: Vec<Var> = narrow.variable_order().into_iter().map(|rank| mentioned.var(rank)).collect();
                 let expected: Vec<Var> = whole.variable_order().into_iter().filter(|var| kept.contains(var)).collect();
                 assert_eq!(order, expected);

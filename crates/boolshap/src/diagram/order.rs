@@ -9,7 +9,7 @@
 //!   variables of a common gate are close together. Cuthill and McKee, "Reducing the bandwidth of sparse symmetric
 //!   matrices", ACM National Conference, 1969 (doi 10.1145/800195.805928);
 //! - by similar columns: each variable is followed by the one whose first-layer weights are most nearly proportional to
-//!   its own, with either sign, so that the partial sums after both have few more values than after one.
+//!   its own, with either sign, so that the partial sums have only a few more values after both than after one.
 //!
 //! Cost: linear in the number of weights, except for the last, which takes the sum of the squares of the gates' input
 //! counts and is skipped if that is above [`MOST_PAIRS`].

@@ -79,7 +79,7 @@ impl Reducer {
         let counts: Vec<[usize; 2]> = row.0.par_chunks(2 * TASK).map(count).collect();
         let [once, open] = counts.iter().fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
         self.check_room(once)?;
-        // What is not used in the end is never touched.
+        // Memory that stays unused is never touched.
         let mut level = vec![[0, 0]; once + open];
         make_room(&mut self.pairs, open);
         make_room(&mut self.above, row.0.len() / 2);

@@ -1,25 +1,26 @@
-//! An ordered diagram in another order of its variables, by exchanging neighbours.
+//! Changes the variable order of an ordered diagram by exchanging neighbours.
 //!
 //! *Idea.* Exchanging two neighbouring levels touches no other (Rudell, "Dynamic variable ordering for ordered binary
-//! decision diagrams", ICCAD 1993, doi 10.1109/ICCAD.1993.580029): a node of x that has a child of y becomes, in its own
-//! place, a node of y with children of x, so what is above keeps pointing at it; all other nodes of x and y stay as they
-//! are. An order is reached by moving its variables up one by one, in as many exchanges as pairs are out of order.
+//! decision diagrams", ICCAD 1993, doi 10.1109/ICCAD.1993.580029): a node of x that has a child of y becomes, in its
+//! own place, a node of y with children of x, so the nodes above keep pointing to it; all other nodes of x and y stay
+//! as they are. An order is reached by moving its variables up one by one, with one exchange for each pair that is out
+//! of order.
 //!
-//! *Invariant.* No two nodes are alike, no node has equal children, and every node is used: uses are counted, and a node
-//! that nothing uses any more is freed at once. *Cost.* The nodes of two levels for each exchange. The diagram may grow
-//! on the way and in the end, up to the limit. Nodes are visited in the order of their numbers, so that the same diagram
-//! gives the same result in every run.
+//! *Invariant.* No two nodes are equal, no node has equal children, and every node is used: uses are counted, and a
+//! node without uses is freed at once. *Cost.* For each exchange, the number of nodes of the two levels. The diagram
+//! may grow during the exchanges and in the end, up to the limit. Nodes are visited in the order of their numbers, so
+//! that the same diagram gives the same result in every run.
 
 use super::order::check_order;
 use super::{DiagramError, Obdd};
 use crate::lit::{Var, Watch};
 use hashbrown::HashTable;
 
-/// Nodes between two looks at the watch.
+/// The number of nodes between two checks of the watch.
 const WATCHED: usize = 1 << 12;
 
-/// The diagram in this order, which names every variable once, the root's first; an error if more nodes are needed on
-/// the way than the limit says.
+/// The diagram in this order, which must contain every variable once, the root's first. Fails if more than `limit`
+/// nodes are needed at any time.
 ///
 /// ```
 /// use boolshap::diagram::{Obdd, reorder};
@@ -52,13 +53,13 @@ pub fn reorder(diagram: &Obdd, order: &[Var], limit: usize, watch: &Watch<'_>) -
     Ok(levels.finish())
 }
 
-/// A node that is free or a constant tests nothing.
+/// Marks a free node or a constant, which tests nothing.
 const NOTHING: u32 = u32::MAX;
 
 /// A diagram whose levels can be exchanged.
 struct Levels {
     order: Vec<Var>,
-    /// The nodes of each variable, found by their children.
+    /// For each variable, a hash table that finds its nodes by their children.
     tables: Vec<HashTable<u32>>,
     children: Vec<[u32; 2]>,
     tests: Vec<u32>,
@@ -66,7 +67,7 @@ struct Levels {
     free: Vec<u32>,
     root: u32,
     limit: usize,
-    /// Nodes that are looked at until the next look at the watch.
+    /// The number of nodes until the next check of the watch.
     until_look: usize,
 }
 
@@ -134,7 +135,7 @@ impl Levels {
         Ok(())
     }
 
-    /// The one node of this kind, or the child if both are the same.
+    /// The unique node with these children, or the child itself if both are equal.
     fn node(&mut self, var: Var, pair: [u32; 2]) -> Result<u32, DiagramError> {
         if pair[0] == pair[1] {
             return Ok(pair[0]);
@@ -162,7 +163,7 @@ impl Levels {
         Ok(id)
     }
 
-    /// One use less; a node without any is freed, and so on below it.
+    /// Removes one use; a node without uses is freed, and its children are released in turn.
     fn release(&mut self, id: u32) {
         let mut released = vec![id];
         while let Some(id) = released.pop() {
@@ -212,7 +213,7 @@ mod tests {
     use crate::data::Seeded;
     use crate::diagram::reduce_table;
 
-    /// Every order of random functions has the same function and as many nodes as compiling in that order.
+    /// Reordering keeps random functions the same and gives as many nodes as compiling in the new order.
     #[test]
     fn equals_the_reduced_diagram_of_the_order() {
         let mut chance = Seeded::new(3, 0);
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// x1 y1 or x2 y2 or ...: pairs apart take exponentially many nodes.
+    /// x1 y1 or x2 y2 or ...: with the pairs apart, the diagram has exponentially many nodes.
     #[test]
     fn a_limit_is_kept_and_a_stop_request_heard() {
         let n = 20;

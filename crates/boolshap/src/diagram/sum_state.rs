@@ -129,8 +129,8 @@ impl SumNetwork {
         self.settle(state, level + 1)
     }
 
-    /// How many inputs from this level on, at most so many, count alike in every gate, as the bits of one number do; one
-    /// that counts the other way round in every gate is alike too.
+    /// The number of inputs from this level on, at most `most`, that count alike: they have equal weights in every
+    /// gate, as the bits of one number do. An input whose weights all have the opposite sign also counts alike.
     pub(super) fn alike(&self, level: usize, most: usize) -> usize {
         let levels = self.first.first().map_or(0, |gate| gate.gives.len());
         let as_first = |other: usize| {
@@ -145,7 +145,8 @@ impl SumNetwork {
         (level..levels.min(level + most)).take_while(|&other| as_first(other)).count().max(1)
     }
 
-    /// Fixes inputs that count alike at once: of these many, some as the first counts when 1, the others as when 0.
+    /// Fixes `many` inputs that count alike: `set` of them contribute what the first one does when 1, the others what
+    /// it does when 0.
     pub(super) fn fix_alike(&self, state: &mut Open, level: usize, many: usize, set: usize) -> Outcome {
         for index in ones(state.open[0]) {
             let [when_0, when_1] = self.first[index].gives[level];
@@ -246,7 +247,7 @@ impl SumNetwork {
         }
     }
 
-    /// What the first-layer gates still need in a state, in the form that blocks of a table take.
+    /// What the first-layer gates still need in a state, in the form required by the blocks of a table.
     pub(super) fn first_needs(&self, state: &Open, needs: &mut [i64]) {
         for (index, out) in needs.iter_mut().enumerate() {
             *out = match (state.needs[index], state.settled_true >> index & 1) {
@@ -334,7 +335,7 @@ impl Reached {
             without.next_if_eq(&with);
             both.push(with);
         }
-        // The largest has the weight, so that nothing is left without it.
+        // The largest sum includes the new weight, so `without` has no sums left.
         match (both.len(), both.last()) {
             (count, Some(&total)) if count as i64 == i64::from(total) + 1 => Reached::All(total),
             (count, _) if count > MAX_LISTED => Reached::Many,
@@ -349,7 +350,7 @@ mod tests {
     use crate::model::{Network, Output};
     use std::collections::BTreeSet;
 
-    /// Three inputs that count alike, one of them the other way round, then two that do not.
+    /// Three inputs that count alike, one of them with opposite signs, then two that do not.
     #[test]
     fn inputs_that_count_alike_are_fixed_at_once() {
         let gate = |weights: &[i128], need| Gate::new(weights.to_vec(), need).unwrap();
@@ -363,7 +364,7 @@ mod tests {
         for bits in 0..8u32 {
             let value = |level: u32| bits >> level & 1 == 1;
             let (mut at_once, mut one_by_one) = (sums.start(), sums.start());
-            // The second counts the other way round.
+            // The second input has opposite signs.
             let set = [value(0), !value(1), value(2)].into_iter().filter(|&counts| counts).count();
             sums.fix_alike(&mut at_once, 0, 3, set);
             for (level, value) in [value(0), value(1), value(2)].into_iter().enumerate() {

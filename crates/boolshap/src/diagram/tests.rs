@@ -1,5 +1,5 @@
-//! The SDD package against truth tables: a function of n variables is a word of 2^n bits, where bit r is its value when
-//! variable i has the value of bit i of r.
+//! Compares the SDD package with truth tables: a function of n variables is a word of 2^n bits, where bit r is its
+//! value when variable i has the value of bit i of r.
 
 use super::rotate::{ElementLimit, Move};
 use super::vtree::SplitMix;

@@ -113,7 +113,8 @@ impl Vtree {
     /// Builds top-down; `left_part(length)` is how many of `length` leaves go left.
     fn split(order: &[Var], mut left_part: impl FnMut(usize) -> usize) -> Self {
         let mut nodes = Vec::with_capacity((2 * order.len()).saturating_sub(1));
-        // (interval of the order, where the parent waits for this id, on its right side?)
+        // (start and end of the interval of the order, the parent that waits for this id, and whether on its right
+        // side)
         let mut waiting = vec![(0, order.len(), None::<(usize, bool)>)];
         while let Some((from, to, parent)) = waiting.pop() {
             if from == to {

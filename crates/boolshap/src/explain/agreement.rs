@@ -12,7 +12,7 @@ fn fraction(numerator: i64, denominator: u64) -> RBig {
     RBig::from_parts(numerator.into(), denominator.into())
 }
 
-/// The definition, as plainly as it can be put: the average over all orders of what a feature adds to those before it.
+/// The definition, taken literally: a feature's mean contribution to the features before it, over all orders.
 fn by_definition(features: usize, label: impl Fn(usize) -> bool, entity: &[bool], p: &[RBig]) -> Explanation<RBig> {
     let value = |known: usize| -> RBig {
         let mut expected = RBig::ZERO;
@@ -66,7 +66,7 @@ fn assert_close(floats: &Explanation<f64>, exact: &Explanation<RBig>) {
     }
 }
 
-/// Build, fan-in 2, smooth, count, and all engines on all entities, against the truth table.
+/// Checks fan-in 2, smoothing, model counts, and all engines on all entities against the truth table.
 fn through_every_step(circuit: &Circuit, table: &[u64], distributions: &[Probabilities]) {
     let n = circuit.variables();
     let models: u32 = table.iter().map(|word| word.count_ones()).sum();
@@ -101,7 +101,7 @@ fn through_every_step(circuit: &Circuit, table: &[u64], distributions: &[Probabi
     }
 }
 
-/// The uniform distribution, and one with certain, unlikely and odd probabilities.
+/// The uniform distribution, and a product that includes the probabilities 0 and 1.
 fn distributions(features: usize) -> [Probabilities; 2] {
     let odd = [fraction(1, 3), fraction(0, 1), fraction(9, 10), fraction(1, 1), fraction(2, 7)];
     let product = (0..features).map(|v| odd[v % odd.len()].clone()).collect();
@@ -132,7 +132,7 @@ proptest! {
         floats in proptest::collection::vec(0.0..=1.0f64, 9),
     ) {
         let n = circuit.variables();
-        // Their denominators make numbers of up to 19, 99 and some 480 bits: every kind of integer is used.
+        // Their denominators lead to integers of up to 19, 99 and about 480 bits, so every integer type is used.
         let thousandths = floats[..n].iter().map(|p| fraction((p * 1000.0) as i64, 1000)).collect();
         let distributions = [
             Probabilities::uniform(n),

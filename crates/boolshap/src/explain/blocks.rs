@@ -1,33 +1,33 @@
-//! Players of several features in polynomial time: a switch for each of them.
+//! Players of several features in polynomial time: each such player gets a switch.
 //!
-//! *Problem.* The features of a player come in together, so weights of single features, each on its own way to the entity,
-//! would give the sum of the features' scores instead. *Idea.* Let f be the circuit, and g the circuit in which a player's
-//! features x are read from one of two sources: from x itself, which stays what it is while the player is absent, or from
-//! a copy x', which is always as in the entity, as a new variable z says. With z true with probability t, g is true with
-//! the probability of f when the player is in with probability t: the player's whole way is the weight of z, and all that
-//! holds of plain features (quadrature, sweeps, bounds of errors) holds of z. In an ordered diagram whose order has a
-//! player's features side by side, g is made node by node: where a path enters the block it asks z, and goes on in one of
-//! two copies of the block, until it leaves it.
+//! *Problem.* The features of a player become known together. Moving the weight of each feature along its own path to
+//! the entity would give the sum of the features' scores instead. *Idea.* Let f be the circuit. In the circuit g, each
+//! of a player's features is read from one of two sources: from x, the feature as it is while the player is absent, or
+//! from a copy x', which always has the entity's value. A new variable z, the switch, selects the source. If z is true
+//! with probability t, then g is true with the probability that f has when the player is present with probability t. So
+//! a player's whole path is the weight of z, and all that holds for single features (quadrature, sweeps, error bounds)
+//! holds for z. In an ordered diagram whose order keeps a player's features adjacent, g is built node by node: a path
+//! that enters the block tests z and continues in one of two copies of the block until it leaves it.
 //!
-//! A group of players (Owen's unions) is switched in the same way, around its players: present as a whole, all of its
-//! features are read from copies; otherwise each of its players comes in on its own. Groups are therefore switched
-//! first, and players then in what is left of x.
+//! A group of players (Owen's unions) gets a switch in the same way, around those of its players: if the group is
+//! present as a whole, all of its features are read from copies; otherwise each of its players comes in separately.
+//! Groups therefore get their switches first, and players then in what is left of x.
 //!
-//! *Invariant.* The new circuit is an ordered diagram, over the old variables, a switch for each block and a copy for each
-//! feature in one. *Cost.* At most three nodes for one of a player's block, and one more in a group.
+//! *Invariant.* The new circuit is an ordered diagram over the old variables, one switch per block and one copy per
+//! feature in a block. *Cost.* At most three nodes for each node of a player's block, and one more in a group.
 
 use super::Players;
 use crate::circuit::{Circuit, CircuitBuilder, CircuitError, Node, NodeId};
 use crate::lit::Var;
 
-/// What a variable of a game's circuit is.
+/// The role of a variable in a game's circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A feature that comes in with its player: the player itself, or a value of a one-hot one.
+    /// A feature without a switch: a whole player, or a value of a one-hot player.
     Feature(usize),
-    /// A feature of a player of several, as it is while the player is absent.
+    /// A feature of a player with several, as it is while the player is absent.
     Outside(usize),
-    /// A feature as it is in the entity.
+    /// The copy of a feature, which has the entity's value.
     Inside(usize),
     /// Whether a player of several features is present.
     Player(usize),
@@ -35,14 +35,14 @@ pub(super) enum Role {
     Group(usize),
 }
 
-/// A circuit with switches, and what its variables are.
+/// A circuit with switches, and the roles of its variables.
 pub(super) struct Switched {
     pub(super) circuit: Circuit,
     pub(super) roles: Vec<Role>,
 }
 
 impl Switched {
-    /// Puts switches into an ordered diagram in which the features of a player, and of a group, are neighbours.
+    /// Adds switches to an ordered diagram in which the features of each player, and of each group, are adjacent.
     pub(super) fn new(circuit: &Circuit, players: &Players) -> Result<Self, CircuitError> {
         let mentioned = circuit.mentioned();
         let mut roles: Vec<Role> = (0..circuit.variables()).map(Role::Feature).collect();
@@ -60,14 +60,14 @@ impl Switched {
     }
 }
 
-/// The block of a variable: its place among the blocks, and its copy.
+/// A variable of a block: the index of the block, and the variable's copy.
 #[derive(Clone, Copy)]
 struct Copied {
     block: usize,
     copy: Var,
 }
 
-/// One round of switches: for each block a new variable of a role, and a copy of each of its features.
+/// Adds a switch for each block, with the block's role, and a copy of each of the block's features.
 fn switched(circuit: &Circuit, blocks: &[(Role, Vec<Var>)], roles: &mut Vec<Role>) -> Result<Circuit, CircuitError> {
     let mut copied: Vec<Option<Copied>> = vec![None; roles.len()];
     let mut switches = Vec::with_capacity(blocks.len());
@@ -111,14 +111,14 @@ fn switched(circuit: &Circuit, blocks: &[(Role, Vec<Var>)], roles: &mut Vec<Role
     maker.builder.finish(root)?.compacted()
 }
 
-/// What a node has become.
+/// The new nodes for an old node.
 #[derive(Clone, Copy)]
 struct Made {
     block: Option<usize>,
-    /// Inside a block: read from the copies, and from the variables themselves.
+    /// Inside a block: the versions that read the copies, and the variables themselves.
     present: NodeId,
     absent: NodeId,
-    /// As it is entered from outside its block, once it has been.
+    /// The entry from outside the block, once it has been built.
     entered: Option<NodeId>,
 }
 
@@ -142,7 +142,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// A node as it is entered from another block.
+    /// The entry to a node from another block.
     fn enter(&mut self, id: NodeId) -> Result<NodeId, CircuitError> {
         let Made { block, present, absent, entered } = self.made[id.index()];
         if let Some(entered) = entered {
@@ -159,7 +159,7 @@ impl Maker {
         Ok([lo?, hi?])
     }
 
-    /// A side, in the same copy if it is in the same block.
+    /// The node for a side: in the same copy if it is in the same block, otherwise its entry.
     fn within(&mut self, side: Side, inside: impl Fn(&Made) -> Option<NodeId>) -> Result<NodeId, CircuitError> {
         match side {
             Side::Constant(value) => self.builder.constant(value),
@@ -185,7 +185,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The new circuit is the old one, read from what the switches say, on random assignments of everything.
+        /// The new circuit equals the old one on the sources that the switches select, for random assignments.
         #[test]
         fn is_the_circuit_of_the_chosen_sources(
             (circuit, _) in random_circuit(7),

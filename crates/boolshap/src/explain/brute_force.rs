@@ -46,8 +46,8 @@ impl<'l> BruteForce<'l> {
         BruteForce { labels }
     }
 
-    /// How far base value and scores in floats can be from the true ones: v of a set is a positive sum, three roundings for
-    /// each feature, and the factorials take as many.
+    /// Bounds the error of base value and scores in floats: v of a set is a sum of positive terms with three roundings
+    /// for each feature, and the factorials take as many.
     pub fn error_bound(&self) -> f64 {
         let features = self.labels.features();
         in_all((9 * features + 6 + additions(1 << features.saturating_sub(1))) as f64)
@@ -174,7 +174,7 @@ fn expect<T>(values: &mut [T], feature: usize, mut change: impl FnMut(&mut T, &m
     }
 }
 
-/// The set of this number among those without a feature, as bits: a zero is put in the feature's place.
+/// The set with this number among the sets without a feature, as bits: inserts a zero at the feature's position.
 fn set_without(feature: usize, number: usize) -> usize {
     let below = number & ((1 << feature) - 1);
     (number ^ below) << 1 | below

@@ -1,15 +1,17 @@
-//! What conditional expectations of numbers are taken over: the rows of a sample, or all inputs that a formula allows.
+//! The populations over which conditional expectations are taken: the rows of a sample, or all inputs that a formula
+//! allows.
 //!
-//! v(S) is a quotient: the sum of weight times number over what agrees with the entity on S, by the sum of weights there. Either
-//! sum is needed for all sets at once.
+//! v(S) is a quotient: the sum of weight times number over the rows or inputs that agree with the entity on S, divided
+//! by the sum of their weights. Both sums are needed for all sets at once.
 //!
-//! - **A sample.** A row counts for all sets on whose players it agrees: rows are gathered by that set, and each set adds what its
-//!   supersets have, a player at a time.
-//! - **Inputs.** The numbers are written out over the joint values of the players that matter. A player's axis becomes two
-//!   entries: absent, the mean over its values by their chances, and present, the entity's own value. The chance of what is
-//!   present is a factor of both sums, so it is left out, and a value of chance 0 can be known as well as any other.
+//! - **A sample.** A row counts for all sets on whose players it agrees with the entity. It is added at the largest
+//!   such set; then each set adds the sums of its supersets, one player at a time.
+//! - **Inputs.** The numbers are tabulated over the joint values of the players that matter. A player's axis becomes
+//!   two entries: absent, the mean over its values weighted by probability, and present, the entity's own value. The
+//!   probability of the present values is a factor of both sums, so it is left out; even a value of probability 0 can
+//!   be known.
 //!
-//! Cost: O(n 2^n) for n players, and for inputs as many additions as there are inputs for each player.
+//! Cost: O(n 2^n) for n players, and for inputs also one addition per input and player.
 
 use super::error_bound;
 use super::starts::{Sample, Starts};
@@ -20,30 +22,30 @@ use dashu_base::Gcd;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-/// The most inputs whose numbers are written out.
+/// The most inputs to tabulate.
 pub(super) const MAX_INPUTS: usize = 1 << 22;
 
-/// What expectations are taken over.
+/// The population over which expectations are taken.
 pub(super) enum Population {
-    /// The rows of a sample that agree.
+    /// The rows of a sample that agree with the entity.
     Sample(Sample),
-    /// The inputs that satisfy a formula, by their chances.
+    /// The inputs that satisfy a formula, weighted by their probabilities.
     Inputs { axes: Vec<Axis>, formula: Cnf, holds: Vec<bool> },
 }
 
 /// A player that matters, and its values.
 pub(super) struct Axis {
     player: usize,
-    /// The features that tell its values apart.
+    /// The features that determine its value.
     features: Vec<usize>,
     one_hot: bool,
-    /// The chance of each value.
+    /// The probability of each value.
     floats: Vec<f64>,
-    /// The same as whole numbers, in proportion.
+    /// The same, scaled to whole numbers.
     whole: Vec<IBig>,
 }
 
-/// A number that is added up.
+/// A type of numbers that can be added up.
 pub(super) trait Quantity: Clone + Send + Sync + PartialEq {
     fn of_count(count: u64) -> Self;
     fn plus(&self, other: &Self) -> Self;
@@ -88,7 +90,7 @@ impl Quantity for IBig {
 }
 
 impl Axis {
-    /// The axis of a player, of whose features these matter.
+    /// The axis of a player; `mentioned` are those of its features that matter.
     fn new(player: usize, players: &Players, mentioned: Vec<usize>, starts: &Starts) -> Self {
         let one_hot = players.is_one_hot(player);
         let features = if one_hot { players.members(player).collect() } else { mentioned };
@@ -106,7 +108,7 @@ impl Axis {
         Axis { player, features, one_hot, floats: exact.iter().map(|chance| chance.to_f64().value()).collect(), whole }
     }
 
-    /// How many values there are; nothing where they are too many to count.
+    /// The number of values, or `None` if it overflows.
     fn values(one_hot: bool, features: usize) -> Option<usize> {
         if one_hot { Some(features) } else { 1usize.checked_shl(features as u32).filter(|values| *values > 0) }
     }
@@ -124,7 +126,7 @@ impl Axis {
 }
 
 impl Population {
-    /// All inputs over the players that have one of these features; nothing where they are more than [`MAX_INPUTS`].
+    /// All inputs over the players that have one of these features; `None` if there are more than [`MAX_INPUTS`].
     pub(super) fn inputs(
         players: &Players,
         mentioned: &[usize],
@@ -167,7 +169,7 @@ impl Population {
         }
     }
 
-    /// Some of them, with 0 for features that do not matter.
+    /// A range of them, with 0 for features that do not matter.
     pub(super) fn rows(&self, some: std::ops::Range<usize>, features: usize) -> Bits {
         match self {
             Population::Sample(sample) => sample.rows.select(&some.collect::<Vec<_>>()),
@@ -194,7 +196,7 @@ impl Population {
         }
     }
 
-    /// Whether a row is a member.
+    /// Whether a row belongs to the population.
     pub(super) fn has(&self, row: &[bool]) -> bool {
         match self {
             Population::Sample(_) => true,
@@ -202,7 +204,7 @@ impl Population {
         }
     }
 
-    /// The number 1 of each that counts.
+    /// The weight of each row or input: 1 if it counts, otherwise 0.
     pub(super) fn weights<Q: Quantity>(&self) -> Vec<Q> {
         (0..self.len()).map(|place| Q::of_count(u64::from(self.counts(place)))).collect()
     }
@@ -215,7 +217,7 @@ impl Population {
         }
     }
 
-    /// The weighted sum of these numbers over all, where nothing is known.
+    /// The weighted sum of these numbers over the whole population, where nothing is known.
     pub(super) fn all_together<Q: Quantity>(&self, numbers: &[Q]) -> Q {
         match self {
             Population::Sample(sample) => {
@@ -233,7 +235,8 @@ impl Population {
         }
     }
 
-    /// For each set of the players that matter the weighted sum of these numbers over what agrees with the entity on it.
+    /// For each set of players that matter, the weighted sum of these numbers over all that agree with the entity on
+    /// it.
     pub(super) fn sums<Q: Quantity>(&self, players: &Players, entity: &[bool], numbers: &[Q]) -> Vec<Q> {
         match self {
             Population::Sample(sample) => {
@@ -253,7 +256,7 @@ impl Population {
             Population::Inputs { axes, .. } => {
                 let mut table = numbers.to_vec();
                 for (done, axis) in axes.iter().enumerate() {
-                    // The axes before have two entries each.
+                    // Earlier axes already have two entries each.
                     let (inner, own) = (1usize << done, axis.value_of(entity));
                     let mut next = Vec::with_capacity(2 * table.len() / axis.floats.len());
                     for block in table.chunks_exact(inner * axis.floats.len()) {
@@ -268,17 +271,17 @@ impl Population {
         }
     }
 
-    /// How many roundings a sum of floats has, relatively to that of their sizes.
+    /// The number of roundings in a sum of floats, relative to the sum of their absolute values.
     pub(super) fn roundings(&self, players: &Players) -> f64 {
         match self {
-            // A product, the sum of rows in a set, and an addition a player.
+            // A product, the sum of rows in a set, and one addition per player.
             Population::Sample(sample) => (sample.counts.len() + players.len() + 1) as f64,
-            // A chance, a product, and the sum over an axis.
+            // A probability, a product, and the sum over an axis.
             Population::Inputs { axes, .. } => axes.iter().map(|axis| axis.floats.len() as f64 + 2.0).sum(),
         }
     }
 
-    /// Whether products of chances could be lost below the smallest floats, so that fractions have to be added up.
+    /// Whether products of probabilities could underflow, so that the sums need fractions.
     pub(super) fn needs_fractions(&self) -> bool {
         let Population::Inputs { axes, .. } = self else { return false };
         let smallest = |axis: &Axis| {
@@ -289,19 +292,19 @@ impl Population {
     }
 }
 
-/// The mean of the numbers of an axis, by their chances.
+/// The mean of the numbers of an axis, weighted by probability.
 fn expected<'a, Q: Quantity + 'a>(numbers: impl Iterator<Item = &'a Q>, axis: &'a Axis) -> Q {
     let weighted = numbers.zip(Q::chances(axis)).map(|(number, chance)| number.times(chance));
     weighted.reduce(|sum, more| sum.plus(&more)).unwrap_or_else(|| Q::of_count(0))
 }
 
-/// The set of players on all of whose features a row has the entity's values.
+/// The set of players whose features all have the entity's values in a row.
 fn agreement(players: &Players, sample: &Sample, row: usize, entity: &[bool]) -> usize {
     let differing = entity.iter().enumerate().filter(|(feature, value)| sample.rows.get(row, *feature) != **value);
     differing.fold((1 << players.len()) - 1, |set, (feature, _)| set & !(1 << players.of(feature)))
 }
 
-/// The least number that makes all of these whole.
+/// The least common denominator.
 pub(super) fn common_denominator<'a>(numbers: impl IntoIterator<Item = &'a RBig>) -> UBig {
     numbers.into_iter().fold(UBig::ONE, |scale, number| {
         let common = (&scale).gcd(number.denominator());

@@ -1,11 +1,11 @@
-//! Values given what is known: the mean value of the rows of a sample that agree, or the expected value given a formula.
+//! Values given what is known: the mean over the rows of a sample that agree, or the expectation given a formula.
 //!
-//! A value is a weighted sum of parts, and so is v of every set; but all sets have to be looked at, so the value itself is
-//! written out once, for every row of the sample or every input, and v comes from `conditional`. The parts are kept, 64 to a
-//! word, so that any sum of them can be asked for.
+//! A value is a weighted sum of parts, and so is v of every set. But all sets are needed anyway, so the value itself is
+//! tabulated once, for every row of the sample or every input, and `conditional` computes v. The parts are kept, packed
+//! 64 bits to a word, so that any sum of them can be requested.
 //!
-//! Floats are divided by the size of the value, so that they are in [-1, 1]; the values of all sets, their indices and bounds
-//! are those of `subsets` and `error_bound` with numbers of twice the range.
+//! Floats are divided by the size of the value, so that they are in [-1, 1]. The values of all sets, their indices and
+//! bounds are those of `subsets` and `error_bound` for numbers of twice the range.
 
 use super::conditional::{MAX_INPUTS, Population, Quantity, common_denominator, times_scale};
 use super::error_bound;
@@ -34,20 +34,20 @@ pub(super) struct ConditionalValues {
     whole: Known<WholeColumn>,
 }
 
-/// What a part is on every row or input.
+/// The values of a part on every row or input.
 enum PartColumn {
     Bits(Vec<u64>),
     Numbers(Vec<f64>),
 }
 
-/// Columns made so far.
+/// A cache of columns.
 type Known<T> = Mutex<Vec<(WeightedSum, Arc<T>)>>;
 
 /// A sum on every row, divided by its size.
 struct FloatColumn {
     numbers: Vec<f64>,
     size: f64,
-    /// Expected when nothing is known.
+    /// The expectation when nothing is known.
     base: f64,
 }
 
@@ -59,7 +59,7 @@ struct WholeColumn {
 }
 
 impl ConditionalValues {
-    /// Nothing for distributions that are not conditional, or where there are more inputs than can be written out.
+    /// `None` for distributions that are not conditional, or if a circuit has too many inputs to tabulate.
     pub(super) fn new(
         named: &NamedCircuit,
         values: &Values,
@@ -117,25 +117,25 @@ impl ConditionalValues {
         self.whole_column(sum).base.clone()
     }
 
-    /// How far base value and scores of a sum can be off.
+    /// Bounds the error of the base value and scores of a sum.
     pub(super) fn error_bound(&self, sum: &WeightedSum, index: Index) -> f64 {
         let players = self.playing.len();
         let own = match self.population.needs_fractions() {
             true => 1.0,
-            // The weights over the size, their products and sums; both sums of the quotient, and itself.
+            // The weights divided by the size, their products and sums; both sums of the quotient, and the quotient.
             false => self.parts.len() as f64 + 4.0 + 2.0 * self.population.roundings(&self.players) + 1.0,
         };
-        // Times the size, which is rounded as the product is.
+        // Times the size, which is rounded, as is the product.
         let of_scores = 2.0 * error_bound::of_sets(own, players, index) + error_bound::in_all(8.0);
         1.01 * of_scores * size_of(sum)
     }
 
-    /// About how many steps a row takes.
+    /// The approximate number of steps per row.
     pub(super) fn visits(&self) -> u128 {
         (self.population.len() as u128).max(1 << self.playing.len()) * (self.playing.len() as u128 + 1)
     }
 
-    /// Fails if a row is no member of the population, or an index needs groups that there are not.
+    /// Fails if a row is outside the population, or if the index needs groups and there are none.
     pub(super) fn check(&self, rows: &Bits, index: Index) -> Result<(), ExplainError> {
         if index == Index::Owen && !self.players.has_groups() {
             return Err(ExplainError::NoGroups);
@@ -146,7 +146,7 @@ impl ConditionalValues {
         }
     }
 
-    /// The scores of sums on a row, on which they have these values; a problem is said to be that of entity 0.
+    /// The scores of sums on a row, with the values that the sums have there; errors name entity 0.
     pub(super) fn floats(
         &self,
         entity: &[bool],
@@ -193,7 +193,7 @@ impl ConditionalValues {
         sums.iter().map(of_sum).collect()
     }
 
-    /// v of all sets: of all players it is the row's own value, and the base value where no row agrees.
+    /// v of all sets: for the set of all players the row's own value, and the base value where no row agrees.
     fn quotients<Q: Quantity, T: Value>(
         &self,
         above: Vec<Q>,
@@ -302,7 +302,7 @@ impl PartColumn {
     }
 }
 
-/// The column of a sum, made when it is first asked for.
+/// The column of a sum, computed on first use.
 fn known<T>(columns: &Known<T>, sum: &WeightedSum, make: impl FnOnce() -> T) -> Arc<T> {
     let find = || {
         let known = columns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -315,7 +315,7 @@ fn known<T>(columns: &Known<T>, sum: &WeightedSum, make: impl FnOnce() -> T) -> 
     })
 }
 
-/// What the parts are on all rows or inputs.
+/// The values of the parts on all rows or inputs.
 fn part_columns(
     named: &NamedCircuit,
     values: &Values,

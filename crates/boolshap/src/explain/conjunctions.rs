@@ -1,20 +1,22 @@
-//! Games against background rows on circuits of few paths: trees above all.
+//! Games against background rows on circuits with few paths, above all trees.
 //!
-//! *Problem.* Explain very many entities against very many background rows. *Idea.* A decision diagram is the sum of the
-//! conjunctions along its paths to true, of which an input fulfils at most one, and Shapley values are linear. On one
-//! path, a player is a condition: entity and row fulfil what the path asks of the player's features, or not. If neither
-//! does, the path is never taken; if both do, the player does not matter; with p players that only the entity fulfils and
-//! q that only the row does, the path is taken by exactly the coalition of those p, so that each of them scores
-//! (p-1)! q! / (p+q)! and each of the others -p! (q-1)! / (p+q)!. So all that matters of a row is which of the path's d
-//! conditions it fulfils, and rows are counted by that once. The sums over all rows are then tabulated for each of
-//! the 2^d sets of conditions that an entity can fulfil. Paths that share most of their conditions are added up in one table,
-//! and an entity is explained by a look into each table. The places to look at are found for 64 entities at a time.
+//! *Problem.* Explain very many entities against very many background rows. *Idea.* A decision diagram is the sum of
+//! the conjunctions along its paths to true, of which an input satisfies at most one, and Shapley values are linear. On
+//! one path, each player is a condition: entity and row each satisfy or violate what the path requires of the player's
+//! features. If neither satisfies it, the path is never taken; if both do, the player does not matter. With p players
+//! that only the entity satisfies and q that only the row satisfies, the path is taken by exactly one coalition, those
+//! p players. So each of them scores (p-1)! q! / (p+q)! and each of the others -p! (q-1)! / (p+q)!. All that matters of
+//! a row is therefore which of the path's d conditions it satisfies, and rows are counted by this pattern once. The
+//! sums over all rows are then tabulated for each of the 2^d sets of conditions that an entity can satisfy. Paths that
+//! share most of their conditions are added up in one table, and an entity is explained by one lookup per table. The
+//! positions to look up are found for 64 entities at a time.
 //!
-//! Nadel and Wettenstein, "From Decision Trees to Boolean Logic: A Fast and Unified SHAP Algorithm" (WOODELF), 2025, for
-//! counting by pattern on the leaves of trees.
+//! Counting by pattern on the leaves of trees: Nadel and Wettenstein, "From Decision Trees to Boolean Logic: A Fast and
+//! Unified SHAP Algorithm" (WOODELF), 2025.
 //!
-//! *Cost.* 3^d d for the table of a path, then a step for each player of a table for an entity, however many rows there are.
-//! *Error.* All counts are whole numbers; those of a player on all paths and rows weigh at most 1 with either sign.
+//! *Cost.* 3^d d for the table of a path, then one step per player of each table for an entity, however many rows there
+//! are. *Error.* All counts are whole numbers; those of a player on all paths and rows weigh at most 1 with either
+//! sign.
 
 use super::error_bound::in_all;
 use super::fold::{Folded, Item, Term};
@@ -24,38 +26,37 @@ use crate::circuit::Circuit;
 use crate::data::Bits;
 use crate::lit::Lit;
 
-/// The most steps for all tables, and the most numbers in them.
+/// Limits for all tables together: steps to make them, and numbers in them.
 const MOST_STEPS: u64 = 1 << 27;
 const MOST_NUMBERS: usize = 1 << 22;
-/// How many conditions paths may share a table of: the first of these numbers with which all tables stay in the cache.
+/// The most conditions of a shared table: the first of these numbers with which all tables fit into the cache.
 const SHARED: [usize; 3] = [10, 8, 6];
 const CACHED_NUMBERS: usize = 1 << 16;
-/// What looking at a single row costs, in conditions.
+/// The cost of evaluating a single row, in conditions.
 const CONDITIONS_OF_A_ROW: usize = 50;
 /// With fewer steps than this, explaining an entity is faster than finding an equal one.
 const FEW_STEPS: usize = 200;
 
-/// What a path asks of one player: that these literals hold.
+/// The condition of a path on one player: these literals hold.
 struct Condition {
     player: usize,
     literals: Vec<Lit>,
 }
 
-/// Paths that are tabulated together: for each set of conditions a number for each player.
+/// Paths with a common table: a number for each player and set of conditions.
 #[derive(Default)]
 struct Group {
-    /// Those of all paths; one that is about a single feature says that the feature is 1.
+    /// The conditions of all paths; a condition on a single feature is stored as "the feature is 1".
     conditions: Vec<Vec<Lit>>,
     players: Vec<usize>,
-    /// For each path its number, and for each of its conditions the place among those of the group and whether it is the
-    /// opposite.
+    /// For each path its number, and for each of its conditions the position in `conditions` and whether it is negated.
     paths: Vec<(usize, Vec<(usize, bool)>)>,
-    /// Where its table begins.
+    /// The position where its table begins.
     table: usize,
 }
 
 impl Group {
-    /// With one more path.
+    /// The group with one more path.
     fn with(&self, number: usize, path: &[Condition]) -> Group {
         let (mut conditions, mut players, mut places) = (self.conditions.clone(), self.players.clone(), Vec::new());
         for Condition { player, literals } in path {
@@ -72,7 +73,7 @@ impl Group {
         self.players.len() << self.conditions.len()
     }
 
-    /// The sums of the tables of its paths.
+    /// The sum of the tables of its paths.
     fn tabulated(&self, paths: &[Vec<Condition>], sample: &Sample) -> Vec<f64> {
         let mut sums = vec![0.0; self.numbers()];
         let width = self.players.len();
@@ -91,7 +92,7 @@ impl Group {
     }
 }
 
-/// The place of an item, which is added if it is new.
+/// The position of an item, which is appended if it is new.
 fn place_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
     items.iter().position(|other| *other == item).unwrap_or_else(|| {
         items.push(item);
@@ -103,13 +104,13 @@ fn place_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
 pub(super) struct Conjunctions {
     groups: Vec<Group>,
     numbers: Vec<f64>,
-    /// How many paths there are, and the most conditions of one.
+    /// The number of paths, and the most conditions on one path.
     paths: usize,
     longest: usize,
 }
 
 impl Conjunctions {
-    /// Nothing if the circuit is no decision diagram, or has too many paths for this to pay.
+    /// `None` if the circuit is not a decision diagram, or has too many paths for this to pay off.
     pub(super) fn new(circuit: &Circuit, players: &Players, sample: &Sample) -> Option<Self> {
         let limit = sample.counts.len().saturating_mul(CONDITIONS_OF_A_ROW);
         let paths: Vec<_> = paths(circuit, limit)?.iter().map(|path| conditions(path, players)).collect();
@@ -128,13 +129,13 @@ impl Conjunctions {
         Some(Conjunctions { groups, numbers, paths: paths.len(), longest })
     }
 
-    /// Whether an entity takes so few steps that it is not worth looking for equal ones.
+    /// Whether an entity takes so few steps that deduplication does not pay off.
     pub(super) fn is_short(&self) -> bool {
         self.groups.iter().map(|group| group.players.len()).sum::<usize>() <= FEW_STEPS
     }
 
-    /// Adds the Shapley values of up to 64 entities, those of a block, to rows of this width; that of the first player comes
-    /// second.
+    /// Adds the Shapley values of the up to 64 entities of a block to rows of this width; the first player's is at
+    /// index 1.
     pub(super) fn add_scores(&self, entities: &Bits, block: usize, width: usize, rows: &mut [f64]) {
         let mut words = Vec::new();
         for Group { conditions, players, table, .. } in &self.groups {
@@ -149,20 +150,20 @@ impl Conjunctions {
         }
     }
 
-    /// How far scores can be from the true ones: a number of a path is the quotient of sums of d positive products, and
-    /// one of each path is added up.
+    /// Bounds the error of scores: a number of a path is the quotient of sums of d positive products, and one number
+    /// per path is added up.
     pub(super) fn error_bound(&self) -> f64 {
         in_all(2.0 * (self.longest as f64 + 5.0) + 2.0 * self.paths as f64 + 2.0)
     }
 }
 
-/// In which of 64 rows all of these literals hold.
+/// A mask of the rows, among 64, in which all of these literals hold.
 fn word(literals: &[Lit], rows: &Bits, block: usize) -> u64 {
     let word = |lit: &Lit| rows.feature(lit.var().index())[block] ^ u64::from(lit.is_negative()).wrapping_neg();
     literals.iter().fold(u64::MAX, |all, lit| all & word(lit))
 }
 
-/// For each of 64 rows the number whose bits it has in these words, the lowest in the first.
+/// For each of 64 rows, the number formed by its bits in these words; the first word has the lowest bits.
 fn places(words: &[u64]) -> [u32; 64] {
     let mut places = [0; 64];
     for (byte, words) in words.chunks(8).enumerate() {
@@ -176,7 +177,7 @@ fn places(words: &[u64]) -> [u32; 64] {
     places
 }
 
-/// Eight rows of eight bits as columns: corners of 2, 4 and 8 change places across the diagonal.
+/// Transposes an 8 by 8 bit matrix by swapping corners of blocks of 2, 4 and 8 across the diagonal.
 fn transposed(mut square: u64) -> u64 {
     for (shift, corner) in [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)] {
         let differ = (square ^ square >> shift) & corner;
@@ -185,8 +186,8 @@ fn transposed(mut square: u64) -> u64 {
     square
 }
 
-/// Neighbouring paths together as long as they have no more than this many conditions; nothing if the tables then have more
-/// numbers than there is room for.
+/// Groups neighbouring paths as long as a group has at most `most` conditions; `None` if the tables then have more than
+/// `room` numbers.
 fn grouped(paths: &[Vec<Condition>], most: usize, room: usize) -> Option<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     for (number, path) in paths.iter().enumerate() {
@@ -204,7 +205,7 @@ fn grouped(paths: &[Vec<Condition>], most: usize, room: usize) -> Option<Vec<Gro
     (numbers <= room).then_some(groups)
 }
 
-/// The literals of every path to true; nothing if there are gates, or more than this many literals in all.
+/// The literals of every path to true; `None` if there are gates, or more than `limit` literals altogether.
 fn paths(circuit: &Circuit, limit: usize) -> Option<Vec<Vec<Lit>>> {
     let folded = Folded::new(circuit);
     let (mut paths, mut literals, mut visited) = (Vec::new(), 0, 0);
@@ -232,7 +233,7 @@ fn paths(circuit: &Circuit, limit: usize) -> Option<Vec<Vec<Lit>>> {
     Some(paths)
 }
 
-/// The literals of a path by player.
+/// Groups the literals of a path by player.
 fn conditions(path: &[Lit], players: &Players) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = Vec::new();
     for &lit in path {
@@ -246,7 +247,7 @@ fn conditions(path: &[Lit], players: &Players) -> Vec<Condition> {
     conditions
 }
 
-/// For each set of conditions that an entity can fulfil, the mean over the rows of what each player gains by this path.
+/// For each set of conditions that an entity can satisfy, each player's mean gain from this path over the rows.
 fn tabulated(conditions: &[Condition], sample: &Sample) -> Vec<f64> {
     let d = conditions.len();
     let everything = (1usize << d) - 1;
@@ -257,7 +258,7 @@ fn tabulated(conditions: &[Condition], sample: &Sample) -> Vec<f64> {
         rows.iter().zip(places(&words)).for_each(|(count, place)| counts[place as usize] += count);
     }
     let factorial = |k: usize| (2..=k).map(|factor| factor as f64).product::<f64>();
-    // What a player of `mine` gains beside `theirs` that must be out.
+    // The gain of one of `mine` players that must be present, with `theirs` that must be absent.
     let share = |mine: usize, theirs: usize| factorial(mine - 1) * factorial(theirs) / factorial(mine + theirs);
     let mut table = Vec::with_capacity(d << d);
     // By p: the rows that count for each condition of the entity, and for all others together.

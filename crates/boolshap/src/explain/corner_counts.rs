@@ -1,16 +1,17 @@
-//! How many ones a function of D players has, by the number of players present, with each player and each pair.
+//! Counts the ones of a function of D players by the number of players present: in all, with each player and with each
+//! pair.
 //!
-//! *Idea.* The 2^D corners come as words of 64; bit d of a corner's number says whether player d is present. Six players
-//! vary inside a word and are counted by masks, the others are the same for all of a word: its counts are added to
-//! those of each of them that is present. *Invariant.* Whole numbers only, so parts can be counted by several threads in
-//! any order. *Cost.* About 50 population counts and D / 2 additions of a vector for each word.
+//! *Idea.* The 2^D corners come as words of 64; bit d of a corner's number says whether player d is present. Six
+//! players vary inside a word and are counted with masks. The others are constant within a word: its counts are added
+//! to those of each of them that is present. *Invariant.* Whole numbers only, so several threads can count parts in any
+//! order. *Cost.* About 50 population counts and D / 2 additions of a vector for each word.
 
 use crate::lit::LOW_VARIABLES;
 
 /// The players that vary inside a word.
 const LOW: usize = LOW_VARIABLES.len();
 
-/// The places of a word whose number has this many ones; the eighth is empty.
+/// A mask of the bit positions in a word whose number has this many ones; the eighth mask is empty.
 const OF_SIZE: [u64; 8] = {
     let mut masks = [0; 8];
     let mut number = 0u64;
@@ -32,7 +33,7 @@ pub(super) struct CornerCounts {
     all: Vec<Sizes>,
     /// The same for each player, those inside words first.
     with: Vec<Vec<Sizes>>,
-    /// The same for each pair i < j at place j (j - 1) / 2 + i, where they are counted.
+    /// The same for each pair i < j at index j (j - 1) / 2 + i, if pairs are counted.
     with_both: Vec<Vec<Sizes>>,
 }
 
@@ -52,14 +53,14 @@ fn add(sum: &mut Sizes, more: &Sizes) {
 }
 
 impl CornerCounts {
-    /// No corners yet of this many players, at most 31.
+    /// Empty counts for this many players, at most 31.
     pub(super) fn new(players: usize, pairs: bool) -> Self {
         let sizes = vec![[0; 8]; players.saturating_sub(LOW) + 1];
         let pairs = if pairs { players * players.saturating_sub(1) / 2 } else { 0 };
         CornerCounts { players, all: sizes.clone(), with: vec![sizes.clone(); players], with_both: vec![sizes; pairs] }
     }
 
-    /// Adds the corners of these words, the first of which has this number.
+    /// Adds the corners of these words; `first` is the number of the first word.
     pub(super) fn add_words(&mut self, first: usize, words: &[u64]) {
         let inside = if self.players < LOW { (1u64 << (1 << self.players)) - 1 } else { !0 };
         pulp::Arch::new().dispatch(|| {

@@ -1,4 +1,4 @@
-//! What the corners between an entity and background rows add up to: scores and interactions, in whole numbers over the
+//! Sums over the corners between an entity and background rows: scores and interactions, as whole numbers over the
 //! common denominator of an index.
 
 use super::corner_counts::CornerCounts;
@@ -17,11 +17,11 @@ pub(super) struct Cube {
     pub(super) wires: Vec<Wire>,
 }
 
-/// What all cubes contribute, over the common denominator of an index.
+/// The contributions of all cubes, over the common denominator of an index.
 #[derive(Clone)]
 pub(super) struct Sums {
     scores: Vec<IBig>,
-    /// For interactions, what each player gains from first to last.
+    /// For interactions: each player's contribution as the last to come, less that as the first.
     gains: Vec<IBig>,
 }
 
@@ -36,7 +36,7 @@ impl Sums {
         self.gains.iter_mut().zip(&other.gains).for_each(|(one, more)| *one += more);
     }
 
-    /// Adds what was counted between an entity and a row that occurs this often.
+    /// Adds the counts between an entity and a row that occurs `times` times.
     pub(super) fn add(&mut self, counts: &CornerCounts, cube: &Cube, times: u64, index: Index, players: usize) {
         let weights = weights(cube.differing.len(), index);
         let all = counts.all();
@@ -44,7 +44,7 @@ impl Sums {
         let signed = |count: u64| IBig::from(count);
         if index != Index::Interaction {
             for (place, &player) in cube.differing.iter().enumerate() {
-                // A set of k others contributes with the player what it has with k + 1 present, less what it has without.
+                // Over the sets of k others: the ones with the player, so k + 1 present, less the ones without it.
                 let gain = |k: usize| signed(with[place][k + 1]) - signed(all[k] - with[place][k]);
                 let sum = weights.iter().enumerate().fold(IBig::ZERO, |sum, (k, weight)| sum + gain(k) * weight);
                 self.scores[player] += sum * times;
@@ -60,7 +60,7 @@ impl Sums {
         }
         for (i, j) in pairs(cube.differing.len()) {
             let both = counts.with_both(i, j);
-            // Of sets of k others: with both, less with one of the two, plus with neither.
+            // Over the sets of k others: the ones with both, less those with one of the two, plus those with neither.
             let joint = |k: usize| {
                 let one = with[i][k + 1] - both[k + 1] + with[j][k + 1] - both[k + 1];
                 let neither = all[k] + both[k] - with[i][k] - with[j][k];
@@ -72,7 +72,7 @@ impl Sums {
         }
     }
 
-    /// The interactions of each player add up to what it gains from first to last.
+    /// Checks that each player's interactions add up to its contribution as the last to come, less that as the first.
     pub(super) fn check(&self, index: Index, players: usize) -> Result<(), ExplainError> {
         if index != Index::Interaction {
             return Ok(());
@@ -98,7 +98,7 @@ impl Sums {
     }
 }
 
-/// The place of a pair among all pairs, in order.
+/// The index of a pair among all pairs, in order.
 fn pair_place(i: usize, j: usize, players: usize) -> usize {
     i * players - i * (i + 1) / 2 + j - i - 1
 }
@@ -107,7 +107,7 @@ pub(super) fn factorial(k: usize) -> UBig {
     (2..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor))
 }
 
-/// What all weights of an index can be written over.
+/// A common denominator of all weights of an index.
 fn denominator(index: Index) -> UBig {
     match index {
         Index::Banzhaf => UBig::ONE << (MAX_DIFFERING - 1),

@@ -1,17 +1,17 @@
 //! Games against background rows, counted on the cubes between the rows and the entity.
 //!
-//! *Problem.* Explain an entity against each of many background rows. *Idea.* Against one row, only the D players on which
-//! the two differ matter, so the game is the label on the 2^D inputs between them, and a score needs no more than the
-//! numbers of ones among them by size, with and without each player. Labels come from a table of all inputs, renumbered so
-//! that the entity is number 0: the inputs between it and a row are then the subsets of the bits that differ. Six bits
-//! vary inside a word of the table, so up to 64 inputs are counted by a few masks; a step from word to word brings in or
-//! takes out one of the other players (Gray's code). Players may be single bits, one-hot columns or blocks of bits: a
-//! player is the mask of its bits that differ.
+//! *Problem.* Explain an entity against each of many background rows. *Idea.* Against one row, only the D players on
+//! which the two differ matter. So the game is the label on the 2^D inputs between them, and a score needs only the
+//! numbers of ones among these by size, with and without each player. Labels come from a table of all inputs,
+//! renumbered so that the entity is number 0: the inputs between it and a row are then the subsets of the differing
+//! bits. Six bits vary inside a word of the table, so up to 64 inputs are counted with a few masks; each step from word
+//! to word adds or removes one of the other players (Gray code). Players may be single bits, one-hot columns or blocks
+//! of bits: a player is the mask of its differing bits.
 //!
-//! *Invariant.* Everything is counted in whole numbers, over all rows of the same D together; fractions and floats are made of
-//! the same counts at the end, and floats are rounded only there. *Cost.* For each row 2^(D-l) words, l of the D players
-//! being single bits inside a word, instead of D / 2 pairs of sweeps over the circuit; the bits that differ most often in
-//! the background are put inside words. [`Cubes::is_cheaper`] compares the two.
+//! *Invariant.* Everything is counted in whole numbers, over all rows with the same D together. Fractions and floats
+//! are both computed from these counts at the end, and floats are rounded only there. *Cost.* For each row 2^(D-l)
+//! words, where l of the D players are single bits inside a word, instead of D / 2 pairs of sweeps over the circuit.
+//! The bits that differ most often in the background are put inside words. [`Cubes::is_cheaper`] compares the two.
 
 use super::Index;
 use super::error_bound::in_all;
@@ -28,12 +28,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// The most features that a circuit may mention: its table then takes two megabytes.
 pub(super) const MAX_BITS: usize = 24;
-/// The bits of a number that vary inside a word, and the sizes that their sets have.
+/// The number of bits that vary inside a word, and the number of sizes of their sets.
 const LOW: usize = LOW_VARIABLES.len();
 const SIZES: usize = LOW + 1;
-/// Circuits other than ordered diagrams are evaluated word by word; no more nodes than this altogether.
+/// Circuits other than ordered diagrams are evaluated word by word; this limits the nodes of all words together.
 const MOST_STEPS: usize = 1 << 28;
-/// Rows between two looks at the watch.
+/// The number of rows between two checks of the watch.
 const LOOK_AFTER: usize = 1 << 10;
 /// Rows beyond this could overflow the counts.
 const MOST_ROWS: u64 = 1 << 38;
@@ -53,9 +53,9 @@ const OF_SIZE: [u64; SIZES] = {
 pub(super) struct Cubes {
     /// The features that matter; each is a bit of a number.
     bits: Vec<Var>,
-    /// Those players that have such features, and their masks.
+    /// The players that have such features, and their masks.
     players: Vec<(usize, u32)>,
-    /// Players that are one bit inside a word, as a mask.
+    /// A mask of the players that are one bit inside a word.
     low: u32,
     /// The label of every number.
     labels: Vec<u64>,
@@ -68,10 +68,10 @@ pub(super) struct Cubes {
 
 /// Memory for one entity.
 struct Scratch {
-    /// The labels by what an input differs in from the entity.
+    /// The labels, indexed by the bits in which an input differs from the entity.
     labels: Vec<u64>,
     counts: Box<Counts>,
-    /// By D, player and number of absent players: ones among the sets with the player present, and absent.
+    /// By player, D and number of absent players: the ones among the sets with the player present, and with it absent.
     sums: Vec<[u64; 2]>,
 }
 
@@ -85,7 +85,7 @@ struct Counts {
 }
 
 impl Cubes {
-    /// Nothing if the circuit mentions too many features, or making its table would take long.
+    /// `None` if the circuit mentions too many features, or if making its table would take long.
     pub(super) fn new(circuit: &Circuit, players: &Players, sample: &Sample) -> Option<Self> {
         let mentioned = circuit.mentioned();
         if mentioned.len() > MAX_BITS || sample.total > MOST_ROWS {
@@ -110,10 +110,10 @@ impl Cubes {
         Some(Cubes { bits, players: masks, low, labels, rows, total, arch, scratch })
     }
 
-    /// Whether counting takes less time for an entity than sweeps over this many nodes. The costs are those of one machine,
-    /// and only their ratio matters; they are the same everywhere, so that a row's scores are.
+    /// Whether counting is faster for an entity than sweeps over this many nodes. The costs are those of one machine;
+    /// only their ratio matters. They are constants, so that a row's scores are the same everywhere.
     pub(super) fn is_cheaper(&self, entity: &[bool], nodes: usize) -> bool {
-        // Nanoseconds for a word, for a row, and for the share that one row of eight has in a node of two sweeps.
+        // Nanoseconds per word, per row, and per node of two sweeps for one of the eight rows swept together.
         let (word, each_row, node) = (25.0, 150.0, 0.4);
         let entity = number(&self.bits, |var| entity[var.index()]);
         let (mut counting, mut sweeping) = (0.0, 0.0);
@@ -139,7 +139,7 @@ impl Cubes {
             self.weights(index).into_iter().map(|[with, without]| [with.to_f64().value(), without.to_f64().value()]);
         let weights: Vec<[f64; 2]> = weights.collect();
         self.summed(entity, width, watch, |sums| {
-            // Each sum is of positive numbers, by D and then over all D, so that errors stay small.
+            // Each sum has positive terms only, first for each D, then over all D, so that errors stay small.
             let (mut gained, mut lost) = (0.0, 0.0);
             for (sums, weights) in sums.chunks_exact(self.sizes()).zip(weights.chunks_exact(self.sizes())) {
                 let part = |side: usize| -> f64 {
@@ -171,19 +171,19 @@ impl Cubes {
         })
     }
 
-    /// How far floats can be from the true scores: counts, weights, products and quotient are rounded once, and so is every
-    /// addition, on two sums that are at most 1.
+    /// Bounds the error of floats: counts, weights, products and quotient are rounded once, and so is every addition,
+    /// in two sums of at most 1.
     pub(super) fn error_bound(&self) -> f64 {
         let additions = self.sizes() + self.players.len();
         in_all(2.0 * (additions as f64 + 4.0) + 2.0)
     }
 
-    /// How many numbers of absent players there can be.
+    /// The number of possible counts of absent players.
     fn sizes(&self) -> usize {
         self.players.len() + 1
     }
 
-    /// What a one counts for, by D and the number of absent players: if the player is present, and if it is absent.
+    /// The weight of a one, by D and the number of absent players: with the player present, and with it absent.
     fn weights(&self, index: Index) -> Vec<[RBig; 2]> {
         let factorial = |k: usize| (2..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
         let weight = |players: usize, others_present: usize| match index {
@@ -201,7 +201,7 @@ impl Cubes {
         (0..self.sizes()).flat_map(|players| (0..self.sizes()).map(move |absent| pair(players, absent))).collect()
     }
 
-    /// Counts, and makes a number of the counts of each player; players that do not matter have 0.
+    /// Counts all rows and converts each player's counts to a number; players that do not matter have 0.
     fn summed<T: Clone + Default>(
         &self,
         entity: &[bool],
@@ -254,10 +254,10 @@ impl Scratch {
 
 /// The players that differ between a row and the entity.
 struct Cube {
-    /// Those inside words: a mask, with their places.
+    /// The players inside words: a mask, and their indices.
     low: u32,
     low_places: [u8; LOW],
-    /// The masks of the others, and their places.
+    /// The masks of the others, and their indices.
     high: [u32; MAX_BITS],
     high_places: [u8; MAX_BITS],
     high_count: usize,
@@ -286,14 +286,14 @@ impl Cube {
         self.high_count + self.low.count_ones() as usize
     }
 
-    /// Counts the ones of the cube; `labels` are those by what an input differs in from the entity.
+    /// Counts the ones of the cube; `labels` are indexed by the bits in which an input differs from the entity.
     #[inline(always)]
     fn count(&self, labels: &[u64], counts: &mut Counts) {
         let high = self.high_count;
         counts.all[..=high].fill([0; 8]);
         counts.high[..high].iter_mut().for_each(|player| player[..=high].fill([0; 8]));
         counts.low.iter_mut().for_each(|player| player[..=high].fill([0; 8]));
-        // The subsets of the low players, as places in a word.
+        // A mask of the bit positions in a word that are subsets of the low players.
         let inside = (0..LOW).filter(|bit| self.low >> bit & 1 == 0).fold(!0, |mask, bit| mask & !LOW_VARIABLES[bit]);
         let mut input = 0u32;
         for step in 0..1u32 << high {
@@ -325,7 +325,7 @@ impl Cube {
         }
     }
 
-    /// Adds what was counted to the sums of the players that differ: of a player, by the number of absent ones.
+    /// Adds the counts to the sums of the players that differ, by the number of absent players.
     #[inline(always)]
     fn add(&self, counts: &Counts, times: u64, sums: &mut [[u64; 2]], sizes: usize) {
         let all = self.by_absent(&counts.all);
@@ -362,7 +362,7 @@ fn number(bits: &[Var], value: impl Fn(Var) -> bool) -> u32 {
     bits.iter().enumerate().fold(0, |number, (bit, &var)| number | u32::from(value(var)) << bit)
 }
 
-/// The features, those first that are players alone and differ most often between two rows.
+/// The features: first those that are whole players, in each part first those that differ most often between two rows.
 fn inside_first(mentioned: &[Var], players: &Players, sample: &Sample) -> Vec<Var> {
     let mut alone = vec![0; players.len()];
     mentioned.iter().for_each(|var| alone[players.of(var.index())] += 1);
@@ -377,7 +377,7 @@ fn inside_first(mentioned: &[Var], players: &Players, sample: &Sample) -> Vec<Va
     bits.into_iter().map(|(_, _, var)| var).collect()
 }
 
-/// The label of every number; nothing if that would take long.
+/// The label of every number; `None` if that would take long.
 fn labels_of(circuit: &Circuit, bits: &[Var]) -> Option<Vec<u64>> {
     let words = 1usize << bits.len().saturating_sub(LOW);
     if let Some((order, table)) = circuit.ordered_table(MAX_BITS) {
@@ -411,7 +411,7 @@ fn labels_of(circuit: &Circuit, bits: &[Var]) -> Option<Vec<u64>> {
     Some((0..words).map(word).collect())
 }
 
-/// The labels by what an input differs in from an entity.
+/// Indexes the labels by the bits in which an input differs from an entity.
 fn renumber(labels: &[u64], entity: u32, renumbered: &mut [u64]) {
     let (word, inside) = (entity as usize >> LOW, entity & 63);
     for (index, to) in renumbered.iter_mut().enumerate() {

@@ -1,8 +1,9 @@
-//! The definitions of all games and indices, taken literally: the judge of the evaluators, and the engine `brute-force`.
+//! The definitions of all games and indices, taken literally: the reference for the evaluators, and the engine
+//! `brute-force`.
 //!
-//! Nothing here is shared with them but the description of players and population. v(S) is computed by going through all
-//! entities that agree with e on S, or through all rows; an index by going through all sets. In fractions throughout.
-//! Cost: 3^N for an entity of N features.
+//! Shares nothing with the evaluators but the description of players and population. v(S) is computed by enumerating
+//! all entities that agree with e on S, or all rows; an index by enumerating all sets. All numbers are fractions. Cost:
+//! 3^N for an entity of N features.
 
 use super::{Distribution, EntityProblem, ExplainError, Explanation, Index, Labels, Players};
 use crate::data::Bits;
@@ -27,12 +28,12 @@ pub struct Definition {
     labels: Labels,
     players: Players,
     population: Distribution,
-    /// The chances of a feature to be 0 and 1, as whole numbers whose scale is the same for all values of its player.
+    /// The probabilities that a feature is 0 and 1, as whole numbers with a common scale for all values of its player.
     chances: Vec<[UBig; 2]>,
 }
 
 impl Definition {
-    /// The most features: five million entities to go through.
+    /// The most features: five million entities to enumerate.
     pub const MAX_FEATURES: usize = 14;
 
     /// The game of these labels.
@@ -70,7 +71,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// Fails if a column can have no value.
+    /// Fails if no value of a column can occur.
     fn check_columns(&self) -> Result<(), ExplainError> {
         let can_be = |v: usize| self.chances.get(v).is_none_or(|chances| chances[1] != UBig::ZERO);
         let is_empty = |&player: &usize| self.players.is_one_hot(player) && !self.players.members(player).any(can_be);
@@ -80,7 +81,7 @@ impl Definition {
         }
     }
 
-    /// Fails if nothing meets the constraint, or only what cannot occur.
+    /// Fails if no entity satisfies the constraint, or only entities of probability 0 do.
     fn check_constraint(&self) -> Result<(), ExplainError> {
         let Distribution::Constrained(_, formula) = &self.population else { return Ok(()) };
         let features = self.labels.features();
@@ -157,8 +158,8 @@ impl Definition {
         Ok(explanations)
     }
 
-    /// The mean, over all orders of the groups and of the player's own group, of its contribution to the groups before its
-    /// own and the fellows before it; an order matters only by the sets that come before.
+    /// A player's mean contribution, over all orders of the groups and of its own group, to the groups before its own
+    /// and the fellows before it; an order matters only by the sets that come before.
     fn owen(&self, v: &[RBig], player: usize) -> Result<RBig, ExplainError> {
         let n = self.players.len();
         let groups = (0..n).map(|i| self.players.group_of(i).ok_or(ExplainError::NoGroups));
@@ -169,7 +170,7 @@ impl Definition {
         let fellows = groups.iter().filter(|group| **group == own).count();
         for set in sets(n, 1 << player) {
             let is_in = |i: usize| set >> i & 1 == 1;
-            // All of another group, or none of it.
+            // Other groups are in as a whole or not at all.
             let outside: Vec<usize> = names.iter().copied().filter(|group| *group != own).collect();
             let whole = |group: usize| (0..n).filter(|&i| groups[i] == group).all(is_in);
             let is_split = |group: &usize| !whole(*group) && (0..n).any(|i| groups[i] == *group && is_in(i));
@@ -188,7 +189,7 @@ impl Definition {
         self.labels.label(entity.iter().enumerate().map(|(v, &value)| usize::from(value) << v).sum())
     }
 
-    /// v(S), or nothing if the condition cannot occur.
+    /// v(S), or `None` if the condition cannot occur.
     fn value(&self, entity: &[bool], is_in: impl Fn(usize) -> bool, is_all: bool) -> Option<RBig> {
         let features = entity.len();
         let present: Vec<bool> = (0..features).map(|feature| is_in(self.players.of(feature))).collect();
@@ -230,7 +231,7 @@ impl Definition {
         }
     }
 
-    /// The probability of an entity, up to a factor, by its absent players alone.
+    /// The probability of an entity's absent players, up to a factor.
     fn weight(&self, entity: &[bool], is_in: impl Fn(usize) -> bool) -> UBig {
         if let Distribution::Constrained(_, formula) = &self.population
             && !formula.holds(entity)
@@ -275,7 +276,7 @@ fn banzhaf(v: &[RBig], n: usize, i: usize) -> RBig {
     sum / RBig::from(UBig::ONE << (n - 1))
 }
 
-/// What a set of players gains together with a coalition: the sum over its parts, with signs.
+/// The joint gain of a set of players added to a coalition: the alternating sum over its subsets.
 fn gain(v: &[RBig], set: usize, with: usize) -> RBig {
     let parts = (0..=set).filter(|part| part & !set == 0);
     parts.fold(RBig::ZERO, |sum, part| match (set & !part).count_ones() % 2 {
@@ -284,7 +285,7 @@ fn gain(v: &[RBig], set: usize, with: usize) -> RBig {
     })
 }
 
-/// The sets of this many players, as masks, by their first players.
+/// The sets of this many players, as masks, in lexicographic order.
 fn of_size(n: usize, size: usize) -> impl Iterator<Item = usize> {
     let mut all: Vec<usize> = (0..1usize << n).filter(|set| set.count_ones() as usize == size).collect();
     // The set with the smaller first player is the larger number with its bits reversed.
@@ -308,8 +309,8 @@ fn taylor(v: &[RBig], n: usize, set: usize, k: usize) -> RBig {
     terms.fold(RBig::ZERO, |sum, term| sum + term) * RBig::from_parts(k.into(), n.into())
 }
 
-/// The recursion of Bordt and von Luxburg: to the interaction index of a set, at each further order the Bernoulli number
-/// of the distance times all interactions of sets of that order around it is added.
+/// The recursion of Bordt and von Luxburg: each further order adds, to the interaction index of a set, the Bernoulli
+/// number of the distance times the sum of the interactions of all supersets of that order.
 fn k_shapley(v: &[RBig], n: usize, set: usize, k: usize) -> RBig {
     let size = set.count_ones() as usize;
     let bernoulli = [(1, 1u8), (-1, 2), (1, 6)].map(|(above, below)| RBig::from_parts(above.into(), below.into()));

@@ -1,26 +1,25 @@
 //! The tape of a decision diagram, and the pair of sweeps over it.
 //!
-//! A diagram is linear: its value is the sum, over the paths from the root to true, of the product of the weights on the
-//! path. So the reach of a node, which is the weight of all paths from the root to it, does not depend on any value below,
-//! and the DOWNWARD sweep can be the first: with the weights w and w' of a variable and of its negation,
+//! A diagram is linear: its value is the sum, over the paths from the root to true, of the product of the weights on
+//! the path. The reach of a node is the weight of all paths from the root to it. It does not depend on any value below,
+//! so the DOWNWARD sweep can come first. With the weights w and w' of a variable and of its negation,
 //!
 //! ```text
 //! reach(node) = sum over hi-parents of w reach(parent) + sum over lo-parents of w' reach(parent)
 //! ```
 //!
 //! gathered from the parents, so that every reach is stored once and never read back to be added to. The upward sweep
-//! then needs one slot a node, in which the value takes the place of the reach that it has just used:
+//! then needs one slot per node, in which the value replaces the reach that it has just used:
 //!
 //! ```text
 //! d = value(hi) - value(lo);  dF/dw(var) += reach(node) * d;  value(node) = value(lo) + w * d
 //! ```
 //!
-//! which takes w' for 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else stays. Nodes are stored
-//! level by level from the root down, those of one variable together, so that their weight and their dF/dw stay in
-//! registers; within a level, nodes of the same number of parents are adjacent, so that
-//! loops repeat. Invariant: a node's parents come before it, its children after. Cost: 9 floating-point operations for
-//! each node and lane (down, 2 products and 2 sums over the two edges that a node has on average; up 5), 6 numbers read
-//! and 2 written.
+//! This takes w' to be 1 - w. A one-hot bit has w' = 1 instead: its d is value(hi) alone, all else is the same. Nodes
+//! are stored level by level from the root down, those of one variable together, so that their weight and dF/dw stay in
+//! registers; within a level, nodes with equally many parents are adjacent, so that loops repeat. Invariant: a node's
+//! parents come before it, its children after it. Cost: per node and lane 9 floating-point operations (down, 2 products
+//! and 2 sums over the two edges that a node has on average; up 5), 6 numbers read and 2 written.
 
 use super::error_bound::{BLOCK, SweepRoundings, additions};
 use super::fold::{Folded, Item, Term};
@@ -29,7 +28,7 @@ use crate::lit::Var;
 use pulp::Simd;
 use std::collections::HashSet;
 
-/// Nodes of one variable at one level, which follow each other.
+/// Consecutive nodes of one variable at one level.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     player: u32,
@@ -37,7 +36,7 @@ struct Group {
     one_hot: bool,
 }
 
-/// Nodes that follow each other and have parents of the same kind.
+/// Consecutive nodes with parents of the same kind.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     nodes: u32,
@@ -54,7 +53,7 @@ enum From {
 }
 
 impl From {
-    /// How often a reach is rounded on the way from its parents, the rounding of `1 - w` included.
+    /// The roundings of a reach on the way from its parents, including that of `1 - w`.
     fn roundings(self) -> usize {
         match self {
             From::One { lo, hi, .. } if lo + hi == 1 => 2,
@@ -69,9 +68,9 @@ pub(super) struct DiagramTape<I> {
     groups: Vec<Group>,
     /// lo and hi of every node.
     children: Vec<[I; 2]>,
-    /// Of every node but the root.
+    /// The runs of all nodes but the root.
     runs: Vec<Run>,
-    /// The parents, node by node, in the order that the run tells.
+    /// The parents, node by node, in the order that the run gives.
     parents: Vec<I>,
     /// For each edge from [several](From::Several) variables, the literal on it.
     literals: Vec<u32>,
@@ -90,7 +89,7 @@ impl<I: SlotId> DiagramTape<I> {
         self.children.len()
     }
 
-    /// How far the results of a sweep can be off.
+    /// The rounding errors of a sweep's results.
     pub(super) fn roundings(&self) -> SweepRoundings {
         let players = self.groups.iter().map(|group| group.player as usize + 1).max().unwrap_or(0);
         let (mut blocks, mut longest) = (vec![0; players], 0);
@@ -102,8 +101,8 @@ impl<I: SlotId> DiagramTape<I> {
         SweepRoundings::of_diagram(players, self.worst_reach, longest + blocks)
     }
 
-    /// One pair of sweeps: from the weight of every literal (of player `i` at `2 i`, its negation at `2 i + 1`), the
-    /// value of the root and, for every player, its derivative by the player's weight.
+    /// One pair of sweeps. Takes the weight of every literal (of player `i` at `2 i`, of its negation at `2 i + 1`),
+    /// returns the value of the root and stores its derivative by every player's weight in `slopes`.
     #[inline(always)]
     pub(super) fn sweep<S: Simd, const R: usize>(
         &self,
@@ -213,7 +212,7 @@ impl<I: SlotId> DiagramTape<I> {
     }
 
     /// Lays out a folded circuit that has no sums and whose root is a node; `players` are its variables in ascending
-    /// order, with which of them are one-hot bits.
+    /// order, `one_hot` says which of them are one-hot bits.
     pub(super) fn new(folded: &Folded, players: &[Var], one_hot: &[bool]) -> Self {
         let nodes: Vec<Decision> = folded.items.iter().map(|item| Decision::of(item, players)).collect();
         let levels = levels(&nodes, players.len());
@@ -238,7 +237,7 @@ impl<I: SlotId> DiagramTape<I> {
         for group in order.chunk_by_mut(same) {
             let player = nodes[group[0] as usize].player;
             tape.groups.push(Group { player, nodes: group.len() as u32, one_hot: one_hot[player as usize] });
-            // Those alike together, and neighbours of the level above stay neighbours.
+            // Puts nodes with the same kind of parents together; neighbours of the level above stay neighbours.
             group.sort_by_cached_key(|&node| {
                 let first = parents.of_node(node).iter().map(|edge| slot_of[edge.parent as usize]).min();
                 (parents.from(node, &nodes), first)
@@ -303,7 +302,7 @@ fn block_sum<S: Simd, I: SlotId, const R: usize>(simd: S, of: &[I], slots: &I::S
     all
 }
 
-/// The values of nodes from slot `first` on, in place of their reaches.
+/// Replaces the reaches of the nodes from slot `first` on by their values.
 #[inline(always)]
 fn up_group<S: Simd, I: SlotId, const R: usize, const ONE_HOT: bool>(
     simd: S,
@@ -347,7 +346,7 @@ impl Decision {
         }
     }
 
-    /// The children that are nodes, and whether by the hi-edge.
+    /// The children that are nodes, and whether the edge to each is the hi-edge.
     fn inner(self) -> impl Iterator<Item = (usize, bool)> {
         [(self.lo, false), (self.hi, true)]
             .into_iter()
@@ -403,8 +402,8 @@ impl Parents {
     }
 }
 
-/// A number for each node that grows along every edge: the place of its variable in an order that all paths keep, or,
-/// where paths ask the variables in different orders, the length of the longest path to it.
+/// A number for each node that grows along every edge: the position of its variable in an order that all paths follow
+/// or, if paths test the variables in different orders, the length of the longest path to the node.
 fn levels(nodes: &[Decision], players: usize) -> Vec<u32> {
     let mut before: HashSet<(u32, u32)> = HashSet::new();
     let mut last = None;
@@ -434,7 +433,7 @@ fn levels(nodes: &[Decision], players: usize) -> Vec<u32> {
     }
 }
 
-/// The place of each player in an order that keeps these pairs, if there is one.
+/// The position of each player in a topological order of these pairs, if there is one.
 fn order_of(before: &[(u32, u32)], players: usize) -> Option<Vec<u32>> {
     let mut waiting = vec![0u32; players];
     for &(_, second) in before {

@@ -1,4 +1,4 @@
-//! Which rows of a table are the same in the features that matter: each of them needs to be explained only once.
+//! Deduplicates rows that agree in the features that matter: each distinct row is explained only once.
 
 use crate::data::Bits;
 use crate::lit::Var;
@@ -12,7 +12,7 @@ pub(super) struct DistinctRows {
 }
 
 impl DistinctRows {
-    /// Every row a kind of its own.
+    /// Treats every row as distinct.
     pub(super) fn all(rows: usize) -> Self {
         DistinctRows { first: (0..rows).collect(), kinds: (0..rows as u32).collect() }
     }

@@ -1,4 +1,4 @@
-//! What every engine does: scores for rows of bits.
+//! The interface of every engine: scores for rows of bits.
 
 use super::{ExplainError, Explanation, Index};
 use crate::data::{Bits, Scores};
@@ -7,18 +7,18 @@ use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// A game made ready for one kind of arithmetic: [`FloatGame`](super::FloatGame) and [`ExactGame`](super::ExactGame)
-/// compute every game, [`ScoreTable`](super::ScoreTable) has the scores of all inputs of the simplest one, and
-/// [`Reference`](super::Reference) are the slower ways that check them.
+/// A game prepared for one kind of arithmetic: [`FloatGame`](super::FloatGame) and [`ExactGame`](super::ExactGame)
+/// compute every game, [`ScoreTable`](super::ScoreTable) has the scores of all inputs of the simplest game, and
+/// [`Reference`](super::Reference) has the slower methods that check them.
 pub trait Engine: Send + Sync {
-    /// The scores of these rows, in order, on all threads of the current pool. Each row has passed the check of its index.
+    /// The scores of these rows, in order, on all threads of the current pool. Each row has passed the index's check.
     fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError>;
 
-    /// How far base value and scores can be from the true ones, whatever the row: 0 for fractions, and for floats a bound
-    /// that is proved (`error_bound`), of at most [`GUARANTEED`](super::GUARANTEED) or no scores are given.
+    /// Bounds the error of base value and scores for any row: 0 for fractions, and for floats a proved bound
+    /// (`error_bound`). If it exceeds [`GUARANTEED`](super::GUARANTEED), no scores are given.
     fn error_bound(&self, index: Index) -> f64;
 
-    /// About how many nodes are visited for one row.
+    /// The approximate number of nodes visited per row.
     fn visits(&self, index: Index) -> u128;
 }
 
@@ -44,7 +44,7 @@ impl RowNumber for RBig {
     }
 }
 
-/// Rows a few at a time on all cores, by an engine that takes them one by one.
+/// Explains a few rows at a time on all cores, with an engine that takes them one by one.
 pub(super) fn in_parallel<T: Send + RowNumber>(
     rows: &Bits,
     width: usize,
@@ -67,7 +67,7 @@ pub(super) fn in_parallel<T: Send + RowNumber>(
     let parts: Vec<Result<Vec<Explanation<T>>, ExplainError>> =
         entities.par_chunks(TOGETHER).enumerate().map(part).collect();
     let mut scores = Scores::empty(width, T::EXACT);
-    // Of several errors the one of the first row is returned, whichever thread came first.
+    // Of several errors, the first row's is returned, whichever thread failed first.
     for part in parts {
         part?.into_iter().for_each(|explanation| T::push(&mut scores, explanation));
     }

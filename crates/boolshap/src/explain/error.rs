@@ -1,4 +1,4 @@
-//! What can be wrong with a request for scores.
+//! Errors in a request for scores.
 
 use crate::circuit::check::Violation;
 use crate::circuit::{CircuitError, NodeId};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// An entity that has not one value for each feature.
+    /// An entity without exactly one value per feature.
     #[error("entity {entity} has {found} values, but there are {expected} features")]
     EntityLength {
         /// The position of the entity, counted from 0.
@@ -21,7 +21,7 @@ pub enum ExplainError {
         /// The number of values.
         found: usize,
     },
-    /// A distribution that has not one probability for each feature.
+    /// A distribution without exactly one probability per feature.
     #[error("the distribution has {found} probabilities, but there are {expected} features")]
     DistributionLength {
         /// The number of features.
@@ -34,10 +34,10 @@ pub enum ExplainError {
     Probability {
         /// The position of the feature, counted from 0.
         feature: usize,
-        /// What was given.
+        /// The given value.
         value: String,
     },
-    /// A table of labels that has not one word for each 64 entities.
+    /// A table of labels without exactly one word per 64 entities.
     #[error("the labels of {features} features take {expected} words, {found} were given")]
     LabelsLength {
         /// The number of features.
@@ -50,11 +50,11 @@ pub enum ExplainError {
     /// More features than an engine takes.
     #[error("{features} features are too many for {engine}: the limit is {limit}")]
     TooManyFeatures {
-        /// How many there are.
+        /// The number of features.
         features: usize,
         /// The engine.
         engine: &'static str,
-        /// How many it takes.
+        /// The limit of the engine.
         limit: usize,
     },
     /// An index that is not in a table of the scores of all inputs.
@@ -63,7 +63,7 @@ pub enum ExplainError {
     /// A circuit that the open-box algorithm cannot take.
     #[error("the open-box algorithm needs a smooth circuit of fan-in 2: {0}")]
     NotPaperForm(#[from] Violation),
-    /// A circuit that no sweep can be right on.
+    /// A circuit that is not decomposable, so that sweeps would be wrong.
     #[error("scores need a decomposable circuit: {0}")]
     NotDecomposable(#[source] Violation),
     /// A decision node, where the open-box algorithm takes only gates.
@@ -77,12 +77,12 @@ pub enum ExplainError {
         /// What is wrong.
         problem: EntityProblem,
     },
-    /// The same of a row of a file.
+    /// Something is wrong with one row of a file.
     #[error("{}, row {row}: {problem}", path.display())]
     Row {
         /// The file.
         path: PathBuf,
-        /// The first of the rows that have these bits, counted from 1.
+        /// The first row with these bits, counted from 1.
         row: u64,
         /// What is wrong.
         problem: EntityProblem,
@@ -99,21 +99,21 @@ pub enum ExplainError {
         /// The player.
         player: String,
     },
-    /// An index that scores have not.
+    /// An index that is not available for scores.
     #[error("the index {index} is for labels: scores have shapley, banzhaf and interaction")]
     IndexOfScores {
         /// The index.
         index: &'static str,
     },
-    /// An index of players in groups, without groups.
+    /// An index that needs groups of players, without groups.
     #[error("Owen values need groups of players")]
     NoGroups,
-    /// Players that do not share out the features of the circuit.
+    /// Players that do not partition the features of the circuit.
     #[error("the players have {found} features, but the circuit has {expected}")]
     PlayersLength {
         /// The number of features.
         expected: usize,
-        /// The number that the players share.
+        /// The number of features that the players have.
         found: usize,
     },
     /// A categorical player none of whose values can occur.
@@ -152,51 +152,51 @@ pub enum ExplainError {
         /// The most that a score could be wrong by.
         bound: f64,
     },
-    /// A tree whose path asks too many columns.
+    /// A tree with a path that tests too many columns.
     #[error("a path of a tree asks {columns} columns, and the limit is {limit}")]
     LongPath {
-        /// How many.
+        /// The number of columns.
         columns: usize,
-        /// How many are taken.
+        /// The most columns allowed.
         limit: usize,
     },
     /// A file without values.
     #[error("there are no values to explain")]
     NoValues,
-    /// A constraint on values of more inputs than can be written out.
+    /// A constraint on values with too many inputs to tabulate.
     #[error(
         "given a constraint, the score of every input would have to be looked at, and the features of its players have more than \
          {limit} values together"
     )]
     TooManyInputs {
-        /// How many inputs are taken.
+        /// The most inputs allowed.
         limit: usize,
     },
     /// A gate whose sum has too many values.
     #[error("a gate whose weights add up to {total} has too many different sums to be explained without a circuit")]
     GateTooWide {
-        /// What they add up to.
+        /// The sum of the weights.
         total: String,
     },
-    /// More players than can be looked at in all their combinations.
+    /// More players than can be tried in all combinations.
     #[error(
         "{players} players are too many here: {why}, so all 2^{players} sets of players would have to be looked at, and \
          the limit is {limit} players"
     )]
     TooManyPlayers {
-        /// How many there are.
+        /// The number of players.
         players: usize,
         /// Why there is no shorter way.
         why: &'static str,
-        /// How many are taken.
+        /// The most players allowed.
         limit: usize,
         /// What can be done.
         remedy: Remedy,
     },
-    /// Rows could not be read, or scores not be written.
+    /// Rows could not be read, or scores could not be written.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// An index that is not counted without a circuit.
+    /// An index that is not available without a circuit.
     #[error("the index {index} needs a circuit: without one there are shapley, banzhaf and interaction")]
     IndexNeedsCircuit {
         /// The index.
@@ -213,7 +213,7 @@ pub enum ExplainError {
     Stopped(#[from] Stopped),
 }
 
-/// What can be wrong with one entity.
+/// Problems with one entity.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntityProblem {
@@ -227,7 +227,8 @@ pub enum EntityProblem {
         /// The prediction.
         prediction: String,
     },
-    /// The same for interactions: those of one player miss what its contribution gains between coming first and last.
+    /// The same for interactions: a player's do not add up to its contribution as the last to come, less that as the
+    /// first.
     #[error(
         "the interactions of player {player}, {sum} in all, do not add up to the {gain} that it gains from first to last"
     )]
@@ -247,29 +248,29 @@ pub enum EntityProblem {
         /// How many of its bits are 1.
         ones: usize,
     },
-    /// An entity that differs from a background row in more players than can be tried in all their combinations.
+    /// An entity that differs from a background row in more players than can be tried in all combinations.
     #[error(
         "{differ} players differ from a background row, so that the network would have to be tried on 2^{differ} inputs, \
          and the limit is {limit} players{hint}"
     )]
     TooManyDiffer {
-        /// How many differ.
+        /// The number of players that differ.
         differ: usize,
-        /// How many may.
+        /// The most players allowed to differ.
         limit: usize,
-        /// Which larger players would do, if that is known.
+        /// Larger players that would help, if known.
         hint: String,
     },
     /// An entity outside the population.
     #[error("the constraint does not hold")]
     BreaksConstraint,
-    /// An entity that conditions on what cannot happen.
+    /// An entity with values that cannot occur together.
     #[error("some of its values cannot occur together under the distribution, so nothing can be expected given them")]
     ZeroProbability,
 }
 
 impl ExplainError {
-    /// The same with the position of the entity, if it tells one, moved by this.
+    /// The same error, with `moved` applied to the position of the entity, if it has one.
     pub fn with_entity(self, moved: impl Fn(usize) -> usize) -> Self {
         match self {
             ExplainError::Entity { entity, problem } => ExplainError::Entity { entity: moved(entity), problem },
@@ -277,7 +278,7 @@ impl ExplainError {
         }
     }
 
-    /// The same with the row of a file instead of the position of the entity, if it tells one.
+    /// The same error with the row of a file instead of the position of the entity, if it has one.
     pub fn in_file(self, path: &std::path::Path, row_of: impl Fn(usize) -> u64) -> Self {
         match self {
             ExplainError::Entity { entity, problem } => {

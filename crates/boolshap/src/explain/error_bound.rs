@@ -1,49 +1,53 @@
-//! How far a float can be from the true number, proved for every mode.
+//! Proved error bounds of floats, for every mode.
 //!
-//! Every engine tells the bound of its results ([`Engine::error_bound`](super::Engine::error_bound)), absolutely, for the
-//! base value and every score alike. A result that would not be known to [`GUARANTEED`] is refused. The bounds hold for
-//! every probability from 0 to 1, given as a fraction, and for every row; they assume what the engines assume of a
-//! circuit, that it is deterministic and decomposable.
+//! Every engine reports the bound of its results ([`Engine::error_bound`](super::Engine::error_bound)), as an absolute
+//! error of the base value and every score alike. A result that would not be known to [`GUARANTEED`] is refused. The
+//! bounds hold for every probability from 0 to 1, given as a fraction, and for every row. Like the engines, they assume
+//! that the circuit is deterministic and decomposable.
 //!
-//! **Units.** u = 2^-53 bounds the relative error of one rounding. All errors below are numbers of units, to the first
-//! order; [`in_all`] adds a hundredth for the higher ones. Numbers below 2^-1022 are rounded to a multiple of 2^-1074
-//! instead, which no number of operations makes visible next to u, except in a quotient, see below. A multiplication and
-//! addition counts as two roundings, also where the machine has them in one.
+//! **Units.** u = 2^-53 bounds the relative error of one rounding. All errors below are numbers of units, to first
+//! order; [`in_all`] adds a hundredth for the higher orders. Numbers below 2^-1022 are rounded to a multiple of 2^-1074
+//! instead. No number of operations makes this visible next to u, except in a quotient, see below. A multiplication and
+//! addition counts as two roundings, even where the machine fuses them.
 //!
-//! **Weights.** V variables have an influence. At the point t of a path, the weight of each is computed as p + t (e - p): the
-//! rounding of p moves it by at most (1-t) p, those of e - p, of t and of the product by |e - p| t each, that of the sum by
-//! 1, which makes 4. It stays in [0, 1]. The value F of a circuit is multilinear in the weights and in [0, 1], its
-//! first derivatives are in [-1, 1], its second in [-2, 2]. So at the computed weights dF/dw is another by up to 8 V, and at
-//! the start of the path, where the weights are the rounded probabilities, F is another by up to V.
+//! **Weights.** V variables have an influence. At the point t of a path, the weight of each is computed as
+//! p + t (e - p): the rounding of p moves it by at most (1-t) p, those of e - p, of t and of the product by |e - p| t
+//! each, that of the sum by 1, which makes 4. The weight stays in [0, 1]. The value F of a circuit is multilinear in
+//! the weights and in [0, 1]; its first derivatives are in [-1, 1], its second in [-2, 2]. So at the computed weights
+//! dF/dw changes by up to 8 V. At the start of the path, where the weights are the rounded probabilities, F changes by
+//! up to V.
 //!
-//! **Sweeps.** Let `reach` of a decision node be the sum, over the paths from the root to it, of the products of weights. Then
-//! the sum of `reach hi` over the nodes of one variable is the weight of the paths through their hi-edges, given that the
-//! variable is 1: at most 1. The same holds for `lo`. Everything follows from this. It does not depend on the order of
-//! variables, and is true of one-hot bits too, whose negations weigh 1, because "exactly one" is part of the circuit.
+//! **Sweeps.** Let `reach` of a decision node be the sum, over the paths from the root to it, of the products of
+//! weights. Then the sum of `reach hi` over the nodes of one variable is the weight of the paths through their
+//! hi-edges, given that the variable is 1: at most 1. The same holds for `lo`. Everything follows from this. It does
+//! not depend on the order of variables. It also holds for one-hot bits, whose negations weigh 1, because "exactly one"
+//! is part of the circuit.
 //!
-//! - The fused step `value = lo + w (hi - lo)` has three roundings, each of at most max(hi, lo) u. An error at a node is
-//!   multiplied by its reach on the way to the root, so all nodes of a variable together add 3 (1 + 1) to the error of F,
-//!   and all variables 6 V. In the derivative by another variable this happens in both of its branches: 12 V.
-//! - A reach is a sum of products of positive numbers, so it is wrong RELATIVELY by the number of roundings on the worst path
-//!   to its node, R: 2 at a node of one parent, one of them that of `1 - w`, and 3 more than there are additions in a row
-//!   at one of several.
-//! - The derivative is the sum of `reach (hi - lo)`, by A additions in a row, no partial sum of which exceeds 2: 2 R + 2 A + 4.
-//!   To keep A small, each [`BLOCK`] of summands is added up on its own.
+//! - The fused step `value = lo + w (hi - lo)` has three roundings, each of at most max(hi, lo) u. An error at a node
+//!   is multiplied by its reach on the way to the root, so all nodes of a variable together add 3 (1 + 1) to the error
+//!   of F, and all variables 6 V. In the derivative by another variable this happens in both of its branches: 12 V.
+//! - A reach is a sum of products of positive numbers, so its RELATIVE error is the number of roundings on the worst
+//!   path to its node, R: 2 at a node with one parent, one of them for `1 - w`; at a node with several, 3 more than the
+//!   additions in a row.
+//! - The derivative is the sum of `reach (hi - lo)`, by A additions in a row with partial sums of at most 2:
+//!   2 R + 2 A + 4. To keep A small, each [`BLOCK`] of summands is added up separately.
 //! - A circuit with products has no fused step, and no subtraction but the last. Its values are sums of products of
-//!   positive numbers, wrong relatively by the number of roundings in the worst of these products, T, and its reaches by R,
-//!   counted the same way downwards: T for F, 2 R + 1 for dF/dw.
+//!   positive numbers. Their relative error is the number of roundings in the worst of these products, T, and that of
+//!   its reaches is R, counted the same way downwards: T for F, 2 R + 1 for dF/dw.
 //!
-//! V, R, A and T are counted on the circuit at hand; [`SweepRoundings`] holds what they make.
+//! V, R, A and T are counted on the circuit at hand; [`SweepRoundings`] holds the resulting errors.
 //!
-//! **Quadrature.** Points and weights are the floats next to the true ones (a test proves it in big numbers), so the rule is
-//! that of the true points, each moved by a rounding, which is counted above, with positive weights that add up to 1. A
-//! sum over m points of numbers in [-1, 1] is wrong by m + 2, which makes I = (sweep) + 8 V + m + 2 for an integral.
+//! **Quadrature.** Points and weights are the floats next to the true ones (a test proves it in big numbers). So the
+//! rule is that of the true points, each moved by a rounding, which is counted above, with positive weights that add up
+//! to 1. A sum over m points of numbers in [-1, 1] has an error of m + 2, so that of an integral is
+//! I = (sweep) + 8 V + m + 2.
 //!
-//! **Switches.** A circuit with switches (`blocks`) is a circuit over more variables, V with its switches and copies, whose
-//! weights are as above; what moves is a switch, from 0 to 1.
+//! **Switches.** A circuit with switches (`blocks`) is a circuit over more variables: V includes its switches and
+//! copies. Their weights are as above; only a switch moves, from 0 to 1.
 //!
-//! **Scores.** A player is one variable, a switch or the k bits of a column, whose ways `e - p` add up to at most c = 1 or 2 in absolute
-//! value. The contributions of s starts are added up in blocks, B = min(s, [`BLOCK`]) + s / [`BLOCK`] times k in a row.
+//! **Scores.** A player is one variable, a switch or the k bits of a column, whose displacements `e - p` add up to at
+//! most c = 1 or 2 in absolute value. The contributions of s starts are added up in blocks: k B additions in a row,
+//! with B = min(s, [`BLOCK`]) + s / [`BLOCK`].
 //!
 //! | mode | error in units of 2^-53 |
 //! | --- | --- |
@@ -54,46 +58,46 @@
 //! | the same: Shapley-Taylor | that of the largest sets, and 3 c for each difference: the weights of points have three factors |
 //! | the same: Owen | as Shapley, with m = n + 2 for both integrals and B = s m, and 3 c |
 //! | the same: base value | (sweep) + V; of background rows 1, the quotient of two counts |
-//! | v(S) of blocks that cannot be put side by side | T + B + 2, from sweeps over positive numbers only |
+//! | v(S) of blocks that cannot be made adjacent | T + B + 2, from sweeps over positive numbers only |
 //! | v(S) given a constraint | T + 1, with T of both circuits |
 //! | v(S) of a sample | 1, the quotient of two counts |
 //! | v(S) of a value of p parts, in its size, over r rows of a sample | p + 2 (r + n) + 7: sums of numbers up to 1 by their roundings |
-//! | v(S) of a value given a constraint, in its size | p + 5 and twice the sum over players of their values and 2 |
+//! | v(S) of a value given a constraint, in its size | p + 5 plus twice the sum over players of (number of values + 2) |
 //! | scores of a value from v(S) | twice those of labels, since numbers are in [-1, 1] |
 //! | Shapley of v(S), n players | 2 v(S) + n + 4 + 2^(n-2) / n |
 //! | Banzhaf of v(S) | 2 v(S) + 2 + 2^(n-2) |
 //! | Owen of v(S) | 2 v(S) + n^2 + 6 + 2^(n-2) |
 //! | interactions of v(S), sets of k players | 2^k (v(S) + k - 1) + 2^(k-1) (n + 4) + 2^(n-2) / (n+1-k) |
 //! | Shapley-Taylor of v(S) | the same and k 2^(n-2) |
-//! | k-SII | interactions of a set, of half those around it by one player, of a sixth of those by two, and their additions |
+//! | k-SII | of a set's interaction, half of those with one more player, a sixth of those with two more, and their additions |
 //! | engine `paper` | 2 T + 6 n + 8, with T of products of polynomials |
 //! | engine `brute-force` over the labels | 9 n + 6 + A |
 //! | engine `brute-force` otherwise | 2, the rounding of a fraction |
 //! | fractions | 0 |
 //!
-//! The powers of two are those of 2^(n-1) differences added up in a row, by the size of their sets, and divided by their
+//! The powers of two come from adding up 2^(n-1) differences in a row, by the size of their sets, and dividing by their
 //! number.
 //!
-//! **Quotients.** v(S) given a constraint is the quotient of two values that are as small as the rarest features make them. Both
-//! are computed from positive numbers alone (`value_sweep`), and the probability of a 0 is rounded on its own and not
-//! computed as 1 minus another. So both are wrong RELATIVELY by T, however small they are, and so is their quotient, which
-//! is at most 1. Nothing may get lost below 2^-1022: where the product of the smallest weights of
-//! all variables could, `wide_float` takes the place of `f64`, which rounds as floats do and has no smallest number.
+//! **Quotients.** v(S) given a constraint is the quotient of two values that are as small as the rarest features make
+//! them. Both are computed from positive numbers alone (`value_sweep`), and the probability of a 0 is rounded
+//! separately, not computed as 1 minus another. So both have a RELATIVE error of T, however small they are, and so has
+//! their quotient, which is at most 1. Nothing may underflow below 2^-1022: where the product of the smallest weights
+//! of all variables could, `wide_float` replaces `f64`. It rounds as floats do and has no smallest number.
 
 use super::index::count_sets;
 use super::tape::Tape;
 use super::{ExplainError, Index, Order};
 
-/// What one rounding does to a number, relatively.
+/// The relative error of one rounding.
 pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Every number that leaves a float engine is known to this, absolutely.
+/// The guaranteed absolute accuracy of every number from a float engine.
 pub const GUARANTEED: f64 = 1e-9;
 
-/// Products of chances whose logarithm is at least this are floats, with room for numbers to be divided by them.
+/// Products of probabilities with at least this binary logarithm are floats, with room for dividing by them.
 pub(super) const SMALLEST_EXPONENT: f64 = -960.0;
 
-/// Numbers are added up one after the other in blocks of this size, then the sums of the blocks.
+/// The block size of sums: the numbers of a block are added up in a row, then the sums of the blocks.
 pub(super) const BLOCK: usize = 1 << 9;
 
 /// The errors of one pair of sweeps, in units: of the value, and of each derivative.
@@ -128,7 +132,7 @@ pub(super) fn block_sum(numbers: usize, number: impl Fn(usize) -> f64) -> f64 {
     (0..numbers).step_by(BLOCK).map(block).sum()
 }
 
-/// This many units as a number.
+/// Converts units to an absolute error.
 pub(super) fn in_all(units: f64) -> f64 {
     match 1.01 * units * UNIT {
         // The higher orders are within a hundredth, k u / (1 - k u) for k units.
@@ -137,7 +141,7 @@ pub(super) fn in_all(units: f64) -> f64 {
     }
 }
 
-/// Scores along paths: what their error depends on.
+/// The quantities that determine the error of scores along paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paths {
     pub(super) sweep: SweepRoundings,
@@ -145,12 +149,12 @@ pub(super) struct Paths {
     pub(super) variables: usize,
     /// How many players these belong to.
     pub(super) players: usize,
-    /// The most of those that move and belong to one player.
+    /// The most moving variables of one player.
     pub(super) bits: usize,
 }
 
 impl Paths {
-    /// On a tape whose moving variables belong to these players.
+    /// For a tape; `player_of` gives the player of each variable that moves.
     pub(super) fn new(tape: &Tape, player_of: &[Option<usize>], players: usize) -> Self {
         let mut bits = vec![0; players];
         player_of.iter().flatten().for_each(|&player| bits[player] += 1);
@@ -162,12 +166,12 @@ impl Paths {
         }
     }
 
-    /// The worst of base value and scores, over this many starts.
+    /// Bounds the errors of base value and scores, over this many starts.
     pub(super) fn error_bound(&self, index: Index, starts: usize) -> f64 {
         let Paths { sweep, variables, players, bits } = *self;
         let points = match index {
             Index::Banzhaf => 1,
-            // Those of both integrals.
+            // The points of both integrals.
             Index::Owen => players + 2,
             _ => players.div_ceil(2),
         };
@@ -191,14 +195,14 @@ impl Paths {
     }
 }
 
-/// How many first derivatives the derivative by a set of players is the sum of; also the most that it can be.
+/// The number of first derivatives in the sum for the derivative by a set of players; also its largest value.
 fn corners(size: usize) -> f64 {
     (1u32 << (size - 1)) as f64
 }
 
-/// The worst error of the k-Shapley values of `players` players, given the errors of the interactions of each size:
-/// half of those around by one player and a sixth of those around by two are added up in a row, which rounds N numbers
-/// of at most M by N^2 M / 2.
+/// The worst error of the k-Shapley values of `players` players, given the errors of the interactions of each size.
+/// Half of the interactions of supersets with one more player and a sixth of those with two more are added up in a row,
+/// which rounds N numbers of at most M by N^2 M / 2.
 fn gathered(order: Order, players: usize, of_size: impl Fn(usize) -> f64) -> f64 {
     let of = |size: usize| {
         let around = |more: usize, factor: f64| match size + more <= order.size() {
@@ -213,7 +217,7 @@ fn gathered(order: Order, players: usize, of_size: impl Fn(usize) -> f64) -> f64
     (1..=order.size()).map(of).fold(0.0, f64::max)
 }
 
-/// Scores from v of all sets of this many players, each wrong by this many units.
+/// Bounds the error of scores computed from v of all sets of players; each v is wrong by `value` units.
 pub(super) fn of_sets(value: f64, players: usize, index: Index) -> f64 {
     let n = players.max(3) as f64;
     let sets = (n - 2.0).exp2();

@@ -1,5 +1,5 @@
-//! Floats against fractions, in every mode and with probabilities from 1e-400 to 1 - 1e-400: never further apart than the
-//! bound that the engine states.
+//! Floats against fractions, in every mode and with probabilities from 1e-400 to 1 - 1e-400: they never differ by more
+//! than the bound that the engine states.
 
 use super::error_bound::{self, Paths, SweepRoundings};
 use super::tape::Tape;
@@ -75,7 +75,7 @@ fn all_players(features: usize) -> Vec<Players> {
         Players::columns(&(0..features).map(column).collect::<Vec<_>>(), None),
         Players::named(&names(features), &of).unwrap(),
     ];
-    // Every second one of a group.
+    // Alternates between two groups.
     let groups = |players: &Players| -> HashMap<String, String> {
         players.names().iter().enumerate().map(|(place, name)| (name.clone(), format!("g{}", place % 2))).collect()
     };
@@ -100,7 +100,7 @@ fn row(players: &Players, random: &mut Seeded) -> Vec<bool> {
     row
 }
 
-/// Floats and fractions give the numbers of the definition, or all three refuse in the same words.
+/// Floats and fractions give the numbers of the definition, or all three fail with the same error message.
 fn judged(circuit: &Circuit, players: &Players, distribution: &Distribution, rows: &Bits) {
     let watch = &Watch::unlimited();
     let list: Vec<Vec<bool>> = (0..rows.rows()).map(|row| rows.row(row)).collect();
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// What the issue was about: x, given that x, y or z holds, all of them rare.
+/// The case from the issue: x, given that x, y or z holds, all of them rare.
 #[test]
 fn a_rare_constraint_by_hand() {
     let mut builder = CircuitBuilder::new(3).unwrap();
@@ -207,7 +207,7 @@ fn a_rare_constraint_by_hand() {
     }
 }
 
-/// Whether the number of ones is in a set: as many nodes as there are pairs of a variable and a number.
+/// Whether the number of ones is in a set: one node for each pair of a variable and a number.
 fn counting(n: usize, holds: impl Fn(usize) -> bool) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
     let mut level: Vec<NodeId> = (0..=n).map(|ones| builder.constant(holds(ones)).unwrap()).collect();
@@ -217,11 +217,11 @@ fn counting(n: usize, holds: impl Fn(usize) -> bool) -> Circuit {
     builder.finish(level[0]).unwrap()
 }
 
-/// All features are alike, so that each has the same part of the way from the base value to the label.
+/// All features are alike, so each has the same share of the difference between the label and the base value.
 #[test]
 fn slow_a_thousand_features_and_half_a_million_nodes() {
     let n = 1000;
-    // No pattern that nodes could be shared by.
+    // Random labels, so that nodes cannot be shared.
     let mut dice = Seeded::new(7, 1);
     let labels: Vec<bool> = (0..=n).map(|ones| dice.below(2) == 1 || ones == n).collect();
     let holds = |ones: usize| labels[ones];
@@ -250,7 +250,7 @@ fn slow_a_thousand_features_and_half_a_million_nodes() {
     assert_within(&table, &[exact], engine.error_bound());
 }
 
-/// What large circuits would have: a bound that is stated, and no scores beyond 1e-9.
+/// What large circuits would have: a stated bound, and no scores beyond 1e-9.
 #[test]
 fn the_bound_grows_with_the_circuit_until_floats_are_refused() {
     let bound = |nodes_of_a_variable: usize, variables: usize| {

@@ -1,4 +1,5 @@
-//! The result: a base value, a prediction, and a score for each feature that together lead from one to the other.
+//! The result: a base value, a prediction, and a score for each feature; base value and scores add up to the
+//! prediction.
 
 use super::{EntityProblem, ExplainError};
 use dashu_ratio::RBig;

@@ -1,12 +1,12 @@
-//! Factorials and what is made of them, as floats whose exponents never run out, each rounded once.
+//! Factorials and expressions of them, as floats with unlimited exponents, each rounded once.
 //!
-//! n! of hundreds of features is beyond every float, and quotients of such numbers are probabilities. A [`Wide`] number is a float
-//! near 1 and a power of two, so that products and quotients lose nothing but a rounding each.
+//! The n! of hundreds of features exceeds every float, while quotients of such numbers are probabilities. A [`Wide`]
+//! number is a float near 1 and a power of two, so that each product or quotient loses only one rounding.
 
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
-/// `mantissa * 2^exponent`, for a few multiplications only: the mantissa is not brought back.
+/// `mantissa * 2^exponent`, for a few multiplications only: the mantissa is not normalised.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wide {
     mantissa: f64,
@@ -20,7 +20,7 @@ impl Wide {
         if bits == 0 {
             return Wide { mantissa: 0.0, exponent: 0 };
         }
-        // 64 bits of it are more than a float has, so that what is cut off is no second rounding to speak of.
+        // 64 bits are more than a float has, so cutting off the rest adds no significant second rounding.
         let shift = bits.saturating_sub(64);
         let top = u64::try_from(number >> shift).expect("64 bits");
         let mantissa = top as f64 * power(-(bits.min(64) as i64 - 1));
@@ -31,12 +31,12 @@ impl Wide {
         Wide { mantissa: self.mantissa * other.mantissa, exponent: self.exponent + other.exponent }
     }
 
-    /// Its mantissa and its exponent, for numbers that are not out of all proportion.
+    /// Its mantissa and its exponent, which is clamped to a safe range.
     pub(super) fn split(self) -> (f64, i32) {
         (self.mantissa, self.exponent.clamp(i64::from(i32::MIN) / 8, i64::from(i32::MAX) / 8) as i32)
     }
 
-    /// As a float; what is too small for one is 0.
+    /// As a float; numbers too small for one become 0.
     pub(super) fn float(self) -> f64 {
         match self.exponent {
             -1000..=1000 => self.mantissa * power(self.exponent),
@@ -46,7 +46,7 @@ impl Wide {
     }
 }
 
-/// 2 to a power that floats have.
+/// 2 to a power in the range of floats.
 fn power(exponent: i64) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
@@ -79,7 +79,7 @@ impl Factorials {
         Wide { mantissa: self.inverses[n], exponent: -self.factorials[n].exponent }
     }
 
-    /// How many ways there are to choose k of n.
+    /// The binomial coefficient: n choose k.
     #[inline]
     pub(super) fn choose(&self, n: usize, k: usize) -> Wide {
         let [all, one, other] = [n, k, n - k].map(|m| self.factorials[m]);
@@ -89,7 +89,7 @@ impl Factorials {
         }
     }
 
-    /// One over that.
+    /// One over the binomial coefficient.
     #[inline]
     pub(super) fn over_choose(&self, n: usize, k: usize) -> Wide {
         let [all, one, other] = [n, k, n - k].map(|m| self.factorials[m]);

@@ -1,4 +1,4 @@
-//! The default engine: all scores of an entity from sweeps over the circuit, one pair for each quadrature point.
+//! The default engine: all scores of an entity from sweeps over the circuit, one pair per quadrature point.
 //!
 //! Fix feature i to the entity's value e_i with probability t, and draw it from the population otherwise: it is 1 with
 //! probability w_i(t) = t e_i + (1-t) p_i. With F(w) the expected label when the features are 1 with the probabilities w,
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! (Owen, "Multilinear Extensions of Games", Management Science 18(5), 1972). F is multilinear, so the integrand is a
-//! polynomial in t of a degree below the number n of features of influence with e_i != p_i, and Gauss-Legendre quadrature
-//! at ceil(n/2) points integrates it without error: nothing here is an approximation but the rounding of floats. One pair
-//! of sweeps gives dF/dw_i of ALL features at a point. The two weights of a variable add up to 1, so that a variable
-//! which a branch does not mention contributes a factor of 1, and the circuit need not be smooth.
+//! polynomial in t of a degree below the number n of features that have an influence and e_i != p_i. Gauss-Legendre
+//! quadrature at ceil(n/2) points integrates it without error: the only approximation is the rounding of floats. One
+//! pair of sweeps gives dF/dw_i of ALL features at a point. The two weights of a variable add up to 1, so a variable
+//! that a branch does not mention contributes a factor of 1, and the circuit need not be smooth.
 //!
 //! Everything computed lies in [0, 1] and the quadrature weights are positive, so the error stays near 1e-15 whatever n
 //! is, and `error_bound` proves a bound for the circuit at hand; a score near 0 has no relative guarantee.
@@ -52,12 +52,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FastEngine {
-    /// For the predictions, which must not come from the tape.
+    /// For the predictions, which must be independent of the tape.
     pub(super) circuit: Arc<Circuit>,
     pub(super) tape: Tape,
-    /// What the error bound depends on, from one start.
+    /// The quantities that determine the error bound for one start.
     bound: error_bound::Paths,
-    /// The way of each variable of the tape.
+    /// The path of each variable of the tape.
     pub(super) ways: Ways,
     /// How many scores there are.
     pub(super) width: usize,
@@ -70,8 +70,8 @@ pub struct FastEngine {
 }
 
 impl FastEngine {
-    /// Prepares a circuit; an error if it is not decomposable, naming the node. That it is deterministic is believed, and
-    /// seen again when the scores add up.
+    /// Prepares a circuit. Fails, naming the node, if it is not decomposable. Determinism is assumed; `explain` checks
+    /// that the scores add up.
     pub fn new(circuit: &Circuit) -> Result<Self, ExplainError> {
         check::decomposability(circuit).map_err(ExplainError::NotDecomposable)?;
         Ok(Self::with_tape(circuit, Tape::new(circuit, |_| false)))
@@ -82,7 +82,7 @@ impl FastEngine {
         Self::of_ways(&Arc::new(circuit.clone()), tape, ways)
     }
 
-    /// With this circuit for the predictions, and variables that go these ways.
+    /// With this circuit for the predictions, and variables that follow these paths.
     pub(super) fn of_ways(circuit: &Arc<Circuit>, tape: Tape, ways: Ways) -> Self {
         let width = ways.width();
         FastEngine {
@@ -104,13 +104,13 @@ impl FastEngine {
         FastEngine { merge_rows: merge, ..self }
     }
 
-    /// On these registers instead of the best there are.
+    /// Uses these registers instead of the best available.
     #[cfg(test)]
     pub(super) fn on(self, arch: Arch) -> Self {
         FastEngine { arch, ..self }
     }
 
-    /// As if the sweeps rounded this often.
+    /// Pretends that the sweeps have these rounding errors.
     #[cfg(test)]
     pub(super) fn with_roundings(self, roundings: error_bound::SweepRoundings) -> Self {
         FastEngine { bound: error_bound::Paths { sweep: roundings, ..self.bound }, ..self }
@@ -121,7 +121,7 @@ impl FastEngine {
         self.tape.nodes()
     }
 
-    /// How many pairs of sweeps an entity takes at most: half the number of features with an influence.
+    /// The most pairs of sweeps that an entity takes: half the number of features with an influence.
     pub fn points(&self) -> usize {
         self.movers().div_ceil(2)
     }
@@ -131,17 +131,17 @@ impl FastEngine {
         self.ways.player_of.iter().flatten().count()
     }
 
-    /// How far base value and scores can be from the true ones, whatever the probabilities and the row.
+    /// Bounds the error of base value and scores for any probabilities and any row.
     pub fn error_bound(&self) -> f64 {
         self.error_bound_of(Index::Shapley, 1)
     }
 
-    /// The same of an index and this many starts.
+    /// The same for an index and this many starts.
     pub(super) fn error_bound_of(&self, index: Index, starts: usize) -> f64 {
         self.bound.error_bound(index, starts)
     }
 
-    /// The scores of these entities, on all threads of the current pool. Each row has been found to add up to the
+    /// The scores of these entities, on all threads of the current pool. Each row is checked to add up to the
     /// prediction of the circuit. Progress counts distinct rows.
     pub fn explain(
         &self,
@@ -196,7 +196,7 @@ impl FastEngine {
         Ok(Scores::new(width, rows.kinds, predictions, Numbers::Floats(numbers)))
     }
 
-    /// How many players differ from their probability in some entity: a bound on how many do so in one entity.
+    /// The number of players that differ from their probability in some entity: an upper bound for each single entity.
     fn moved_players(&self, entities: &Bits, probabilities: &[f64]) -> usize {
         let differs = |&feature: &usize| {
             let ones = entities.feature(feature);
@@ -218,7 +218,7 @@ impl FastEngine {
         rules.entry(count).or_insert_with(|| gauss_legendre(count).into()).clone()
     }
 
-    /// Fills in the scores of these rows, each behind a place for the base value, and returns the base value.
+    /// Fills in the scores of these rows, each after a place for the base value, and returns the base value.
     fn integrate(
         &self,
         entities: &Bits,
@@ -228,7 +228,7 @@ impl FastEngine {
         scores: &mut [f64],
         watch: &Watch<'_>,
     ) -> Result<f64, ExplainError> {
-        // The first block goes on to the start of the path, where F is the base value.
+        // The first block continues to the start of the path, where F is the base value.
         let mut with_base = points.to_vec();
         with_base.push(Point { at: 0.0, weight: 0.0 });
         let base = AtomicU64::new(0);
@@ -247,7 +247,7 @@ impl FastEngine {
             for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
                 for (place, player) in self.ways.player_of.iter().enumerate() {
                     let Some(player) = player else { continue };
-                    // Adding to zero makes minus zero plain.
+                    // Adding to 0 turns minus zero into plain zero.
                     scores[1 + player] += path(row, place).1 * workspace.integral(row, place);
                 }
             }
@@ -294,7 +294,7 @@ pub(super) fn predictions(circuit: &Circuit, entities: &Bits, rows: &[usize]) ->
         for rows in rows.chunks(64) {
             let bit = |place: usize, feature: usize| u64::from(entities.get(rows[place], feature)) << place;
             let word = |feature| (0..rows.len()).fold(0, |word, place| word | bit(place, feature));
-            // Rows that lie side by side, as they do where all are distinct, are there as words.
+            // Consecutive rows, as where all are distinct, are already stored as words.
             let is_block = rows[0] % 64 == 0 && rows[rows.len() - 1] - rows[0] == rows.len() - 1;
             let inputs: Vec<u64> = match is_block {
                 true => entities.block(rows[0] / 64),
@@ -316,7 +316,7 @@ pub(super) fn check_sums(table: &Scores) -> Result<(), ExplainError> {
     })
 }
 
-/// How many different numbers below a bound there are.
+/// The number of distinct numbers; all are below the bound.
 pub(super) fn count_distinct(numbers: impl Iterator<Item = usize>, bound: usize) -> usize {
     let mut seen = vec![false; bound];
     numbers.filter(|&number| !std::mem::replace(&mut seen[number], true)).count()

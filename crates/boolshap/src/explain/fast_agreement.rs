@@ -52,7 +52,7 @@ fn assert_same_bits(a: &Scores, b: &Scores) {
     }
 }
 
-/// Uniform; with certain, unlikely and odd probabilities; and without any chance.
+/// Uniform; with probabilities 0, 1 and fractions; and with only 0 and 1.
 fn distributions(features: usize) -> [Probabilities; 3] {
     let odd = [fraction(1, 3), fraction(0, 1), fraction(9, 10), fraction(1, 1), fraction(2, 7)];
     let product = (0..features).map(|v| odd[v % odd.len()].clone()).collect();
@@ -64,7 +64,7 @@ fn distributions(features: usize) -> [Probabilities; 3] {
     ]
 }
 
-/// All entities, on the circuit and on every other form of it, each on every tape that can hold it.
+/// All entities, on the circuit and all its other forms, each on every tape that can hold it.
 fn every_form(circuit: &Circuit) {
     let n = circuit.variables();
     let entities: Vec<Vec<bool>> = (0..1usize << n).map(|index| assignment(n, index)).collect();
@@ -119,7 +119,8 @@ proptest! {
         assert_close(&explain(&circuit, &entities, &distribution), &exact, 1e-14);
     }
 
-    /// A row alone, among few and among many; each row computed, or the same ones once; one thread, two, five.
+    /// A row alone, among few and among many; with every row computed, or equal rows only once; on one, two and five
+    /// threads.
     #[test]
     fn a_row_has_the_same_scores_in_any_company(
         (circuit, _) in random_circuit(9),
@@ -145,7 +146,7 @@ proptest! {
                 for row in 0..entities.len() {
                     for (one, other) in table.scores(row).iter().zip(all.scores(start + row)) {
                         assert!((one - other).abs() <= 1e-15);
-                        // Probabilities of neither 0 nor 1 need as many points whatever the rows are.
+                        // Features with probabilities other than 0 and 1 need the same points whatever the rows are.
                         assert!(one.to_bits() == other.to_bits() || floats.iter().any(|p| [0.0, 1.0].contains(p)));
                     }
                 }
@@ -154,7 +155,7 @@ proptest! {
     }
 }
 
-/// A machine without vector registers rounds otherwise, as it has no fused multiply-add, and agrees but for that.
+/// A machine without vector registers rounds differently, since it has no fused multiply-add, but otherwise agrees.
 #[test]
 fn one_float_at_a_time_agrees_with_vectors() {
     for (circuit, seed) in [(walk(30, 6), 3), (threshold(20, 7), 5)] {
@@ -205,10 +206,10 @@ fn half_as_many_points_as_features_are_needed_and_enough() {
     }
 }
 
-/// If at least `k` of `n` are 1.
+/// Whether at least `k` of `n` are 1.
 fn threshold(n: usize, k: usize) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
-    // By how many ones are still wanted.
+    // Indexed by the number of ones still needed.
     let mut wanted: Vec<NodeId> = (0..=k).map(|wanted| builder.constant(wanted == 0).unwrap()).collect();
     for v in (0..n).rev() {
         for ones in (1..=k).rev() {
@@ -230,8 +231,8 @@ fn binomials(n: usize) -> Vec<Vec<UBig>> {
     rows
 }
 
-/// The scores of a threshold's zeros and ones under the uniform distribution: what is known of an entity is only how
-/// many of its zeros and ones are, so the sum over all sets is one over two numbers.
+/// The scores of a threshold's zeros and ones under the uniform distribution: a known part of an entity matters only by
+/// its numbers of zeros and ones, so the sum over all sets becomes a sum over two numbers.
 fn threshold_scores(n: usize, k: usize, ones: usize) -> [RBig; 2] {
     let choose = binomials(n);
     let value = |known_ones: usize, known_zeros: usize| {
@@ -276,7 +277,7 @@ fn hundreds_of_features() {
     }
 }
 
-/// A random ordered diagram, each level leading to the next.
+/// A random ordered diagram in which each level leads to the next.
 fn layered(n: usize, width: usize, seed: u64) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
     let mut state = seed;
@@ -298,7 +299,8 @@ fn layered(n: usize, width: usize, seed: u64) -> Circuit {
     builder.finish(level[0]).unwrap()
 }
 
-/// Whether a walk of n steps between two walls ends in the upper half: each 1 leads up or down, by turns of its own.
+/// Whether a walk of n steps between two walls ends in the upper half: each 1 moves up or down, depending on the
+/// variable.
 fn walk(n: usize, places: usize) -> Circuit {
     let mut builder = CircuitBuilder::new(n).unwrap();
     let mut ends: Vec<NodeId> = (0..places).map(|place| builder.constant(2 * place >= places).unwrap()).collect();
@@ -328,7 +330,7 @@ fn a_hundred_features_with_odd_probabilities_against_fractions() {
     assert_close(&explain(&paper, &[&entity], &distribution), &exact, 1e-14);
 }
 
-/// Gates that say what a diagram says cost no more than the diagram.
+/// Gates that are equivalent to a diagram cost no more than the diagram.
 #[test]
 fn decisions_are_seen_through_gates_and_smoothing() {
     let table: Vec<u64> = (1..=8u64).map(|word| word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7)).collect();
@@ -383,7 +385,7 @@ fn a_network_of_13_features_within_1e_14() {
 
 #[test]
 fn a_feature_without_influence_scores_nothing() {
-    // x2 decides between the same, x5 is not mentioned; x1 is certain.
+    // Both branches of x2 are the same, x5 is not mentioned; x1 is certain.
     let mut builder = CircuitBuilder::new(5).unwrap();
     let [x, y, z] = [0, 2, 3].map(|v| builder.literal(Var::new(v).positive()).unwrap());
     let both = builder.and(&[x, y, z]).unwrap();
@@ -464,7 +466,7 @@ fn it_can_be_watched_and_stopped() {
     assert!(seen.is_sorted_by_key(|(done, _)| *done) && seen.last() == Some(&(100, Some(100.0))), "{seen:?}");
     assert!(seen.len() >= 100usize.div_ceil(8));
 
-    // Stopped in the middle, whatever thread it is on.
+    // Stopped midway, on any thread.
     let flag = std::sync::atomic::AtomicBool::new(false);
     let stop = |progress: Progress| {
         if progress.done >= 40.0 {

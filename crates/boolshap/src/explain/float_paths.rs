@@ -1,10 +1,10 @@
-//! Games along paths in floats, from one start after the other: what the lanes of [`Workspace::integrate`] are.
+//! Games along paths in floats, for one entity at a time: defines the lanes of [`Workspace::integrate`].
 //!
-//! For Shapley and Banzhaf values they are starts, of which only the players that differ move, so that few points suffice.
-//! For sets of players they are the corners of the set: the derivative by the weights of i, j and k is the sum, over i and j
-//! being in or out, of the first derivatives by that of k, with signs. For Owen values they are points of the outer
-//! integral: groups other than a player's own come in as a whole with probability s, the players of its own one by one with
-//! probability t, and
+//! For Shapley and Banzhaf values the lanes are starts. From each, only the players that differ move, so few points
+//! suffice. For sets of players they are the corners of the set: the derivative by the weights of i, j and k is the
+//! signed sum, with i and j each present or absent, of the first derivatives by the weight of k. For Owen values they
+//! are points of the outer integral: groups other than a player's own become present as a whole with probability s, the
+//! players of its own group one by one with probability t, and
 //!
 //! ```text
 //! Owen(i) = integral over s and t of dF/dw_i
@@ -12,10 +12,10 @@
 //!
 //! is a polynomial in each, of a degree below the number of groups, and of players in the group.
 //!
-//! Integrals of sets, F being the expected label: the interaction index (k-SII) takes that of the derivative, the
-//! Shapley-Taylor index of order k that of k (1-t)^(k-1) times it for sets of size k, and its value at t = 0 for smaller
-//! ones (Fujimoto, Kojadinovic and Marichal, "Axiomatic characterizations of probabilistic and cardinal-probabilistic
-//! interaction indices", 2006, for integrals of this kind).
+//! Integrals for sets, with F the expected label: the interaction index (k-SII) integrates the derivative. The
+//! Shapley-Taylor index of order k integrates k (1-t)^(k-1) times the derivative for sets of size k, and takes its
+//! value at t = 0 for smaller sets (Fujimoto, Kojadinovic and Marichal, "Axiomatic characterizations of probabilistic
+//! and cardinal-probabilistic interaction indices", 2006, for integrals of this kind).
 
 use super::blocks::Role;
 use super::error_bound::BLOCK;
@@ -30,12 +30,12 @@ use crate::lit::{Stopped, Watch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The middle of the path, where every player is in half of the coalitions.
+/// The middle of the path, where every player is present in half of the coalitions.
 pub(super) const HALF: Point = Point { at: 0.5, weight: 1.0 };
-/// Its start, where no other player is in.
+/// The start of the path, where no other player is present.
 const START: Point = Point { at: 0.0, weight: 1.0 };
 
-/// Takes how many more starts are done.
+/// A callback that is told how many more starts are done.
 pub(super) type Tell<'t> = dyn FnMut(usize) -> Result<(), Stopped> + 't;
 
 /// A game along paths, and one entity.
@@ -46,7 +46,7 @@ pub(super) struct FloatPaths<'g> {
     pub(super) entity: &'g [bool],
 }
 
-/// Where a start's path leads from, and how far, for each variable of the tape; and which players move.
+/// For each variable of the tape, the start of its path and the displacement to the entity; and which players move.
 struct StartPath {
     share: f64,
     path: Vec<(f64, f64)>,
@@ -77,7 +77,7 @@ impl FloatPaths<'_> {
         StartPath { share: starts.share(start), path, moving }
     }
 
-    /// The paths from all starts from which something moves, those of few moving players first.
+    /// The paths from all starts from which something moves, ordered by the number of moving players.
     fn paths(&self) -> Vec<StartPath> {
         let paths = (0..self.starts.len()).map(|start| self.path_from(start));
         let mut paths: Vec<StartPath> = paths.filter(|path| !path.moving.is_empty()).collect();
@@ -124,7 +124,7 @@ impl FloatPaths<'_> {
         Ok(scores)
     }
 
-    /// The numbers of an index of sets of players.
+    /// The scores of an index of sets of players.
     pub(super) fn of_sets(
         &self,
         index: Index,
@@ -136,7 +136,7 @@ impl FloatPaths<'_> {
         if engine.tape.constant().is_some() {
             return Ok(Ok(scores));
         }
-        // What each player's contribution gains between coming first and coming last.
+        // Each player's contribution when it comes last, less that when it comes first.
         let mut gains = vec![0.0; players];
         for path in self.paths() {
             if index == Index::Interaction {
@@ -160,7 +160,7 @@ impl FloatPaths<'_> {
         })
     }
 
-    /// The sums over some points of the derivative by every set of moving players of this size, along one path.
+    /// The sums over some points of the derivatives by all sets of moving players of this size, along one path.
     fn derivatives(
         &self,
         path: &StartPath,
@@ -220,7 +220,7 @@ impl FloatPaths<'_> {
         let has_switch = |group: usize| places.clone().any(|place| ways.role(place) == Role::Group(group));
         let group_of = |player: usize| players.group_of(player).expect("groups were looked for");
         for path in self.paths() {
-            // The groups with moving players, how many move, and whether the group has a switch of its own.
+            // The groups with moving players, how many move, and whether the group has a switch.
             let mut groups: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
             for &player in &path.moving {
                 let group = group_of(player);
@@ -261,7 +261,7 @@ impl FloatPaths<'_> {
     }
 }
 
-/// The points, with their weights, at which the derivative by sets of a size is looked at.
+/// The weighted points at which the derivative by sets of a size is evaluated.
 fn points_of(engine: &FastEngine, index: Index, size: usize, moving: usize) -> Arc<[Point]> {
     match index {
         Index::Taylor(order) if size < order.size() => [START].into(),
@@ -276,7 +276,7 @@ fn points_of(engine: &FastEngine, index: Index, size: usize, moving: usize) -> A
     }
 }
 
-/// The interactions of each player add up to what its contribution gains.
+/// Checks that each player's interactions add up to the gain of its contribution.
 fn check_gains(scores: &[f64], gains: &[f64]) -> Result<(), EntityProblem> {
     let mut sums = vec![0.0; gains.len()];
     for ((i, j), score) in pairs(gains.len()).zip(scores) {

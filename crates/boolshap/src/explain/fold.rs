@@ -1,10 +1,11 @@
-//! A circuit as few nodes as the sweeps can do with: decisions, and sums of products for the rest.
+//! Reduces a circuit to as few nodes as the sweeps need: decisions, and sums of products for the rest.
 //!
-//! A literal is a decision between constants; a conjunction with a literal is a decision with a false branch; an or-gate
-//! over `x and A` and `not x and B` is the decision between B and A, wherever the literals are in the two conjunctions. What remains are
-//! sums of products of two: an or-gate over and-gates of its own is one of them, as the elements of an SDD are. Constants
-//! disappear, and with them the gates that smoothing adds, which are true. A variable that goes with them has no
-//! influence. Cost: linear in the circuit, by an explicit order, so that no depth matters.
+//! A literal is a decision between constants; a conjunction with a literal is a decision with a false branch; an
+//! or-gate over `x and A` and `not x and B` is the decision between B and A, wherever the literals occur in the two
+//! conjunctions. What remains are sums of products of two factors: an or-gate whose and-gates are used only there
+//! becomes one such sum, as the elements of an SDD do. Constants disappear, and with them the gates that smoothing
+//! adds, since these are true. A variable that disappears with them has no influence. Cost: linear in the circuit, in
+//! an explicit order without recursion, so any depth is fine.
 
 use crate::circuit::{Circuit, Node, NodeId};
 use crate::lit::{Lit, Var};
@@ -28,10 +29,10 @@ impl Term {
     }
 }
 
-/// A node: its value from those of terms before it.
+/// A node, computed from earlier terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Item {
-    /// If the variable then `hi` else `lo`.
+    /// If the variable is true `hi`, else `lo`.
     Decision { var: Var, lo: Term, hi: Term },
     /// The sum of the products of these pairs, a range of [`Folded::pairs`].
     Sum { start: usize, end: usize },
@@ -45,7 +46,7 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// Folds what the root reaches; decomposability has been checked.
+    /// Folds the nodes that the root reaches; decomposability has been checked.
     pub(super) fn new(circuit: &Circuit) -> Self {
         let terms = vec![Term::FALSE; circuit.stored_nodes()];
         let mut folder = Folder { uses: circuit.uses(), terms, ..Folder::default() };
@@ -69,11 +70,11 @@ impl Folded {
 #[derive(Default)]
 struct Folder {
     uses: Vec<u32>,
-    /// The term of each node of the circuit that is done.
+    /// The term of each circuit node that has been folded.
     terms: Vec<Term>,
     items: Vec<Item>,
     pairs: Vec<[Term; 2]>,
-    /// Items made here rather than there are looked up first; a circuit's own decisions seldom repeat.
+    /// Items created by folding are deduplicated; a circuit's own decisions seldom repeat.
     decisions: HashMap<(Var, Term, Term), Term>,
     products: HashMap<[Term; 2], Term>,
 }
@@ -92,7 +93,7 @@ impl Folder {
         self.shared_decision(lit.var(), Term::constant(lit.is_negative()), Term::constant(!lit.is_negative()))
     }
 
-    /// The literal that a term is.
+    /// The literal that a term represents, if any.
     fn as_literal(&self, term: Term) -> Option<Lit> {
         match self.items.get(term.index().checked_sub(2)?)? {
             Item::Decision { var, lo: Term::FALSE, hi: Term::TRUE } => Some(var.positive()),
@@ -121,7 +122,7 @@ impl Folder {
         term
     }
 
-    /// The conjunction: factors that are no literals multiplied two by two, the literals as decisions on top.
+    /// The conjunction: multiplies the factors that are not literals in pairs, with the literals as decisions on top.
     fn product(&mut self, factors: &[Term]) -> Term {
         if factors.contains(&Term::FALSE) {
             return Term::FALSE;
@@ -185,7 +186,7 @@ impl Folder {
         self.push_sum(&pairs)
     }
 
-    /// The decision that the or of two terms is, if one is guarded by a literal and the other by its negation.
+    /// The or of two terms as a decision, if one is guarded by a literal and the other by its negation.
     fn as_decision(&mut self, one: Term, other: Term) -> Option<Term> {
         let (one, other) = (self.guards(one), self.guards(other));
         let places: HashMap<Lit, usize> = one.iter().enumerate().map(|(place, &(lit, _))| (lit, place)).collect();
@@ -196,8 +197,8 @@ impl Folder {
         Some(self.shared_decision(lit.var(), lo, hi))
     }
 
-    /// The literals that a term is the conjunction with, each with what remains behind it. Enough are looked for that
-    /// a decision of any sensible compiler is seen, and no chain of them is walked again and again.
+    /// The literals with which a term is a conjunction, each with the term that remains after it. The limit is high
+    /// enough to recognise the decisions of any sensible compiler, and keeps long chains from being walked repeatedly.
     fn guards(&self, mut term: Term) -> Vec<(Lit, Term)> {
         const ENOUGH: usize = 64;
         let mut guards = Vec::new();

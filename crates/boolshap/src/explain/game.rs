@@ -1,24 +1,24 @@
-//! The game that scores are the values of: a circuit, players, and what absent players are.
+//! The game whose values are the scores: a circuit, players, and the values of absent players.
 //!
-//! A mode builds a [`Game`], and that is all it does: two evaluators, [`FloatGame`] in floating-point lanes and
-//! [`ExactGame`] in integers, compute every index of every game without knowing where it came from. A game has one of
-//! three forms.
+//! A mode only builds a [`Game`]. Two evaluators, [`FloatGame`] in floating-point lanes and [`ExactGame`] in integers,
+//! compute every index of every game without knowing where it came from. A game has one of three forms.
 //!
 //! - **Paths.** v(S) is a weighted sum, over starting points, of the circuit's expected value when the weights of the
-//!   players in S have moved from the start to the entity. Along the diagonal, where all players have come in with the same
-//!   probability t, this is a polynomial in t, and Owen's integral gives all scores in polynomial time. Independent
-//!   features and background rows are of this form, and so are one-hot columns as players: "exactly one" is conjoined to
-//!   the circuit for every column that it touches, the literal of a value weighs what the value does, its negation 1, and
-//!   no smoothing is needed, since a bit missing from a satisfiable branch could be flipped, which "exactly one" forbids.
-//!   Players of several independent features are of this form where the circuit is an ordered diagram with their features
-//!   side by side, or can be made one: each has a switch (`blocks`).
+//!   players in S have moved from the start to the entity. Along the diagonal, where all players are present with the
+//!   same probability t, this is a polynomial in t, and Owen's integral gives all scores in polynomial time.
+//!   Independent features and background rows have this form, and so have one-hot columns as players: "exactly one" is
+//!   conjoined to the circuit for every column that it touches, the literal of a value has the value's weight, and its
+//!   negation weight 1. No smoothing is needed: a bit missing from a satisfiable branch could be flipped, which
+//!   "exactly one" forbids. Players of several independent features have this form if the circuit is, or can be made,
+//!   an ordered diagram with their features adjacent: each gets a switch (`blocks`).
 //! - **Vertices.** v(S) is a quotient of two circuits' expected values; or a player has several features, and a circuit
-//!   with these side by side would be too large. All sets are looked at.
-//! - **Empirical.** v(S) is the mean label of the sample's rows that agree with the entity on S; numerator and denominator are
-//!   sums over the rows whose set of agreements contains S: a superset-sum transform each.
+//!   with these adjacent would be too large. All sets are evaluated.
+//! - **Empirical.** v(S) is the mean label of the sample's rows that agree with the entity on S. Numerator and
+//!   denominator are sums over the rows whose set of agreements contains S: a superset-sum transform each.
 //!
-//! The last two take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov, Schleich and
-//! Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can be any formula.
+//! The last two forms take up to [`Game::MAX_PLAYERS`]: conditional expectations are hard (Van den Broeck, Lykov,
+//! Schleich and Suciu, "On the Tractability of SHAP Explanations", 2022), and a circuit with variables identified can
+//! be any formula.
 
 use super::blocks::{Role, Switched};
 use super::conjunctions::Conjunctions;
@@ -34,26 +34,26 @@ use crate::lit::{Lit, Remedy, Var, Watch};
 use dashu_ratio::RBig;
 use std::sync::Arc;
 
-/// What absent features are.
+/// The values of absent features.
 #[derive(Clone, Debug)]
 pub enum Distribution {
     /// Independent of each other, with these probabilities.
     Product(Probabilities),
-    /// As in these rows, whatever the present features are (interventional).
+    /// Taken from these rows, whatever the present features are (interventional).
     Background(Bits),
-    /// As in those of these rows that agree with the present features (conditional).
+    /// Taken from those of these rows that agree with the present features (conditional).
     Empirical(Bits),
-    /// Independent, but among the models of a formula over the features only.
+    /// Independent, but restricted to the models of a formula over the features.
     Constrained(Probabilities, Cnf),
 }
 
-/// How large the circuit may grow when "exactly one" or a constraint is joined to it.
+/// The limit on the circuit's nodes when "exactly one" or a constraint is joined to it.
 const MAX_JOINED_NODES: usize = 1 << 24;
 
-/// The same where the features of a player are put side by side, and all sets of the players could be looked at instead.
+/// The limit where a player's features are made adjacent, if evaluating all sets of players is possible instead.
 const MAX_NODES_IF_FEW: usize = 1 << 20;
 
-/// A game on the label of an entity; a copy shares all that is large.
+/// A game on the label of an entity; clones share all large data.
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;
@@ -87,10 +87,10 @@ pub(super) enum Form {
 }
 
 impl Game {
-    /// The most players of a game whose sets are all looked at.
+    /// The most players of a game that evaluates all sets.
     pub const MAX_PLAYERS: usize = 20;
 
-    /// The game of a circuit's label. An error if the circuit is not decomposable; that it is deterministic is believed.
+    /// The game of a circuit's label. Fails if the circuit is not decomposable; determinism is assumed.
     pub fn new(
         circuit: impl Into<Arc<Circuit>>,
         players: Players,
@@ -145,12 +145,12 @@ impl Game {
         &self.players
     }
 
-    /// How many nodes the circuit has, and how many in the order that its players need, if that is another.
+    /// The number of nodes of the circuit, and that in the order that its players need, if it was reordered.
     pub fn reordered(&self) -> Option<[usize; 2]> {
         self.reordered
     }
 
-    /// The same game by the values of all sets of players, where the circuit is the one of the label.
+    /// The same game by the values of all sets of players, on the circuit of the label.
     #[cfg(test)]
     pub(super) fn at_all_vertices(self) -> Self {
         let form = match self.form {
@@ -163,7 +163,7 @@ impl Game {
         Game { form, ..self }
     }
 
-    /// The cubes between entities and background rows, if the game is one against such rows and the circuit has a table.
+    /// The cubes between entities and background rows, if the game uses background rows and the circuit has a table.
     pub(super) fn cubes(&self) -> Option<Cubes> {
         match &self.form {
             Form::Paths { starts, .. } | Form::Vertices { starts, below: None, .. } => match &**starts {
@@ -174,7 +174,7 @@ impl Game {
         }
     }
 
-    /// The paths of the circuit with all background rows counted, if the game is one against such rows and paths are few.
+    /// The paths of the circuit with all background rows counted, if the game uses such rows and has few paths.
     pub(super) fn conjunctions(&self) -> Option<Conjunctions> {
         match &self.form {
             Form::Paths { starts, .. } | Form::Vertices { starts, below: None, .. } => match &**starts {
@@ -185,7 +185,7 @@ impl Game {
         }
     }
 
-    /// Fails if an index needs what the players have not.
+    /// Fails if an index needs groups and the players have none.
     pub(super) fn check_index(&self, index: Index) -> Result<(), ExplainError> {
         match index {
             Index::Owen if !self.players.has_groups() => Err(ExplainError::NoGroups),
@@ -193,12 +193,12 @@ impl Game {
         }
     }
 
-    /// The group of each of some players; one for all where there are no groups.
+    /// The group of each of some players; a single one for all if there are no groups.
     pub(super) fn groups_of(&self, players: impl Iterator<Item = usize>) -> Vec<usize> {
         players.map(|player| self.players.group_of(player).unwrap_or(0)).collect()
     }
 
-    /// Fails if some entity is no member of the population.
+    /// Fails if an entity is not in the population.
     pub(super) fn check_entities(&self, entities: &Bits) -> Result<(), ExplainError> {
         check_width(entities, self.labels.variables())?;
         self.players.check_rows(entities)?;
@@ -211,8 +211,8 @@ impl Game {
     }
 }
 
-/// v(S) as a sum over starts: by paths, or by its values at all vertices if the features of a player cannot be put side by
-/// side. `reordered` learns what became of the circuit.
+/// v(S) as a sum over starts: by paths, or by its values at all vertices if the features of a player cannot be made
+/// adjacent. `reordered` is set to the circuit's numbers of nodes if it was reordered.
 fn unconditional(
     circuit: &Arc<Circuit>,
     players: &Players,
@@ -228,7 +228,7 @@ fn unconditional(
         return Ok(Form::Paths { circuit: Weighted::of_features(circuit.clone(), one_hot), starts });
     }
     let playing = playing(players, &mentioned).len();
-    // Without "exactly one", there is another way for few players.
+    // Without "exactly one", few players can use all vertices instead.
     let is_needed = !groups.is_empty() || playing > Game::MAX_PLAYERS;
     let limit = if is_needed { MAX_JOINED_NODES } else { MAX_NODES_IF_FEW };
     let formula = exactly_one(circuit.variables(), &groups);
@@ -259,7 +259,7 @@ fn with_switches(
         return Ok(Weighted::of_features(near.circuit, one_hot));
     }
     let Switched { circuit, roles } = Switched::new(&near.circuit, players)?;
-    // The copies of a column's bits are one-hot as these are.
+    // The copies of a column's bits are one-hot like the bits themselves.
     one_hot.extend(
         roles[one_hot.len()..]
             .iter()
@@ -349,8 +349,8 @@ fn flags(features: usize, groups: &[Vec<Var>]) -> Vec<bool> {
     flags
 }
 
-/// For a sample and an entity: for each set of players the weight of the rows that agree on it, and of those among them
-/// with the label 1.
+/// For a sample and an entity: for each set of players, the weight of the rows that agree on it, and the weight of
+/// those among them with label 1.
 pub(super) fn agreements(players: &Players, sample: &Sample, labels: &[bool], entity: &[bool]) -> [Vec<u64>; 2] {
     let count = players.len();
     let [mut agreeing, mut positive] = [vec![0u64; 1 << count], vec![0u64; 1 << count]];

@@ -30,7 +30,7 @@ fn names(features: usize) -> Vec<String> {
     (0..features).map(|v| format!("x{v}")).collect()
 }
 
-/// The first three features one column, the next two another, as far as there are that many.
+/// The first three features form a column, the next two another, if there are enough.
 fn columns(features: usize) -> Players {
     let name = |v: usize| match v {
         0..3 if features >= 3 => format!("a={v}"),
@@ -88,9 +88,9 @@ fn agree(circuit: &Circuit, players: &Players, population: Distribution, entitie
     let watch = &Watch::unlimited();
     let game = Game::new(circuit, players.clone(), population.clone(), watch).unwrap();
     let judge = Definition::new(Labels::of_circuit(circuit).unwrap(), players.clone(), population).unwrap();
-    // Against background rows there are three ways: sweeps, counting on cubes, and tables of paths.
+    // Against background rows there are three methods: sweeps, counting on cubes, and tables of paths.
     let exact = [ExactGame::new(&game).unwrap(), ExactGame::new(&game).unwrap().without_cubes()];
-    // And blocks of features have one more: all sets of them.
+    // Blocks of features have one more: evaluating all sets of players.
     let blocks =
         !players.blocks(&circuit.mentioned()).is_empty() && players.one_hot_groups(&circuit.mentioned()).is_empty();
     let sets = Game::at_all_vertices(game.clone());
@@ -131,7 +131,7 @@ fn every_mode(circuit: &Circuit, seed: u64) {
             agree(circuit, &players, Distribution::Product(product(n, true)), &entities);
         }
         let mut background = rows(&players, 4, &mut random);
-        // A row twice, and the first entity itself.
+        // A duplicate row, and the first entity itself.
         background.push(&background.row(0));
         background.push(&entities.row(0));
         agree(circuit, &players, Distribution::Background(background.clone()), &entities);
@@ -139,7 +139,8 @@ fn every_mode(circuit: &Circuit, seed: u64) {
         if n == 0 {
             continue;
         }
-        // A clause that each entity satisfies, over all features, and one over the first two that the first does.
+        // A clause over all features that the first entity satisfies, and one over the first two that it also
+        // satisfies.
         let first = entities.row(0);
         let mut formula = Cnf::new(n);
         let number = |v: usize| (v as i32 + 1) * if first[v] { 1 } else { -1 };
@@ -170,7 +171,7 @@ fn constants_and_single_literals_in_every_mode() {
     }
 }
 
-/// Cubes of many words: players inside a word and outside, alone, in columns and in blocks.
+/// Cubes of many words: players inside and outside a word, as single features, columns and blocks.
 #[test]
 fn slow_cubes_of_many_words_are_counted_right() {
     let mut random = Seeded::new(12, 0);
@@ -187,7 +188,7 @@ fn slow_cubes_of_many_words_are_counted_right() {
     }
 }
 
-/// Twenty features that matter, all numbers big.
+/// Twenty features that matter, with big integers throughout.
 #[test]
 fn many_players_need_big_integers_and_still_agree_with_floats() {
     let n = 20;
@@ -208,8 +209,8 @@ fn many_players_need_big_integers_and_still_agree_with_floats() {
     }
 }
 
-/// A network of 60 inputs as 30 blocks of two that are far apart: floats and fractions agree, rows are checked to add up,
-/// and swapping a player's features changes nothing.
+/// A network of 60 inputs as 30 blocks of two distant inputs: floats and fractions agree, and rows are checked to add
+/// up.
 #[test]
 fn slow_thirty_blocks_of_two_out_of_sixty_inputs() {
     use crate::model::{Gate, Label, Network, Output};
@@ -302,8 +303,8 @@ fn what_cannot_be_explained_is_refused() {
     assert!(matches!(error, ExplainError::TooManyPlayers { remedy: Remedy::FewerPlayersOrBackground, .. }));
 }
 
-/// An entity that takes long is stopped in its middle: each of these takes many times the millisecond it is given, once
-/// the points of its rule are known.
+/// A slow entity is stopped midway: each of these takes far longer than the millisecond it is given, once the points of
+/// its rule are known.
 #[test]
 fn slow_a_single_entity_is_stopped_in_time() {
     let features = |n: usize| Players::features(&names(n));

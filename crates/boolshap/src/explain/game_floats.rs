@@ -1,11 +1,12 @@
 //! Games in floating-point lanes.
 //!
-//! For paths, everything is an integral along a path in each lane, and what differs is which. From one start, the lanes are
-//! entities ([`FastEngine`]); otherwise they belong to one entity (`float_paths`). Shapley values integrate from 0 to 1 by
-//! Gauss-Legendre points, Banzhaf values take the one point 1/2, where every player is in half of the coalitions.
+//! For paths, everything is an integral along a path in each lane; the methods differ in what the lanes are. With a
+//! single start, the lanes are entities ([`FastEngine`]); otherwise they belong to one entity (`float_paths`). Shapley
+//! values integrate from 0 to 1 by Gauss-Legendre points. Banzhaf values take the one point 1/2, where every player is
+//! present in half of the coalitions.
 //!
-//! Against background rows, `cube` counts instead of sweeping wherever that is cheaper. Values at all vertices are those of
-//! `vertices`. How far a result can be off is in `error_bound`.
+//! Against background rows, `cube` counts instead of sweeping wherever that is cheaper. Values at all vertices come
+//! from `vertices`, error bounds from `error_bound`.
 //!
 //! Cost for an entity, with n moving players and s starts: s n / 2 pairs of sweeps for Shapley, s for Banzhaf, s n^2 for
 //! all interactions and s n^3 for those of three, s n m / 4 for Owen values of m groups; 2^n sweeps, eight at a time, for
@@ -29,7 +30,7 @@ use crate::lit::{Meter, Var, Watch};
 use rayon::prelude::*;
 use std::sync::{Arc, OnceLock};
 
-/// A game made ready for floats (engine `fast`).
+/// A game prepared for floats (engine `fast`).
 ///
 /// ```
 /// use boolshap::circuit::read_nnf;
@@ -49,11 +50,11 @@ use std::sync::{Arc, OnceLock};
 pub struct FloatGame {
     game: Game,
     form: FloatForm,
-    /// Against background rows, where the circuit has a table: made when it is first needed.
+    /// Against background rows, if the circuit has a table: made on first use.
     cubes: OnceLock<Option<Cubes>>,
-    /// Against background rows, where the circuit has few paths.
+    /// Against background rows, if the circuit has few paths.
     conjunctions: Option<Conjunctions>,
-    /// v of no player.
+    /// v of the empty set.
     base_value: f64,
 }
 
@@ -81,12 +82,12 @@ impl FloatGame {
         let (conjunctions, cubes) = (game.conjunctions(), OnceLock::new());
         let mut prepared = FloatGame { game: game.clone(), form, cubes, conjunctions, base_value: 0.0 };
         prepared.base_value = prepared.value_of_nobody();
-        // What Shapley values need is made ready now.
+        // Prepares what Shapley values need.
         prepared.cubes(Index::Shapley);
         prepared
     }
 
-    /// The same without paths that were counted, so that cubes are, where they are cheaper than sweeps.
+    /// The same without tables of paths, so that cubes are used where they are cheaper than sweeps.
     #[cfg(test)]
     pub(super) fn without_conjunctions(self) -> Self {
         FloatGame { conjunctions: None, ..self }
@@ -98,12 +99,12 @@ impl FloatGame {
         FloatGame { cubes: OnceLock::from(None), conjunctions: None, ..self }
     }
 
-    /// The expected label when nothing is known of the entity: v of no player.
+    /// The expected label when nothing is known of the entity: v of the empty set.
     pub fn base_value(&self) -> f64 {
         self.base_value
     }
 
-    /// About how many nodes are visited for the values of one entity.
+    /// The approximate number of nodes visited for the values of one entity.
     pub fn visits(&self, index: Index) -> u128 {
         match &self.form {
             FloatForm::Paths { engine, starts } => {
@@ -122,7 +123,7 @@ impl FloatGame {
         }
     }
 
-    /// How far base value and scores can be from the true ones, whatever the row.
+    /// Bounds the error of base value and scores for any row.
     pub fn error_bound(&self, index: Index) -> f64 {
         let counted = self.cubes(index).map_or(0.0, Cubes::error_bound);
         let tabulated = self.paths(index).map_or(0.0, Conjunctions::error_bound);
@@ -139,7 +140,7 @@ impl FloatGame {
     }
 
     fn value_of_nobody(&self) -> f64 {
-        // A whole number of rows, as long as it is below 2^53, so that only the quotient is rounded.
+        // The count of rows is exact below 2^53, so only the quotient is rounded.
         let mean = |sample: &Sample, is_positive: &dyn Fn(usize) -> bool| {
             let positive = (0..sample.counts.len()).filter(|&row| is_positive(row)).map(|row| sample.counts[row]);
             positive.sum::<u64>() as f64 / sample.total as f64
@@ -155,7 +156,7 @@ impl FloatGame {
         }
     }
 
-    /// The values of these entities, on all threads of the current pool. Each row has passed the check of its index.
+    /// The values of these entities, on all threads of the current pool. Each row has passed the index's check.
     pub fn explain(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
         self.game.check_entities(entities)?;
         self.game.check_index(index)?;
@@ -205,7 +206,7 @@ impl FloatGame {
         self.checked(entities, distinct, Index::Shapley, numbers)
     }
 
-    /// Base value and scores of each distinct row, with predictions, and found to add up where they should.
+    /// Base value, scores and prediction of each distinct row; checks that they add up if the index is efficient.
     fn checked(
         &self,
         entities: &Bits,
@@ -224,12 +225,12 @@ impl FloatGame {
     }
 
     fn explain_each(&self, entities: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
-        // A row of a large background may take minutes, so each start counts.
+        // A row against a large background may take minutes, so progress counts each start.
         let starts = match &self.form {
             FloatForm::Paths { starts, .. } => starts.len(),
             FloatForm::Vertices(_) | FloatForm::Empirical => 1,
         };
-        // Rows that agree in all that matters are explained once.
+        // Deduplicates rows that agree in all that matters.
         let distinct = DistinctRows::of(entities, &self.features());
         let meter = Meter::new(watch, distinct.first.len() as u64 * starts as u64);
         let one = |row: usize| -> Result<Vec<f64>, ExplainError> {
@@ -257,7 +258,7 @@ impl FloatGame {
         self.checked(entities, distinct, index, numbers.collect())
     }
 
-    /// The numbers of one entity by the cheapest way; a problem is said to be that of entity 0.
+    /// The scores of one entity by the cheapest method; errors name entity 0.
     fn numbers_of(
         &self,
         entity: &[bool],
@@ -286,7 +287,7 @@ impl FloatGame {
     /// The features that results depend on.
     fn features(&self) -> Vec<Var> {
         match self.game.form {
-            // Rows are compared in all features, and a constraint may speak of any.
+            // Rows are compared in all features, and a constraint may mention any of them.
             Form::Empirical { .. } | Form::Vertices { below: Some(_), .. } => {
                 (0..self.game.labels.variables()).map(Var::new).collect()
             }
@@ -294,12 +295,12 @@ impl FloatGame {
         }
     }
 
-    /// The tables of paths, where they are made for what is asked.
+    /// The tables of paths, if they serve this index.
     fn paths(&self, index: Index) -> Option<&Conjunctions> {
         self.conjunctions.as_ref().filter(|_| index == Index::Shapley)
     }
 
-    /// The cubes, where they are made for what is asked and it has no shorter way.
+    /// The cubes, if they serve this index and it has no faster method.
     fn cubes(&self, index: Index) -> Option<&Cubes> {
         let is_counted = matches!(index, Index::Shapley | Index::Banzhaf) && self.paths(index).is_none();
         is_counted.then(|| self.cubes.get_or_init(|| self.game.cubes()).as_ref())?
@@ -334,7 +335,7 @@ impl FloatGame {
         }
     }
 
-    /// Zeros for the players that do not matter.
+    /// Adds zeros for the players that do not matter.
     fn all_players(&self, index: Index, scores: Vec<f64>) -> Vec<f64> {
         match &self.form {
             FloatForm::Vertices(vertices) => spread(index, &vertices.playing, self.game.players.len(), scores, 0.0),
@@ -357,7 +358,7 @@ impl Engine for FloatGame {
     }
 }
 
-/// The scores of some players, or of their sets, among those of all.
+/// Spreads the scores of some players, or of their sets, among those of all.
 pub(super) fn spread<T: Clone>(index: Index, some: &[usize], all: usize, scores: Vec<T>, zero: T) -> Vec<T> {
     let mut spread = vec![zero; index.width(all)];
     for (set, score) in index.sets(some.len()).zip(scores) {

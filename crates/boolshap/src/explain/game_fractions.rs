@@ -1,10 +1,11 @@
-//! Games in exact fractions, by way of whole numbers.
+//! Games in exact fractions, computed with whole numbers.
 //!
-//! What [`FloatGame`](super::FloatGame) integrates numerically is a polynomial in t of a degree below the number n of
-//! moving players, and n of its values tell it: here those at t = 0, 1, ..., n-1, where all weights are whole numbers over
-//! known denominators. That most of these points lie outside of [0, 1] matters to no polynomial. The integral from 0
-//! to 1 is a sum of the values with fixed rational weights. One pair of sweeps ([`IntegerSweeps`]) at a point serves all
-//! players. Machine integers are used where a bound on all numbers allows, big ones elsewhere.
+//! The integrand of [`FloatGame`](super::FloatGame) is a polynomial in t of a degree below the number n of moving
+//! players, so n of its values determine it. Here these are the values at t = 0, 1, ..., n-1, where all weights are
+//! whole numbers over known denominators. A polynomial is also valid outside of [0, 1], where most of these points lie.
+//! The integral from 0 to 1 is a sum of the values with fixed rational weights. One pair of sweeps ([`IntegerSweeps`])
+//! at a point serves all players. Machine integers are used where a bound on all numbers allows it, otherwise big
+//! integers.
 //!
 //! Cost for an entity: n pairs of sweeps for each start and all Shapley values, one for the Banzhaf values, 2 n^2 for all
 //! interactions and 2 n^3 for those of three, n m for Owen values of m groups, 2^n for the values at all vertices.
@@ -30,11 +31,11 @@ use dashu_ratio::RBig;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A game made ready for fractions (engine `exact`).
+/// A game prepared for fractions (engine `exact`).
 pub struct ExactGame {
     game: Game,
     form: ExactForm,
-    /// Against background rows, where the circuit has a table.
+    /// Against background rows, if the circuit has a table.
     cubes: Option<Cubes>,
     base_value: RBig,
     rules: Mutex<HashMap<usize, Arc<Rule>>>,
@@ -46,7 +47,7 @@ enum ExactForm {
     Empirical,
 }
 
-/// Runs an expression with the smallest kind of integer that holds this many bits.
+/// Runs an expression with the smallest integer type that holds this many bits.
 macro_rules! with_integer {
     ($bits:expr, $T:ident => $body:expr) => {
         match $bits {
@@ -104,7 +105,7 @@ impl ExactGame {
         Ok(prepared)
     }
 
-    /// By sweeps only.
+    /// Uses sweeps only.
     #[cfg(test)]
     pub(super) fn without_cubes(self) -> Self {
         ExactGame { cubes: None, ..self }
@@ -131,7 +132,7 @@ impl ExactGame {
         }
     }
 
-    /// The values of these entities, each checked by what its index can be checked by.
+    /// The values of these entities, each checked if its index allows a check.
     pub fn explain<E: AsRef<[bool]>>(
         &self,
         entities: &[E],
@@ -178,7 +179,7 @@ impl ExactGame {
         Ok(explanations)
     }
 
-    /// F, over all starts, with each set of these players in.
+    /// F, summed over all starts, for each set of these players being present.
     fn vertices(
         &self,
         swept: &Swept,
@@ -247,7 +248,7 @@ impl ExactGame {
         Ok(scores)
     }
 
-    /// Owen values: at s, the groups other than a player's own, and at t the players of its own.
+    /// Owen values: the other groups move to s, the players of a player's own group to t.
     fn owen(&self, swept: &Swept, starts: &Starts, entity: &[bool], watch: &Watch<'_>) -> Result<Vec<RBig>, Stopped> {
         let group_of = |player: usize| self.game.players.group_of(player).expect("groups were looked for");
         let switches: Vec<usize> = swept
@@ -259,7 +260,7 @@ impl ExactGame {
             let mut numerators = Numerators::new(swept, starts, start, entity);
             let mut groups: BTreeMap<usize, usize> = BTreeMap::new();
             numerators.moving(swept).into_iter().for_each(|player| *groups.entry(group_of(player)).or_default() += 1);
-            // The switch of a group leads from 0 to 1, as those of players do.
+            // The switch of a group goes from 0 to 1, as those of players do.
             let is_switch = |var: &usize| matches!(swept.ways.role(*var), Role::Group(_));
             for var in swept.places().filter(is_switch) {
                 numerators.to[var] = IBig::ONE;
@@ -296,7 +297,7 @@ impl ExactGame {
         Ok(scores)
     }
 
-    /// The numbers of an index of sets of players.
+    /// The scores of an index of sets of players.
     fn of_sets(
         &self,
         swept: &Swept,
@@ -307,7 +308,7 @@ impl ExactGame {
     ) -> Result<Result<Vec<RBig>, EntityProblem>, Stopped> {
         let count = swept.ways.width();
         let mut scores = vec![RBig::ZERO; index.width(count)];
-        // What each player's contribution gains between coming first and coming last.
+        // Each player's contribution when it comes last, less that when it comes first.
         let mut gains = vec![RBig::ZERO; count];
         for start in 0..starts.len() {
             let numerators = Numerators::new(swept, starts, start, entity);
@@ -375,10 +376,11 @@ impl ExactGame {
     }
 }
 
-/// The contributions in the middle of the path, where each weight is the mean of its ends: over twice the units.
+/// The contributions in the middle of the path, where each weight is the mean of its ends; the denominators are
+/// doubled.
 fn at_half(swept: &Swept, starts: &Starts, start: usize, entity: &[bool]) -> (Vec<IBig>, UBig) {
     let mut numerators = Numerators::new(swept, starts, start, entity);
-    // Twice the way from twice the start: half of it is whole, and each unit's denominator doubles.
+    // Doubles start and end of the path: the mean becomes whole, and each unit's denominator doubles.
     let mut doubled = UBig::ONE;
     let mut groups = vec![false; swept.ways.width()];
     for var in swept.places().filter(|&var| has_units(swept.ways.role(var))) {
@@ -406,7 +408,7 @@ fn at_half(swept: &Swept, starts: &Starts, start: usize, entity: &[bool]) -> (Ve
     (sums, doubled * &numerators.denominator)
 }
 
-/// The sums, by a rule, of the derivative by every set of moving players of this size.
+/// The sums, by a rule, of the derivatives by all sets of moving players of this size.
 fn derivatives(
     swept: &Swept,
     numerators: &Numerators,
@@ -445,7 +447,7 @@ fn derivatives(
     Ok(())
 }
 
-/// The interactions of each player add up to what its contribution gains.
+/// Checks that each player's interactions add up to the gain of its contribution.
 fn check_gains(scores: &[RBig], gains: &[RBig]) -> Result<(), EntityProblem> {
     let mut sums = vec![RBig::ZERO; gains.len()];
     for ((i, j), score) in pairs(gains.len()).zip(scores) {

@@ -1,4 +1,4 @@
-//! Floats and fractions of the gates of a value: chances, points of quadrature, closed forms that are kept, and the sums of these
+//! Floats and fractions for the gates of a value: probabilities, quadrature points, cached closed forms, and their sums
 //! over background rows.
 
 use super::factorials::Factorials;
@@ -13,20 +13,20 @@ use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-/// How many pairs of scores are kept.
+/// The most cached pairs of scores.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Floats or fractions, with what a population gives them.
+/// A number type, floats or fractions, and how a population and its rules are expressed in it.
 pub(super) trait Chances: Scalar {
-    /// The chances of a feature to be 1 and 0.
+    /// The probabilities of a feature to be 1 and 0.
     fn both(starts: &Starts, start: usize, feature: usize) -> [Self; 2];
     fn share(starts: &Starts, start: usize) -> Self;
     /// The points and weights that integrate the gains of this number of players.
     fn points(players: usize, rules: &Rules) -> Points<Self>;
     fn half() -> Self;
-    /// A float as exactly what it is.
+    /// The exact value of a float.
     fn of_float(number: f64) -> Self;
-    /// Whether two numbers are the same but for rounding.
+    /// Whether two numbers are equal up to rounding.
     fn agrees(&self, other: &Self) -> bool;
     fn text(&self) -> String;
     fn uniform(gate: &PlayedGate, forms: &Forms, agreeing: usize) -> Pair<Self>;
@@ -39,20 +39,20 @@ pub(super) trait Chances: Scalar {
 /// Points with their weights.
 pub(super) type Points<T> = Arc<Vec<(T, T)>>;
 
-/// Rules of quadrature, each made once.
+/// A cache of quadrature rules.
 #[derive(Default)]
 pub(super) struct Rules {
     floats: Mutex<HashMap<usize, Points<f64>>>,
     fractions: Mutex<HashMap<usize, Points<RBig>>>,
 }
 
-/// What closed forms are made of.
+/// The data of closed forms.
 pub(super) struct Forms {
     factorials: Arc<Factorials>,
     exact_factorials: OnceLock<Vec<UBig>>,
     most: usize,
     uniform: HashMap<usize, UniformForm>,
-    /// Scores against background rows by (p, q, need - c).
+    /// A cache of scores against background rows, by (p, q, need - c).
     kept: RwLock<HashMap<(u32, u32, i32), Pair<f64>>>,
 }
 
@@ -62,7 +62,7 @@ impl Forms {
         Forms { factorials, exact_factorials, most, uniform: HashMap::new(), kept: RwLock::default() }
     }
 
-    /// For gates of this number of inputs under the uniform distribution.
+    /// Prepares gates with these numbers of inputs under the uniform distribution.
     pub(super) fn prepare(&mut self, inputs: &[usize]) {
         for &inputs in inputs {
             let form = || UniformForm::new(self.factorials.clone(), inputs);
@@ -130,8 +130,9 @@ impl Chances for f64 {
         found
     }
 
-    /// What a feature that differs adds depends on the row only, and on whether it agrees in the entity: for each feature the sums
-    /// over the rows in which it differs of both numbers of each gate, side by side.
+    /// The score of a feature that differs depends only on the row, and on whether the feature agrees in the entity. So
+    /// this sums both numbers of each gate over the rows in which the feature differs; the sums of a feature are stored
+    /// side by side.
     fn add_background(gates: &Gates, words: &[u64], weights: &[Vec<f64>], scores: &mut [Vec<f64>]) {
         let (Some(rows), Some(starts), count) = (&gates.rows, &gates.starts, gates.closed.len()) else { return };
         if count == 0 || weights.is_empty() {
@@ -139,7 +140,7 @@ impl Chances for f64 {
         }
         let features = gates.players.feature_count();
         let (mut sums, mut own) = (vec![0.0; features * 2 * count], vec![0.0; 2 * count]);
-        // The weights of a gate in all sums side by side.
+        // The weights of a gate in all sums, side by side.
         let side: Vec<f64> =
             gates.closed.iter().flat_map(|gate| weights.iter().map(move |weights| weights[gate.part])).collect();
         gates.arch.dispatch(|| {
@@ -183,8 +184,8 @@ impl Chances for f64 {
 }
 
 impl PlayedGate {
-    /// How many inputs turn to agreement from a row to an entity, how many turn away, and how many more than agree in the row
-    /// must agree.
+    /// From a row to an entity: how many inputs turn to agreement, how many turn away, and how many more than agree in
+    /// the row must agree.
     #[inline(always)]
     fn turned(&self, entity: &[u64], row: &[u64]) -> [i64; 3] {
         let PackedGate::Signs { support, positive, need } = &self.packed else { return [0; 3] };

@@ -1,20 +1,21 @@
 //! Scores of a gate with weights +1 and -1, every feature a player, in closed form.
 //!
-//! Let h(x) = [at least `need` of the n inputs agree with the sign of their weight]. Only how many agree matters, so all features
-//! that agree in the entity have one score and all others another one.
+//! Let h(x) = [at least `need` of the n inputs agree with the sign of their weight]. Only the number of agreeing inputs
+//! matters, so all features that agree in the entity have the same score, and all others have another one.
 //!
-//! - **Uniform.** With A agreeing and D = n - A others, the score of an agreeing one is the integral over t of
-//!   1/2 P[Bin(A-1, (1+t)/2) + Bin(D, (1-t)/2) = need-1]. With s = (1+t)/2 and i + j = need - 1 of the two kinds this is the sum over i
-//!   of C(A-1, i) C(D, j) times the integral of s^a (1-s)^b from 1/2 to 1, where a = i + D - j and a + b = n - 1; and that integral is
-//!   P[Bin(n, 1/2) <= a] / (n C(n-1, a)).
-//! - **One background row.** p features turn to agreement when they come in, q turn away, and c agree in the row. In a random
-//!   order the k players before one of the p turn i of the others to agreement and j away with a hypergeometric chance, and it
-//!   decides if c + i - j = need - 1: the sum over i - j = need - 1 - c of C(p-1, i) C(q, j) / ((p+q) C(p+q-1, i+j)).
-//!   The same for one of the q, with a minus.
+//! - **Uniform.** With A agreeing features and D = n - A others, the score of an agreeing one is the integral over t of
+//!   1/2 P[Bin(A-1, (1+t)/2) + Bin(D, (1-t)/2) = need-1]. With s = (1+t)/2 and i + j = need - 1 of the two kinds, this
+//!   is the sum over i of C(A-1, i) C(D, j) times the integral of s^a (1-s)^b from 1/2 to 1, where a = i + D - j and
+//!   a + b = n - 1. That integral is P[Bin(n, 1/2) <= a] / (n C(n-1, a)).
+//! - **One background row.** p features turn to agreement when they become present, q turn away, and c agree in the
+//!   row. In a random order, the k players before one of the p turn i of the others to agreement and j away, with a
+//!   hypergeometric probability, and the player is decisive if c + i - j = need - 1. So its score is the sum over
+//!   i - j = need - 1 - c of C(p-1, i) C(q, j) / ((p+q) C(p+q-1, i+j)). The same holds for one of the q, with a minus
+//!   sign.
 //!
-//! All terms are positive, so floats lose nothing: a term is a product of nine factorials or inverses of such (2 roundings each)
-//! and a tail, 28 roundings with its products and the division by n, and a sum of at most n terms adds n. Cost: O(n), once for
-//! each (n, A, need) or (p, q, need - c).
+//! All terms are positive, so floats lose no accuracy by cancellation. A term is a product of nine factorials or their
+//! inverses (2 roundings each) and a tail, 28 roundings with its products and the division by n; a sum of at most n
+//! terms adds n. Cost: O(n), once for each (n, A, need) or (p, q, need - c).
 
 use super::error_bound;
 use super::factorials::{Factorials, Wide};
@@ -23,10 +24,11 @@ use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::Arc;
 
-/// The score of a feature that agrees with its weight (that turned to agreement), and of one that does not, without its sign.
+/// The score of a feature that agrees with its weight (or turned to agreement), and of one that does not, without its
+/// sign.
 pub(super) type Pair<T> = [T; 2];
 
-/// How far a float can be off, for gates over up to n inputs.
+/// Bounds the error of floats, for gates over up to n inputs.
 pub(super) fn error_bound(inputs: usize) -> f64 {
     error_bound::in_all(inputs as f64 + 28.0)
 }
@@ -37,15 +39,15 @@ pub(super) struct UniformForm {
     inputs: usize,
     /// P[Bin(n, 1/2) <= a] for each a.
     tails: Vec<Wide>,
-    /// One over k! for each k, and the same from n downwards: the terms of a sum read them in order.
+    /// One over k! for each k, ascending and descending, so that the terms of a sum read them in order.
     over: Split,
     over_down: Split,
-    /// The tail of a over C(n-1, a), first for even a and then for odd ones: a sum needs every second.
+    /// The tail of a over C(n-1, a), first for even a, then for odd ones: a sum uses only one parity.
     shares: [Split; 2],
     arch: Arch,
 }
 
-/// Mantissas and exponents of positive numbers, apart from each other.
+/// Mantissas and exponents of positive numbers, in separate vectors.
 #[derive(Default)]
 struct Split {
     mantissas: Vec<f64>,
@@ -75,7 +77,7 @@ impl UniformForm {
         UniformForm { factorials, inputs, tails, over, over_down, shares, arch: Arch::new() }
     }
 
-    /// For an entity in which this number of inputs agrees.
+    /// The scores for an entity in which this number of inputs agrees.
     pub(super) fn scores(&self, agreeing: usize, need: usize) -> Pair<f64> {
         uniform_terms(self.inputs, agreeing, need).map(|terms| {
             let Some((ones, others, range)) = terms else { return 0.0 };
@@ -87,7 +89,7 @@ impl UniformForm {
     fn sum(&self, ones: usize, others: usize, agreeing: usize, range: std::ops::RangeInclusive<usize>) -> f64 {
         let (first, length) = (*range.start(), range.end() - range.start() + 1);
         let (j, a) = (agreeing - first, first + others - (agreeing - first));
-        // What all terms have in common is taken once.
+        // The common factor of all terms is taken once.
         let (ways, ways_exponent) = self.factorials.factorial(ones).times(self.factorials.factorial(others)).split();
         let (chosen, chosen_exponents) = self.over.part(first, length);
         let (left, left_exponents) = self.over_down.part(self.inputs - (ones - first), length);
@@ -100,16 +102,16 @@ impl UniformForm {
                 let mantissa = (chosen[at] * left[at]) * (second[at] * rest[at]) * (shares[at] * ways);
                 let exponent = chosen_exponents[at] + left_exponents[at] + second_exponents[at] + rest_exponents[at];
                 let exponent = exponent + share_exponents[at] + ways_exponent;
-                // What is too small for a float is 0.
+                // Numbers too small for a float become 0.
                 *term = mantissa * f64::from_bits(((1023 + exponent.clamp(-1023, 1023)) as u64) << 52);
             }
         });
         terms.iter().sum()
     }
 
-    /// How often the gate is true.
+    /// The probability that the gate is true.
     pub(super) fn base_value(&self, need: usize) -> f64 {
-        // As many inputs have n - need or fewer disagreeing ones as have need or more agreeing ones.
+        // As many inputs have at most n - need disagreeing features as have at least need agreeing ones.
         self.inputs.checked_sub(need).map_or(0.0, |a| self.tails[a].float())
     }
 }
@@ -132,13 +134,14 @@ pub(super) fn exact_uniform(inputs: usize, agreeing: usize, need: usize) -> Pair
     })
 }
 
-/// How often such a gate is true, as a fraction.
+/// The probability that such a gate is true, as a fraction.
 pub(super) fn exact_uniform_base(inputs: usize, need: usize) -> RBig {
     let ways = inputs.checked_sub(need).map_or(UBig::ZERO, |a| tails(inputs)[a].clone());
     RBig::from_parts(ways.into(), UBig::ONE << inputs)
 }
 
-/// For an agreeing player and for another: how many other players agree and do not, and which of the first can be 1.
+/// For an agreeing player and for another: how many other players agree and disagree, and the possible numbers of ones
+/// among the former.
 fn uniform_terms(
     inputs: usize,
     agreeing: usize,
@@ -155,7 +158,7 @@ fn uniform_terms(
     [of(agreeing.checked_sub(1), Some(others)), of(Some(agreeing), others.checked_sub(1))]
 }
 
-/// How many of the 2^n inputs have at most a ones, for each a.
+/// The number of the 2^n inputs with at most a ones, for each a.
 fn tails(inputs: usize) -> Vec<UBig> {
     let mut ways = UBig::ONE;
     let mut sum = UBig::ZERO;
@@ -170,7 +173,7 @@ fn tails(inputs: usize) -> Vec<UBig> {
         .collect()
 }
 
-/// Scores against a background row, in which p features turn to agreement, q away, and `missing` more must agree (need - c).
+/// Scores against a background row: p features turn to agreement, q away, and `missing` more must agree (need - c).
 pub(super) fn background(factorials: &Factorials, p: usize, q: usize, missing: i64) -> Pair<f64> {
     let all = p + q;
     let of = |ones: usize, others: usize, difference: i64| {
@@ -211,7 +214,7 @@ fn background_terms(ones: usize, others: usize, difference: i64) -> Option<(i64,
     (first <= last).then_some((first, last))
 }
 
-/// The factorials up to n.
+/// The factorials up to `most`.
 pub(super) fn exact_factorials(most: usize) -> Vec<UBig> {
     let mut product = UBig::ONE;
     (0..=most)

@@ -1,18 +1,20 @@
 //! Scores of a gate with any whole weights and any players: the distribution of its sum along the path.
 //!
-//! The gate is true where the weight of its conveniently instantiated inputs is at least `need`. A player adds a whole number to
-//! that weight: `inside` while it is in, and while it is out one of a few numbers with their chances (the two values of a bit, the
-//! values of a column, all values of a block, or what it has in a background row). At the point t of the path each player is in
-//! with chance t. Forwards, P_k(s) is the chance that the first k players weigh s; backwards, B_k(s) is the chance that the
-//! gate is true given that the first k weigh s. What player k gains is the sum over s of P_(k-1)(s) times B_k(s + inside) less the mean of
-//! B_k(s + outside): Owen's integrand, a polynomial in t of degree below the number of players that move.
+//! The gate is true where the weight of its conveniently instantiated inputs is at least `need`. A player adds a whole
+//! number to that weight: `inside` while it is present, and while it is absent one of a few numbers with given
+//! probabilities (the two values of a bit, the values of a column, all values of a block, or its value in a background
+//! row). At the point t of the path each player is present with probability t. Forwards, P_k(s) is the probability that
+//! the first k players weigh s; backwards, B_k(s) is the probability that the gate is true given that the first k weigh
+//! s. The gain of player k is the sum over s of P_(k-1)(s) times B_k(s + inside) less the mean of B_k(s + outside):
+//! Owen's integrand, a polynomial in t of a degree below the number of players that move.
 //!
-//! In floats the points are those of Gauss and Legendre; in fractions they are 0, 1, 2, ..., where "chances" may be negative, with the
-//! weights that integrate every polynomial through them. Interactions are what a gain gains by another player's coming.
+//! In floats the points are the Gauss-Legendre points. In fractions they are 0, 1, 2, ..., where "probabilities" may be
+//! negative, with the weights that integrate every polynomial through them. An interaction is the change in one
+//! player's gain when another player becomes present.
 //!
-//! Cost: O(players * range * values) a point. **Errors:** all numbers of a float are sums of products of positive numbers, wrong
-//! relatively by at most (m + 5) roundings a player for m values; a gain is the difference of two such sums of `range` terms that
-//! are at most 1 each.
+//! Cost: O(players * range * values) per point. **Errors:** all floats are sums of products of positive numbers, with a
+//! relative error of at most (m + 5) roundings per player for m values; a gain is the difference of two such sums of
+//! `range` terms of at most 1 each.
 
 use super::error_bound;
 use dashu_ratio::RBig;
@@ -82,35 +84,35 @@ impl Scalar for RBig {
 /// A player of a gate.
 #[derive(Clone, Debug)]
 pub(super) struct Mover<T> {
-    /// Which one it is.
+    /// The index of the player.
     pub(super) player: usize,
-    /// What it weighs while it is in.
+    /// Its weight while it is present.
     pub(super) inside: usize,
-    /// What it weighs while it is out, with the chances.
+    /// Its possible weights while it is absent, with their probabilities.
     pub(super) outside: Vec<(usize, T)>,
 }
 
 impl<T: Scalar> Mover<T> {
-    /// The most that it weighs.
+    /// Its largest weight.
     fn span(&self) -> usize {
         self.outside.iter().map(|(weight, _)| *weight).fold(self.inside, usize::max)
     }
 
-    /// Whether it matters that it comes.
+    /// Whether its presence can change the weight.
     pub(super) fn moves(&self) -> bool {
         self.outside.iter().any(|(weight, chance)| *weight != self.inside && !chance.is_zero())
     }
 }
 
-/// A gate with its players, at one place of an entity.
+/// A gate with its players, for one entity and start.
 #[derive(Clone, Debug)]
 pub(super) struct GateSum<T> {
     pub(super) movers: Vec<Mover<T>>,
-    /// What the movers must weigh.
+    /// The weight that the movers must reach.
     pub(super) need: usize,
 }
 
-/// What one of the movers does whatever t is.
+/// A mover that is present or absent whatever t is.
 #[derive(Clone, Copy)]
 pub(super) struct Fixed {
     pub(super) mover: usize,
@@ -118,12 +120,12 @@ pub(super) struct Fixed {
 }
 
 impl<T: Scalar> GateSum<T> {
-    /// The chance that the gate is true while all players are absent.
+    /// The probability that the gate is true while all players are absent.
     pub(super) fn base_value(&self) -> T {
         self.backward(&T::zero(), None).swap_remove(0).swap_remove(0)
     }
 
-    /// The gains of all movers at the point t, with one of them in or out whatever t is.
+    /// The gains of all movers at the point t, optionally with one of them fixed.
     pub(super) fn gains(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
         let backward = self.backward(t, fixed);
         let mut forward = vec![T::one()];
@@ -150,7 +152,7 @@ impl<T: Scalar> GateSum<T> {
         }
     }
 
-    /// The chances of what one more player can make of the weight.
+    /// The distribution of the weight with one more player.
     fn forward(&self, before: &[T], place: usize, t: &T, fixed: Option<Fixed>) -> Vec<T> {
         let mover = &self.movers[place];
         let t = self.chance(place, t, fixed);
@@ -167,7 +169,7 @@ impl<T: Scalar> GateSum<T> {
         after
     }
 
-    /// For each number of players, the chance that the gate is true by what these weigh.
+    /// For each number of first players, the probability that the gate is true, by the weight of these players.
     fn backward(&self, t: &T, fixed: Option<Fixed>) -> Vec<Vec<T>> {
         let mut lengths = vec![1];
         self.movers.iter().for_each(|mover| lengths.push(lengths[lengths.len() - 1] + mover.span()));
@@ -194,8 +196,8 @@ impl<T: Scalar> GateSum<T> {
     }
 }
 
-/// The points 0, 1, ..., and what their values count for in the integral from 0 to 1 of a polynomial of a lower degree than
-/// there are points.
+/// The points 0, 1, ..., and their weights in the integral from 0 to 1 of a polynomial whose degree is below the number
+/// of points.
 pub(super) fn whole_points(count: usize) -> Vec<(RBig, RBig)> {
     let number = |value: usize| RBig::from(value);
     (0..count)
@@ -218,11 +220,12 @@ pub(super) fn whole_points(count: usize) -> Vec<(RBig, RBig)> {
         .collect()
 }
 
-/// How far floats can be from the true gains and their integral, given the number of players and of values of each, whose weights
-/// have this range.
+/// Bounds the error of gains and their integral in floats, given the number of players, of values of each, and the
+/// range of their weights.
 pub(super) fn error_bound(players: usize, values: usize, range: usize) -> f64 {
     let (players, values, range) = (players as f64, values as f64, range as f64);
     let sum = 2.0 * players * (values + 5.0) + range + 4.0;
-    // Two sums, the points of the rule (each moved by a rounding, and a gain moves by at most 2 a player), its weights.
+    // Two sums, the points of the rule (each moved by a rounding, which moves a gain by at most 2 per player), its
+    // weights.
     error_bound::in_all(2.0 * sum + 4.0 * players + players + 6.0)
 }

@@ -35,14 +35,14 @@ pub(super) struct GateTape<I> {
     nodes: usize,
     up: Vec<Run>,
     up_pairs: Vec<[I; 2]>,
-    /// From the last node to the first literal, the root left out.
+    /// From the last node to the first literal, without the root.
     down: Vec<Run>,
     /// A node, and the slot that its reach is multiplied by.
     down_pairs: Vec<[I; 2]>,
 }
 
 impl<I: SlotId> GateTape<I> {
-    /// How many slots the values use; the reaches use as many again.
+    /// The number of slots for values; the reaches use the same number again.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -52,7 +52,7 @@ impl<I: SlotId> GateTape<I> {
         self.nodes
     }
 
-    /// How far the results of a sweep can be off: products and sums of positive numbers, counted slot by slot.
+    /// The rounding errors of a sweep's results: products and sums of positive numbers, counted slot by slot.
     pub(super) fn roundings(&self) -> SweepRoundings {
         let mut values = vec![0.0f64; self.used - self.nodes];
         // The weight of every other literal is 1 minus a weight.
@@ -81,7 +81,7 @@ impl<I: SlotId> GateTape<I> {
         SweepRoundings::of_gates(values[self.used - 1], literals.iter().copied().fold(0.0, f64::max))
     }
 
-    /// As for a diagram; `slots` are those of the values, then those of the reaches.
+    /// As for a diagram; `slots` holds the values, then the reaches.
     #[inline(always)]
     pub(super) fn sweep<S: Simd, const R: usize>(
         &self,
@@ -176,9 +176,9 @@ impl<I: SlotId> GateTape<I> {
         tape
     }
 
-    /// The pairs of the downward sweep from those of the upward one, whose nodes begin at slot `first`.
+    /// Derives the pairs of the downward sweep from those of the upward sweep, whose nodes begin at slot `first`.
     fn lay_down(&mut self, first: usize) {
-        // Of each slot, where its users begin when slots are taken from the last to the first.
+        // For each slot, the position where its users begin, with slots ordered from last to first.
         let mut starts = vec![0u32; self.used + 1];
         for slot in self.up_pairs.as_flattened() {
             starts[self.used - 1 - slot.index()] += 1;
@@ -205,7 +205,7 @@ impl<I: SlotId> GateTape<I> {
                 node += 1;
             }
         }
-        // Not the root, which comes first and has no users, and not the constants, which come last.
+        // Leaves out the root, which comes first and has no users, and the constants, which come last.
         let (begin, end) = (starts[1], starts[self.used - 2]);
         starts[1..self.used - 1].windows(2).for_each(|pair| extend(&mut self.down, (pair[1] - pair[0]) as usize));
         self.down_pairs = pairs[begin as usize..end as usize].to_vec();

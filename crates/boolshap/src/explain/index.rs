@@ -1,11 +1,11 @@
-//! What is asked of a game: a number for each player, or for each set of a few players.
+//! The indices of a game: scores for each player, or for each small set of players.
 
 use std::ops::RangeInclusive;
 
-/// How the contributions of players to all coalitions become numbers.
+/// How the contributions of players to all coalitions are combined into scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Index {
-    /// The Shapley value: the mean contribution over all orders in which players can come (Shapley, 1953).
+    /// The Shapley value: the mean contribution over all orders of the players (Shapley, 1953).
     #[default]
     Shapley,
     /// The Banzhaf value: the mean contribution over all coalitions of the others (Banzhaf, 1965).
@@ -13,25 +13,26 @@ pub enum Index {
     /// The pairwise Shapley interaction index (Grabisch and Roubens, "An axiomatic approach to the concept of interaction
     /// among players in cooperative games", 1999): what two players gain together beyond what each gains alone.
     Interaction,
-    /// The Owen value of players in groups: the mean contribution over all orders in which the players of each group come
-    /// one after the other (Owen, "Values of Games with a Priori Unions", 1977).
+    /// The Owen value of players in groups: the mean contribution over all orders in which the players of each group
+    /// are consecutive (Owen, "Values of Games with a Priori Unions", 1977).
     Owen,
-    /// The Shapley-Taylor interaction index (Sundararajan, Dhamdhere and Agarwal, "The Shapley Taylor Interaction Index",
-    /// 2020) of all sets up to this size: smaller ones have what they gain without others, the largest the rest.
+    /// The Shapley-Taylor interaction index (Sundararajan, Dhamdhere and Agarwal, "The Shapley Taylor Interaction
+    /// Index", 2020) of all sets up to this size: smaller sets get their gain without other players, the largest the
+    /// rest.
     Taylor(Order),
-    /// The k-Shapley values (k-SII; Bordt and von Luxburg, "From Shapley Values to Generalized Additive Models and back",
-    /// 2023) of all sets up to this size: interaction indices, gathered so that all together add up.
+    /// The k-Shapley values (k-SII; Bordt and von Luxburg, "From Shapley Values to Generalized Additive Models and
+    /// back", 2023) of all sets up to this size: interaction indices, combined so that they add up to the prediction.
     Ksii(Order),
 }
 
-/// The size of the largest sets of players that have a number.
+/// The size of the largest sets of players that get a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Players alone.
+    /// Single players.
     One = 1,
-    /// Pairs too.
+    /// Also pairs.
     Two,
-    /// Sets of three too.
+    /// Also sets of three.
     Three,
 }
 
@@ -57,7 +58,7 @@ impl Index {
         }
     }
 
-    /// The sizes of the sets of players that have a number.
+    /// The sizes of the sets of players that get a score.
     pub fn sizes(self) -> RangeInclusive<usize> {
         match self {
             Index::Shapley | Index::Banzhaf | Index::Owen => 1..=1,
@@ -66,19 +67,19 @@ impl Index {
         }
     }
 
-    /// How many numbers this many players have.
+    /// The number of scores for this many players.
     pub fn width(self, players: usize) -> usize {
         self.sizes().fold(0, |sum, size| sum.saturating_add(count_sets(players, size)))
     }
 
-    /// Whether base value and numbers add up to the prediction.
+    /// Whether base value and scores add up to the prediction.
     pub fn is_efficient(self) -> bool {
         !matches!(self, Index::Banzhaf | Index::Interaction)
     }
 
-    /// What every result is checked by before it leaves: `sum` (base value and scores add up to the prediction),
-    /// `interactions` (those of a player add up to what its contribution gains from first to last), or `nothing`, as the
-    /// Banzhaf values of a game have no sum that is known.
+    /// The check that every result must pass: `sum` (base value and scores add up to the prediction), `interactions`
+    /// (those of a player add up to its contribution as the last to come, less that as the first), or `nothing`, as the
+    /// Banzhaf values of a game have no known sum.
     pub fn checked(self) -> &'static str {
         match self {
             Index::Banzhaf => "nothing",
@@ -87,19 +88,19 @@ impl Index {
         }
     }
 
-    /// The sets of players that have a number, in order: small ones first, then by their first players.
+    /// The sets of players that get a score, in order: by size, then lexicographically.
     pub fn sets(self, players: usize) -> impl Iterator<Item = Vec<usize>> {
         self.sizes().flat_map(move |size| sets(players, size))
     }
 
-    /// The names of the numbers for players of these names: the players, `A*B` for pairs, the second fastest, and `A*B*C`
-    /// for sets of three.
+    /// The names of the scores for players of these names: the players, `A*B` for pairs, where the second varies
+    /// fastest, and `A*B*C` for sets of three.
     pub fn columns(self, players: &[String]) -> Vec<String> {
         let name = |set: Vec<usize>| set.iter().map(|&player| players[player].as_str()).collect::<Vec<_>>().join("*");
         self.sets(players.len()).map(name).collect()
     }
 
-    /// The place of a set's number, for a set of ascending players.
+    /// The position of the score of a set, whose players are in ascending order.
     pub(super) fn place(self, players: usize, set: &[usize]) -> usize {
         let smaller: usize =
             self.sizes().take_while(|&size| size < set.len()).map(|size| count_sets(players, size)).sum();
@@ -124,7 +125,7 @@ pub(super) fn pairs(players: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..players).flat_map(move |i| (i + 1..players).map(move |j| (i, j)))
 }
 
-/// All sets of this many players, in order: by the first player, then by the second, and so on.
+/// All sets of this many players, in lexicographic order.
 pub(super) fn sets(players: usize, size: usize) -> impl Iterator<Item = Vec<usize>> {
     let first = (size <= players).then(|| (0..size).collect::<Vec<usize>>());
     std::iter::successors(first, move |set| {
@@ -136,7 +137,7 @@ pub(super) fn sets(players: usize, size: usize) -> impl Iterator<Item = Vec<usiz
     })
 }
 
-/// How many sets of this size there are.
+/// The number of sets of this size.
 pub(super) fn count_sets(players: usize, size: usize) -> usize {
     let product = (0..size).try_fold(1u128, |product, at| {
         product.checked_mul(players.saturating_sub(at) as u128).map(|product| product / (at as u128 + 1))
@@ -144,9 +145,9 @@ pub(super) fn count_sets(players: usize, size: usize) -> usize {
     product.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
 }
 
-/// The place of a set among all of its size.
+/// The index of a set among all sets of its size.
 fn place_of_set(players: usize, set: &[usize]) -> usize {
-    // The usual ones, which inner loops ask for.
+    // Fast paths for inner loops.
     match *set {
         [one] => return one,
         [one, other] => return one * (2 * players - one - 1) / 2 + other - one - 1,

@@ -4,14 +4,14 @@ use super::numerators::least_common;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-/// What the values at 0, 1, ... count for in the integral from 0 to 1, over a common denominator.
+/// The weights of the values at 0, 1, ... in the integral from 0 to 1, over a common denominator.
 pub(super) struct Rule {
     pub(super) weights: Vec<IBig>,
     pub(super) denominator: UBig,
 }
 
 impl Rule {
-    /// The rule of k (1-t)^(k-1) times a polynomial, which must have a degree so much lower.
+    /// The rule for k (1-t)^(k-1) times a polynomial, whose degree must be lower by k - 1.
     pub(super) fn towards_the_start(&self, k: usize) -> Self {
         let factor = |t: usize| IBig::from(k) * (IBig::ONE - IBig::from(t)).pow(k - 1);
         let weights = self.weights.iter().enumerate().map(|(t, weight)| weight * factor(t)).collect();
@@ -32,7 +32,7 @@ impl Rule {
         }
         let weights: Vec<RBig> = (0..count)
             .map(|point| {
-                // Without the factor (t - point), by synthetic division from the top.
+                // Divides by the factor (t - point), by synthetic division from the top.
                 let (mut integral, mut quotient) = (RBig::ZERO, IBig::ZERO);
                 for power in (1..=count).rev() {
                     quotient = &product[power] + quotient * IBig::from(point);

@@ -1,11 +1,12 @@
 //! The pair of sweeps over a smooth circuit in whole numbers.
 //!
-//! With weights that are fractions, each variable's over a denominator of its own, the numerators alone can be swept: in
-//! a smooth circuit every product that an or-gate adds up has one factor of each of the same variables, so all have the
-//! same denominator. Of a one-hot group every product has exactly one positive literal, and the negative ones weigh 1, so
-//! a group counts as one variable. Copies of features and switches of groups (`blocks`) have weights of denominator 1 that
-//! add up to 1, so that a product without them is right as it is, and the circuit need not be smooth in them. Upwards a node's value is computed from its children's, downwards the derivative of the
-//! root by it. Cost: linear in the edges.
+//! With weights that are fractions, each variable's over its own denominator, it is enough to sweep the numerators: in
+//! a smooth circuit every product that an or-gate adds up has one factor for each of the same variables, so all have
+//! the same denominator. In a one-hot group every product has exactly one positive literal, and the negative ones weigh
+//! 1, so a group counts as one variable. Copies of features and switches of groups (`blocks`) have weights of
+//! denominator 1 that add up to 1. So a product without them is also right, and the circuit need not be smooth in them.
+//! The upward sweep computes a node's value from its children's, the downward sweep the derivative of the root by it.
+//! Cost: linear in the edges.
 
 use super::blocks::Role;
 use super::polynomial::Integer;
@@ -23,17 +24,17 @@ pub(super) struct IntegerSweeps {
     pub(super) one_hot: Vec<bool>,
 }
 
-/// Memory of the sweeps, with their results.
+/// The memory of the sweeps, with their results.
 pub(super) struct Sweep<T> {
     values: Vec<T>,
     reaches: Vec<T>,
-    /// For each variable the weight of its literal and of the negation.
+    /// For each variable, the weights of its literal and of the negation.
     pub(super) weights: Vec<[T; 2]>,
     /// The derivatives of the root by them.
     pub(super) slopes: Vec<[T; 2]>,
 }
 
-/// Whether the weights of a variable can have a denominator other than 1: features, and in the middle of a path switches.
+/// Whether a variable's weights can have a denominator other than 1: features, and switches in the middle of a path.
 pub(super) fn has_units(role: Role) -> bool {
     matches!(role, Role::Feature(_) | Role::Outside(_) | Role::Player(_))
 }
@@ -105,7 +106,7 @@ impl IntegerSweeps {
                     children.iter().for_each(|child| reaches[child.index()].add_product(&reach, &one));
                 }
                 Node::And(children) => {
-                    // For each child the product of all others: of those before, then of those behind.
+                    // For each child, the product of all others: of those before it, then of those after it.
                     before.clear();
                     let mut product = reach;
                     for child in children {

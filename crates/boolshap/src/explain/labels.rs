@@ -1,4 +1,4 @@
-//! The labels of all entities of the population, computed once: what a black-box method may look at.
+//! The labels of all entities of the population, computed once: all that a black-box method may use.
 
 use super::ExplainError;
 use crate::circuit::Circuit;
@@ -18,7 +18,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The most features a population may have here.
+    /// The most features of such a population.
     pub const MAX_FEATURES: usize = 30;
 
     /// Asks a classifier for the label of every entity.

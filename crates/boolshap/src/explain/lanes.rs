@@ -1,19 +1,20 @@
-//! Lanes: how many sweeps ride together, the memory they live in, and the step from lanes to the registers at hand.
+//! Lanes: the number of sweeps done at once, their memory, and the mapping of lanes to the registers at hand.
 //!
-//! A block is always [`LANES`] sweeps wide and a node's numbers fill whole cache lines; how many registers that takes is
-//! found at run time: one or two of AVX-512, four of AVX2. Code is written once for "R registers of S" and compiled for
-//! each of them. No lane ever looks at another, so the result of a lane depends neither on its neighbours nor on R. AVX2
-//! and AVX-512 multiply and add in one rounding, so both give the same bits; without either there are two roundings.
+//! A block is always [`LANES`] sweeps wide, and a node's numbers fill whole cache lines. The number of registers that
+//! this takes is found at run time: one of AVX-512, two of AVX2. Code is written once for "R registers of S" and
+//! compiled for each of them. Lanes are independent, so the result of a lane depends neither on its neighbours nor on
+//! R. AVX2 and AVX-512 multiply and add with one rounding, so both give the same bits; without either there are two
+//! roundings.
 
 use pulp::{Simd, WithSimd, bytemuck};
 
 /// How many sweeps are done at once.
 pub(super) const LANES: usize = 8;
 
-/// One number a lane.
+/// One number per lane.
 pub(super) type Lanes = [f64; LANES];
 
-/// Memory for lanes, on the border of a cache line.
+/// Memory for lanes, aligned to a cache line.
 pub(super) struct Buffer {
     storage: Vec<f64>,
     start: usize,
@@ -21,12 +22,12 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// This many times [`LANES`] zeros. Pages that are never touched take no memory.
+    /// Zeros, [`LANES`] for each of this many. Pages that are never touched take no memory.
     pub(super) fn new(length: usize) -> Self {
         const LINE: usize = 64;
         let numbers = length * LANES;
         let storage = vec![0.0; numbers + LINE / size_of::<f64>()];
-        // Where alignment cannot be had, it is only slower.
+        // If alignment is impossible, access is only slower.
         let start = storage.as_ptr().align_offset(LINE).min(LINE / size_of::<f64>());
         Buffer { storage, start, length: numbers }
     }
@@ -48,16 +49,16 @@ impl Buffer {
     }
 }
 
-/// Something to do with `R` registers, which hold [`LANES`] numbers together.
+/// Work on `R` registers, which hold [`LANES`] numbers together.
 pub(super) trait LaneWork {
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Must be inlined always, as everything it calls, to be compiled for the registers at hand.
+    /// Must always be inlined, like everything it calls, to be compiled for the registers at hand.
     fn run<S: Simd, const R: usize>(self, simd: S) -> Self::Output;
 }
 
-/// Finds the number of registers.
+/// Selects the number of registers.
 pub(super) struct Dispatch<W>(pub(super) W);
 
 impl<W: LaneWork> WithSimd for Dispatch<W> {
@@ -77,12 +78,12 @@ impl<W: LaneWork> WithSimd for Dispatch<W> {
     }
 }
 
-/// The place of a node's numbers: sixteen bits as long as they suffice, which halves the tape.
+/// The index of a node's slot: 16 bits as long as they suffice, which halves the tape.
 ///
-/// Sixteen bits index 65,536 slots without any check of bounds, since there are always that many (in memory that is not
-/// touched). With 32 bits every access is checked; what it costs drowns in the cache misses of circuits so large.
+/// 16 bits index 65,536 slots without bounds checks, since there are always that many (in memory that is not touched).
+/// With 32 bits every access is checked; the cost is negligible beside the cache misses of such large circuits.
 pub(super) trait SlotId: Copy + Send + Sync + 'static {
-    /// How many slots there may be.
+    /// The limit on the number of slots.
     const LIMIT: usize;
     /// Slots that can be indexed.
     type Slots<T>: ?Sized;
@@ -90,13 +91,13 @@ pub(super) trait SlotId: Copy + Send + Sync + 'static {
     /// The id of this slot, which must be below the limit.
     fn new(index: usize) -> Self;
 
-    /// The slot's place.
+    /// The slot's index.
     fn index(self) -> usize;
 
-    /// How many slots are needed to use this many.
+    /// The number of slots to allocate when this many are used.
     fn room(used: usize) -> usize;
 
-    /// Slots, [room](Self::room) enough of them.
+    /// The slots as an indexable type; there must be [room](Self::room) for all.
     fn slots<T>(all: &mut [T]) -> &mut Self::Slots<T>;
 
     fn get<T: Copy>(self, slots: &Self::Slots<T>) -> T;

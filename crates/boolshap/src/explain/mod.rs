@@ -1,13 +1,13 @@
-//! SHAP scores of Boolean classifiers: the fast way, and the paper's two ways to compute them.
+//! SHAP scores of Boolean classifiers: by fast engines, and by the paper's two methods.
 //!
-//! A [`Game`] is a circuit, its [`Players`] and what absent ones are (a [`Distribution`]); [`FloatGame`] and [`ExactGame`]
-//! compute each [`Index`] of it, and [`Definition`] is what they mean.
-//! [`FastEngine`] takes any deterministic and decomposable circuit and gives floats: all scores of an entity from a few
-//! sweeps (`quadrature`, `path_integral`) over a tape made once (`fold`, `tape`, `diagram_tape`, `gate_tape`).
-//! [`BruteForce`] is formula (1) of the paper over the labels of all entities, whoever computed them: the black box.
-//! [`OpenBox`] is the algorithm of Arenas, Barceló, Bertossi and Monet on a smooth circuit of fan-in 2. Both give floats
-//! and exact fractions, for the uniform and for any product [`Probabilities`], and every [`Explanation`] has passed the
-//! test that base value and scores add up to the prediction.
+//! A [`Game`] is a circuit, its [`Players`] and the values of absent ones (a [`Distribution`]). [`FloatGame`] and
+//! [`ExactGame`] compute each [`Index`] of it, and [`Definition`] computes it literally as defined. [`FastEngine`]
+//! takes any deterministic and decomposable circuit and gives floats: all scores of an entity from a few sweeps
+//! (`quadrature`, `path_integral`) over a tape made once (`fold`, `tape`, `diagram_tape`, `gate_tape`). [`BruteForce`]
+//! is formula (1) of the paper over the labels of all entities, from any source: the black box. [`OpenBox`] is the
+//! algorithm of Arenas, Barceló, Bertossi and Monet on a smooth circuit of fan-in 2. Both give floats and exact
+//! fractions, for the uniform and for any product [`Probabilities`], and check for every [`Explanation`] that base
+//! value and scores add up to the prediction.
 
 mod blocks;
 mod brute_force;

@@ -1,16 +1,16 @@
-//! What the machine can do at best: the rate of independent multiply-adds in registers, to hold the sweeps against.
+//! The machine's peak performance: the rate of independent multiply-adds in registers, to compare the sweeps with.
 
 use super::lanes::{Dispatch, LaneWork};
 use crate::lit::Instant;
 use pulp::{Arch, Simd};
 use std::hint::black_box;
 
-/// How many floating-point operations of a sweep are counted as useful for each node, lane and point: 4 on the way down
+/// The floating-point operations of a sweep counted as useful for each node, lane and point: 4 on the way down
 /// (each of a node's two edges, one product and one addition) and 5 on the way up (one difference, two multiply-adds).
 /// Sweeps over gates are counted the same, though they do more.
 pub const USEFUL_OPERATIONS: u64 = 9;
 
-/// Floating-point operations a second of one thread, a multiply-add being two, best of several runs of a few
+/// Floating-point operations per second on one thread, with a multiply-add as two: the best of several runs of a few
 /// milliseconds each.
 pub fn multiply_add_rate() -> f64 {
     const ROUNDS: u64 = 200_000;
@@ -23,7 +23,7 @@ pub fn multiply_add_rate() -> f64 {
     best
 }
 
-/// As many chains as hide a multiply-add's latency with registers to spare.
+/// Enough chains to hide a multiply-add's latency, with registers to spare.
 const CHAINS: usize = 12;
 
 struct Chains {

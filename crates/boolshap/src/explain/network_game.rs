@@ -1,16 +1,16 @@
-//! Games on a network that is not compiled: its answers on the corners between an entity and each background row.
+//! Games on a network that is not compiled, by its answers on the corners between an entity and each background row.
 //!
-//! *Problem.* A network of 784 pixels has no circuit that could be stored, but people ask what 49 regions of its
-//! pixels contribute against a reference. *Idea.* Against one row only the D players on which the two differ matter. The
-//! network is projected onto them ([`Network::wired`]): each first-layer sum becomes a constant plus a whole number for each
-//! player. All 2^D corners are evaluated, 512 at a time ([`AllInputs`]), and the ones of each answer are counted by the
-//! number of present players, with and without each player (`corner_counts`). SHAP is linear in what is explained, so
-//! these counts make everything: labels, and numbers that are weighted sums of bits.
+//! *Problem.* A network of 784 pixels has no circuit that could be stored, but users ask what 49 regions of its pixels
+//! contribute against a reference. *Idea.* Against one row, only the D players on which the two differ matter. The
+//! network is projected onto them ([`Network::wired`]): each first-layer sum becomes a constant plus a whole number for
+//! each player. All 2^D corners are evaluated, 512 at a time ([`AllInputs`]), and the ones of each answer are counted
+//! by the number of present players, with and without each player (`corner_counts`). SHAP is linear in the explained
+//! function, so these counts give the scores of labels, and of numbers that are weighted sums of bits.
 //!
-//! *Invariant.* Everything is a whole number over one common denominator until the end, so floats are fractions rounded once
-//! and the order of work does not matter. *Cost.* 2^D / 512 runs of the network's bit-sliced program for each pair of an entity
-//! and a background row; memory for one group of 131,072 corners a thread, whatever D is. D is at most [`MAX_DIFFERING`]: beyond,
-//! an error says how many players differ, and nothing is sampled.
+//! *Invariant.* Everything is a whole number over one common denominator until the end, so floats are fractions rounded
+//! once, and the order of work does not matter. *Cost.* 2^D / 512 runs of the network's bit-sliced program for each
+//! pair of an entity and a background row; memory for one group of 131,072 corners per thread, whatever D is. D is at
+//! most [`MAX_DIFFERING`]; beyond that an error reports how many players differ, and nothing is sampled.
 
 use super::corner_counts::CornerCounts;
 use super::corner_sums::{Cube, Sums};
@@ -55,7 +55,7 @@ pub struct NetworkGame {
 }
 
 impl NetworkGame {
-    /// Makes a network and its background ready.
+    /// Prepares a network and its background.
     pub fn new(network: Arc<Network>, players: Players, background: &Bits) -> Result<Self, ExplainError> {
         let features = network.inputs();
         if players.feature_count() != features {
@@ -84,7 +84,7 @@ impl NetworkGame {
         RBig::from_parts(of_class.map(|(_, count)| count).sum::<u64>().into(), self.sample.total.into())
     }
 
-    /// The scores of weighted sums of the last hidden layer's bits: of each row those that are wanted, side by side. The
+    /// The scores of weighted sums of the last hidden layer's bits: for each row the wanted sums, side by side. The
     /// predictions are the classes of the rows.
     pub fn explain_values(
         &self,
@@ -140,7 +140,7 @@ impl NetworkGame {
         all / RBig::from(self.sample.total)
     }
 
-    /// How far the numbers of such a sum can be from the true ones: fractions, each rounded once.
+    /// Bounds the error of the numbers of such a sum: fractions, each rounded once.
     pub fn value_bound(sum: &WeightedSum) -> f64 {
         let size = |number: &RBig| number.to_f64().value().abs();
         2.0 * error_bound::in_all(1.0) * (size(&sum.constant) + 2.0 * sum.weights.iter().map(size).sum::<f64>())
@@ -182,7 +182,7 @@ impl NetworkGame {
         Ok(tables)
     }
 
-    /// Makes something of the scores of the bits that are wanted, row by row, several rows at once.
+    /// Calls `make` with the scores of the wanted bits of each row, several rows at once.
     fn each_row<T: Send>(
         &self,
         rows: &Bits,
@@ -209,11 +209,11 @@ impl NetworkGame {
             let sums = self.summed(cubes, wanted, index, &meter, watch)?;
             make(row, entity, sums.into_iter().map(|sums| sums.scores(index, self.sample.total)).collect())
         };
-        // Of several errors that of the first row is returned, whichever thread came first.
+        // Of several errors, the first row's is returned, whichever thread failed first.
         cubes.par_iter().enumerate().map(explain).collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// What is between the entity and each background row.
+    /// The cubes between the entity and each background row.
     fn cubes(&self, entity: &[bool]) -> Result<Vec<Cube>, EntityProblem> {
         let cube = |row: usize| {
             let mut place = vec![None; self.players.len()];
@@ -240,7 +240,7 @@ impl NetworkGame {
         (0..self.sample.counts.len()).map(cube).collect()
     }
 
-    /// Adds up what the cubes of an entity contribute to each bit.
+    /// Adds up the contributions of an entity's cubes to each bit.
     fn summed(
         &self,
         cubes: &[Cube],
@@ -272,7 +272,7 @@ impl NetworkGame {
         Ok(sums)
     }
 
-    /// The counts of each bit on the corners of a cube; nothing for one that does not change.
+    /// The counts of each bit on the corners of a cube; `None` for a bit that does not change.
     fn count(
         &self,
         cube: &Cube,
@@ -285,7 +285,7 @@ impl NetworkGame {
         let projected = self.network.wired(players, &cube.wires)?;
         let outputs = match wanted {
             Wanted::Classes(classes) => Outputs::classes(&projected, classes)?,
-            // Without hidden layers the bits are the inputs, of which the projection has others.
+            // Without hidden layers the bits are the inputs, and those of the projection are different.
             Wanted::LastHidden if projected.hidden().is_empty() => Outputs::inputs_of(&cube.wires, players),
             Wanted::LastHidden => Outputs::last_hidden(&projected),
         };
@@ -318,7 +318,7 @@ impl NetworkGame {
     }
 }
 
-/// Which bits of a network are explained.
+/// The bits of a network to explain.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     /// "The answer is this class", for each of some classes.
@@ -356,7 +356,7 @@ fn combined(sum: &WeightedSum, parts: &[Vec<RBig>], width: usize) -> Vec<RBig> {
     (0..width).map(score).collect()
 }
 
-/// A network's label of one class as an engine.
+/// A network's label of one class, as an engine.
 pub struct ClassOfNetwork {
     game: Arc<NetworkGame>,
     class: usize,
@@ -376,7 +376,7 @@ impl Engine for ClassOfNetwork {
         Ok(tables.swap_remove(0))
     }
 
-    /// A fraction, rounded: a score is at most 1 and an interaction at most 2.
+    /// A rounded fraction: a score is at most 1 and an interaction at most 2.
     fn error_bound(&self, _: Index) -> f64 {
         if self.exact { 0.0 } else { error_bound::in_all(2.0) }
     }
@@ -416,7 +416,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(120))]
-        /// The judge tries all sets of players by its own sums over a table of labels.
+        /// The reference enumerates all sets of players, with its own sums over a table of labels.
         #[test]
         fn all_classes_and_indices_are_those_of_the_definition(
             network in network_strategy(8),
@@ -505,7 +505,7 @@ mod tests {
         let explain = |number| game.explain(&rows(27, &[number]), &[1], Index::Shapley, false, &Watch::unlimited());
         let error = explain((1 << 26) - 1).unwrap_err().to_string();
         assert!(error.starts_with("entity 0: 26 players differ from a background row"), "{error}");
-        // 20 of 20 others must be there: of 21 present ones each is worth 1/21 of 21/21 but the last.
+        // All 20 players that differ must be present, so each scores 1/20.
         let scores = explain((1 << 20) - 1).unwrap();
         assert!(scores[0].scores(0)[..20].iter().all(|score| *score == 0.05));
     }

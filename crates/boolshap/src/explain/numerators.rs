@@ -1,4 +1,4 @@
-//! The weights of a game's variables as whole numbers over known denominators, and what both sweeps make of them.
+//! The weights of a game's variables as whole numbers over known denominators, and the contributions from both sweeps.
 
 use super::integer_sweeps::{IntegerSweeps, Sweep};
 use super::polynomial::Integer;
@@ -10,7 +10,7 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use std::collections::HashMap;
 
-/// A circuit ready to be swept, and the ways of all its variables.
+/// A circuit prepared for sweeps, and the paths of all its variables.
 pub(super) struct Swept {
     pub(super) sweeps: IntegerSweeps,
     pub(super) ways: Ways,
@@ -28,14 +28,14 @@ impl Swept {
     }
 }
 
-/// The numerators of a start's weights, and where they lead: for each variable a over b, and b or 0.
+/// For each variable with weight a / b at a start: the numerators at the start (a) and at the entity (b or 0), and b.
 pub(super) struct Numerators {
     pub(super) from: Vec<IBig>,
     pub(super) to: Vec<IBig>,
     pub(super) units: Vec<IBig>,
     /// The product of the denominators of all variables and groups that the circuit mentions.
     pub(super) denominator: UBig,
-    /// The number of bits of the largest number on the way, at t up to the number of players.
+    /// The bit length of the largest intermediate number, for t up to the number of players.
     pub(super) bits: usize,
 }
 
@@ -51,7 +51,7 @@ impl Numerators {
         let growth = (2 * sweeps.mentioned.len() + 1).bit_len();
         let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
         for var in swept.places() {
-            // The bits of a column and their copies have one unit; a variable for itself is a group of its own.
+            // The bits of a column and their copies share one unit; any other variable is a group by itself.
             let player = ways.owner[var].filter(|_| sweeps.one_hot[var]);
             groups.entry(player.unwrap_or(ways.width() + var)).or_default().push(var);
         }
@@ -70,7 +70,7 @@ impl Numerators {
         Numerators { from, to, units, denominator, bits }
     }
 
-    /// Fills in the weights when each variable has gone so much of its way.
+    /// Fills in the weights for each variable that has moved `by` times its path.
     pub(super) fn fill<T: Integer>(&self, swept: &Swept, sweep: &mut Sweep<T>, by: impl Fn(usize) -> IBig) {
         for var in swept.places() {
             let x = match self.from[var] == self.to[var] {
@@ -82,7 +82,7 @@ impl Numerators {
         }
     }
 
-    /// How much F, times the denominator, changes as each player comes in, after both sweeps.
+    /// The change of F, times the denominator, as each player becomes present; call it after both sweeps.
     pub(super) fn contributions<T: Integer>(&self, swept: &Swept, sweep: &Sweep<T>) -> Vec<IBig> {
         let mut contributions = vec![IBig::ZERO; swept.ways.width()];
         for var in swept.places() {
@@ -94,7 +94,7 @@ impl Numerators {
         contributions
     }
 
-    /// The same after both sweeps, when each variable has gone so much of its way.
+    /// Runs both sweeps for variables that have moved `by` times their paths, and returns the contributions.
     pub(super) fn swept<T: Integer>(
         &self,
         swept: &Swept,

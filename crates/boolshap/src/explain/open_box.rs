@@ -21,8 +21,8 @@
 //! the child without x, a plain vector. So each gate needs ONE vector for each feature. Where gamma - delta is small and
 //! the two are not, this also avoids their cancellation.
 //!
-//! Gates are done in the order of the arena, each once however often it is used. A vector lives in a slot that is handed
-//! on when the last parent is done, so the memory is that of the widest cut of the circuit, not of all its nodes.
+//! Gates are processed in the order of the arena, each once however often it is used. A vector's slot is reused when
+//! the last parent is done, so the memory is that of the widest cut of the circuit, not of all its nodes.
 //! Cost: n sweeps of O(|C| n^2) for all scores of an entity.
 
 use super::polynomial::{Coefficient, add, multiply};
@@ -73,7 +73,7 @@ enum Gate {
 }
 
 impl OpenBox {
-    /// Prepares a circuit; an error if it is not decomposable, smooth and of fan-in 2, naming the node.
+    /// Prepares a circuit. Fails, naming the node, if it is not decomposable, smooth and of fan-in 2.
     pub fn new(circuit: &Circuit) -> Result<Self, ExplainError> {
         for id in circuit.reachable() {
             if let Node::Decision { .. } = circuit.node(id) {
@@ -86,8 +86,8 @@ impl OpenBox {
         Ok(Self::plan(circuit))
     }
 
-    /// Gives every gate the slot of its vector. Leaves have slots of their own in front: two for each player, then
-    /// false and true.
+    /// Assigns every gate the slot of its vector. Leaves have their own slots in front: two for each player, then false
+    /// and true.
     fn plan(circuit: &Circuit) -> Self {
         let players = circuit.mentioned();
         let leaves = 2 * players.len() + 2;
@@ -114,7 +114,7 @@ impl OpenBox {
             let one = slot_of[children[0].index()];
             let (gate, other) = match children.get(1) {
                 Some(child) => (gate, slot_of[child.index()]),
-                // A gate of one child is that child: once it, times true.
+                // A gate with one child equals that child, times true.
                 None => (Gate::And, (leaves - 1) as u32),
             };
             let out = free.pop().unwrap_or_else(|| {
@@ -125,7 +125,7 @@ impl OpenBox {
             steps.push(Step { gate, one, other, out });
             for child in children {
                 let left = &mut uses[child.index()];
-                // A capped number of uses says nothing of the last one.
+                // A capped count of uses cannot show the last one.
                 if *left != u32::MAX {
                     *left -= 1;
                     if *left == 0 && slot_of[child.index()] as usize >= leaves {
@@ -138,13 +138,13 @@ impl OpenBox {
         OpenBox { circuit: circuit.into(), steps, slots: slots as usize, root, players }
     }
 
-    /// How many vectors are alive at once at most, those of the leaves included.
+    /// The most vectors alive at once, including those of the leaves.
     pub fn live_vectors(&self) -> usize {
         self.slots
     }
 
-    /// The most roundings in a coefficient of the root: a literal is rounded once, a sum once more than its parts, a product
-    /// as often as both factors and as terms are added up.
+    /// The most roundings in a coefficient of the root: a literal has one, a sum one more than its parts, a product
+    /// those of both factors and one for each term added up.
     pub(super) fn roundings(&self) -> f64 {
         let leaves = 2 * self.players.len();
         let mut slots = vec![(1.0, 2); self.slots];
@@ -173,7 +173,7 @@ impl OpenBox {
         }
     }
 
-    /// Slots with the constants in place, and nothing else.
+    /// Empty slots, except for those of the constants.
     pub(super) fn empty_slots<T: Coefficient>(&self, one: T) -> Vec<Vec<T>> {
         let mut slots = vec![Vec::new(); self.slots];
         slots[2 * self.players.len()] = vec![T::zero()];

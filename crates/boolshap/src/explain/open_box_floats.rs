@@ -1,8 +1,8 @@
 //! The open-box algorithm in floats, eight sweeps at once.
 //!
-//! A sweep belongs to one entity and one feature x, or to no feature for the base value. Eight of them, of whatever
-//! entities and features, ride in the lanes of one vector: a difference has one coefficient less than a plain vector, so
-//! it gets a zero on top, which products and sums keep on top. A single entity thus fills the lanes with its features.
+//! A sweep belongs to one entity and one feature x, or to no feature for the base value. The lanes of a vector hold
+//! eight sweeps, of any entities and features: a difference has one coefficient fewer than a plain vector, so it gets a
+//! zero on top, which products and sums keep on top. A single entity thus fills the lanes with its features.
 
 use super::error_bound;
 use super::open_box::literal_slot;
@@ -12,12 +12,13 @@ use crate::circuit::CircuitEvaluator;
 use crate::lit::{Var, Watch};
 
 impl OpenBox {
-    /// The most mentioned features that [`OpenBox::explain`] takes: beyond, binomial coefficients leave the floats.
+    /// The most mentioned features that [`OpenBox::explain`] takes: beyond, binomial coefficients exceed the range of
+    /// floats.
     pub const MAX_FEATURES: usize = 1000;
 
-    /// How far base value and scores in floats can be from the true ones, whatever the row. With the literals of x positive,
-    /// the coefficients of the root would be at most 2 (n-1 over k), which their weights divide by; the signs of x change
-    /// no rounding. So the roundings of the worst coefficient count twice, the rest is for weights and the last sum.
+    /// Bounds the error of base value and scores in floats for any row. With the literals of x positive, the
+    /// coefficients of the root would be at most 2 (n-1 over k), which their weights divide by; the signs of x change
+    /// no rounding. So the roundings of the worst coefficient count twice; the rest is for weights and the last sum.
     pub fn error_bound(&self) -> f64 {
         error_bound::in_all(2.0 * self.roundings() + 6.0 * self.players.len() as f64 + 8.0)
     }
@@ -41,7 +42,7 @@ impl OpenBox {
         let chances: Vec<[f64; 2]> = self.players.iter().map(chance).collect();
         let mut explanations = self.predictions(entities)?;
         let mut slots = self.empty_slots(Lanes([1.0; LANES]));
-        // Sweep number s is of entity s / (players + 1): its features one by one, then none.
+        // Sweep number s is for entity s / (players + 1): its features one by one, then none.
         let sweeps = entities.len() * (players + 1);
         for first in (0..sweeps).step_by(LANES) {
             watch.step((first / (players + 1)) as u64, entities.len() as u64)?;
@@ -90,7 +91,7 @@ impl OpenBox {
         vec![Lanes(both.map(|(constant, _)| constant)), Lanes(both.map(|(_, linear)| linear))]
     }
 
-    /// Explanations that have only their predictions yet, by plain evaluation of the circuit.
+    /// Explanations with only the predictions filled in, by plain evaluation of the circuit.
     fn predictions<E: AsRef<[bool]>>(&self, entities: &[E]) -> Result<Vec<Explanation<f64>>, ExplainError> {
         let features = self.circuit.variables();
         let mut evaluator = CircuitEvaluator::new(&self.circuit);
@@ -110,13 +111,13 @@ impl OpenBox {
     }
 }
 
-/// What a lane computes: the feature's place among the players, or their number for none.
+/// The sweep of a lane; `feature` is the feature's index among the players, or their number for none.
 struct Sweep<'e> {
     entity: &'e [bool],
     feature: usize,
 }
 
-/// k! (n-k-1)! / n! for every k below n, each from the one before, so that no factorial is ever too large.
+/// k! (n-k-1)! / n! for every k below n, each computed from the previous one, so that no factorial overflows.
 fn order_weights(players: usize) -> Vec<f64> {
     (0..players)
         .scan(0.0, |weight, k| {

@@ -1,9 +1,10 @@
-//! The open-box algorithm in fractions, by way of integers.
+//! The open-box algorithm in fractions, computed with integers.
 //!
-//! With p = a/b for each variable, the vectors of a gate are integers over the product of its variables' b, which is the
-//! same for all children of an or-gate because they mention the same variables. A coefficient sums at most 2^n
-//! expectations, none above 1 in absolute value, and so does every partial sum on the way to it: n plus the bits of the
-//! product of all b bound its bits. Machine integers serve where they hold that many, big ones elsewhere.
+//! With p = a/b for each variable, the vectors of a gate are integers over the product of its variables' b, which is
+//! the same for all children of an or-gate because they mention the same variables. A coefficient sums at most 2^n
+//! expectations, none above 1 in absolute value, and so does every partial sum on the way to it. So its bit length is
+//! at most n plus that of the product of all b. Machine integers are used where they hold that many bits, otherwise big
+//! ones.
 
 use super::open_box::literal_slot;
 use super::polynomial::Integer;

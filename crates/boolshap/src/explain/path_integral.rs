@@ -1,10 +1,10 @@
 //! The integral of the derivatives along the straight path from the population to the entity, for a block of entities.
 //!
-//! In every lane, player i weighs `from_i + t (to_i - from_i)` at the point t of the path; the sums over the points of
-//! dF/dw_i, each point with its weight, are what is asked for (Owen, "Multilinear Extensions of Games", 1972). The
-//! entities of a full block have one lane each, and all lanes are at the same point. Fewer entities have 2, 4 or all lanes
-//! each, which then are at different points of the path. Sums are taken in the order of the points in either case, by a
-//! product and an addition, so that an entity's scores are the same to the last bit wherever it is computed.
+//! In every lane, player i weighs `from_i + t (to_i - from_i)` at the point t of the path. The results are the sums
+//! over the points of dF/dw_i, each times the point's weight (Owen, "Multilinear Extensions of Games", 1972). The
+//! entities of a full block have one lane each, and all lanes are at the same point. Fewer entities have 2, 4 or all
+//! lanes each, which are then at different points of the path. Sums are taken in the order of the points in either
+//! case, by a product and an addition, so that an entity's scores are the same to the last bit wherever it is computed.
 
 use super::lanes::{Buffer, Dispatch, LANES, LaneWork, Lanes};
 use super::quadrature::Point;
@@ -12,17 +12,17 @@ use super::tape::Tape;
 use crate::lit::{Stopped, Watch};
 use pulp::{Arch, Simd, bytemuck};
 
-/// How many nodes are swept between two looks at the watch: a millisecond or two.
+/// The number of nodes swept between two checks of the watch: a millisecond or two.
 const LOOK_AFTER: usize = 1 << 18;
 
-/// Memory to integrate in, kept from one block to the next.
+/// Working memory, reused from one block to the next.
 pub(super) struct Workspace {
     slots: Buffer,
     weights: Buffer,
     slopes: Buffer,
     /// Where each player's path starts, in each lane.
     from: Buffer,
-    /// How far it leads.
+    /// The displacement along it.
     by: Buffer,
     /// The integral of each player for each entity of the block.
     sums: Buffer,
@@ -35,8 +35,8 @@ impl Workspace {
         Workspace { slots: Buffer::new(tape.slots()), weights: Buffer::new(2 * players), slopes, from, by, sums }
     }
 
-    /// Integrates for `rows` entities, at most as many as lanes. `path` tells, of an entity of the block and a player,
-    /// where the path starts and how far it leads. Returns F at the last point, see [`lane_of_last`].
+    /// Integrates for `rows` entities, at most as many as lanes. For an entity of the block and a player, `path` gives
+    /// the start of the path and the displacement along it. Returns F at the last point, see [`lane_of_last`].
     #[inline]
     pub(super) fn integrate(
         &mut self,
@@ -51,12 +51,12 @@ impl Workspace {
         for (player, (from, by)) in self.from.lanes_mut().iter_mut().zip(self.by.lanes_mut()).enumerate() {
             for row in 0..rows {
                 let (start, way) = path(row, player);
-                // Plain loops here and in the sweeps: filling a slice is a call, and costs more than the slice.
+                // Plain loops here and in the sweeps: a call to fill so short a slice would cost more.
                 for lane in row * spread..(row + 1) * spread {
                     (from[lane], by[lane]) = (start, way);
                 }
             }
-            // Lanes without an entity idle at a weight that makes no slow numbers.
+            // Unused lanes get a weight that does not lead to slow numbers.
             from[rows * spread..].fill(0.5);
             by[rows * spread..].fill(0.0);
         }
@@ -71,7 +71,7 @@ impl Workspace {
     }
 }
 
-/// The lane in which [`Workspace::integrate`] has been at the last point for an entity of a block.
+/// The lane that [`Workspace::integrate`] uses at the last point for an entity of a block.
 pub(super) fn lane_of_last(points: usize, rows: usize, row: usize) -> usize {
     let spread = LANES / rows.next_power_of_two();
     row * spread + (points - 1) % spread
@@ -82,7 +82,7 @@ struct Integral<'a> {
     tape: &'a Tape,
     points: &'a [Point],
     rows: usize,
-    /// How many lanes an entity has.
+    /// The number of lanes per entity.
     spread: usize,
     watch: &'a Watch<'a>,
 }

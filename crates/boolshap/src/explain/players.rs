@@ -1,12 +1,12 @@
-//! Who plays: each feature for itself, each original column as one player, or any named partition.
+//! The players: each feature, each original column as one player, or any named partition.
 //!
-//! A column of several bits is one-hot: its bits are the values of ONE categorical variable, of which exactly one is 1,
-//! and absent it takes a value from its own distribution. The sum of its bits' scores as players of their own is something
-//! else, because there the bits come and go one by one. A named player is a block of features that come and
-//! go together; absent, they are drawn one by one from the distribution over features.
+//! A column of several bits is one-hot: its bits are the values of ONE categorical variable, of which exactly one is 1;
+//! while absent, it takes a value from its own distribution. Its score is not the sum of its bits' scores as separate
+//! players, because there the bits come and go one by one. A named player is a block of features that come and go
+//! together; while absent, they are drawn one by one from the distribution over features.
 //!
-//! Players can belong to groups (the a priori unions of Owen, "Values of Games with a Priori Unions", 1977): for the Owen
-//! value, those of other groups come all together or not at all.
+//! Players can belong to groups (the a priori unions of Owen, "Values of Games with a Priori Unions", 1977): for the
+//! Owen value, the players of another group are all present or all absent.
 
 use super::{EntityProblem, ExplainError};
 use crate::data::{Binariser, Bits};
@@ -32,7 +32,7 @@ pub struct Players {
 }
 
 impl Players {
-    /// Each feature for itself.
+    /// Each feature is a player.
     pub fn features(names: &[String]) -> Self {
         let count = names.len();
         Players {
@@ -44,7 +44,7 @@ impl Players {
         }
     }
 
-    /// Each column of the schema, or, without one, all features `COLUMN=...` of the same column, if there are several.
+    /// Each column of the schema; without a schema, all features `COLUMN=...` of the same column, if there are several.
     pub fn columns(names: &[String], schema: Option<&Binariser>) -> Self {
         let mut players = Players::without_any("columns");
         if let Some(schema) = schema {
@@ -55,7 +55,7 @@ impl Players {
             }
             return players;
         }
-        // `age>=30` is a comparison and no value of a column.
+        // `age>=30` is a comparison, not a value of a column.
         let column = |name: &String| {
             let (column, _) = name.split_once('=')?;
             (!column.ends_with(['<', '>', '!'])).then(|| column.to_string())
@@ -98,7 +98,7 @@ impl Players {
         Players { kind, names: Vec::new(), of: Vec::new(), one_hot: Vec::new(), groups: None }
     }
 
-    /// The same players in groups: each player, by its name, in the group of this name.
+    /// The same players in groups: maps the name of each player to the name of its group.
     pub fn in_groups(self, group_of: &HashMap<String, String>) -> Result<Self, ExplainError> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut groups = Vec::with_capacity(self.len());
@@ -120,7 +120,7 @@ impl Players {
         self.groups.as_ref().map(|groups| groups[player])
     }
 
-    /// What kind of partition it is: `features`, `columns` or `named`.
+    /// The kind of partition: `features`, `columns` or `named`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
@@ -130,7 +130,7 @@ impl Players {
         &self.names
     }
 
-    /// How many there are.
+    /// The number of players.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -140,7 +140,7 @@ impl Players {
         self.names.is_empty()
     }
 
-    /// How many features they share.
+    /// The number of features of all players.
     pub fn feature_count(&self) -> usize {
         self.of.len()
     }
@@ -168,7 +168,7 @@ impl Players {
         groups.map(|player| self.members(player).map(Var::new).collect()).collect()
     }
 
-    /// The players with several of these features that are independent of each other, and the features.
+    /// The players with several independent features among these, and the features.
     pub(super) fn blocks(&self, mentioned: &[Var]) -> Vec<(usize, Vec<Var>)> {
         let mut blocks: Vec<Vec<Var>> = vec![Vec::new(); self.len()];
         let free = mentioned.iter().filter(|var| !self.one_hot[self.of[var.index()]]);
@@ -176,7 +176,7 @@ impl Players {
         blocks.into_iter().enumerate().filter(|(_, features)| features.len() > 1).collect()
     }
 
-    /// The groups of which several players have one of these features, and all of these features that they have.
+    /// The groups with several players that have some of these features, and all of these features that they have.
     pub(super) fn switched_groups(&self, mentioned: &[Var]) -> Vec<(usize, Vec<Var>)> {
         let Some(groups) = &self.groups else { return Vec::new() };
         let mut features: Vec<Vec<Var>> = vec![Vec::new(); groups.len()];
@@ -186,13 +186,13 @@ impl Players {
         features.into_iter().enumerate().filter(|(_, features)| several(features)).collect()
     }
 
-    /// For each feature its group, if there are groups, and its player: in this order, what has to be together.
+    /// The group of each feature, if there are groups, and its player: the features to keep adjacent, in this order.
     pub(crate) fn groupings(&self) -> Vec<Vec<usize>> {
         let groups = self.groups.as_ref().map(|groups| self.of.iter().map(|&player| groups[player]).collect());
         groups.into_iter().chain([self.of.clone()]).collect()
     }
 
-    /// Fails if a one-hot player has not exactly one 1 in some row.
+    /// Fails unless every one-hot player has exactly one 1 in every row.
     pub fn check_rows(&self, rows: &Bits) -> Result<(), ExplainError> {
         for player in (0..self.len()).filter(|&player| self.one_hot[player]) {
             let members: Vec<usize> = self.members(player).collect();
@@ -234,7 +234,7 @@ mod tests {
         assert!(players.blocks(&(0..5).map(Var::new).collect::<Vec<_>>()).is_empty());
         assert_eq!(players.one_hot_groups(&[Var::new(3)]), [[0, 3, 4].map(Var::new).to_vec()]);
         assert!(players.one_hot_groups(&[Var::new(1)]).is_empty());
-        // Comparisons are no values of a column.
+        // Comparisons are not values of a column.
         let compared = names(&["age>=30", "age>=50", "fee<=1", "fee<=2", "x!=1", "x!=2"]);
         assert_eq!(Players::columns(&compared, None).names(), compared);
     }

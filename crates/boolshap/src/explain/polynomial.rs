@@ -1,17 +1,17 @@
-//! Coefficient vectors of the open-box algorithm, over numbers of two kinds.
+//! Coefficient vectors of the open-box algorithm, over two kinds of numbers.
 //!
-//! In floats, several sweeps ride in the lanes of one number: their vectors are made by the same steps on the same
-//! circuit, and the compiler turns a loop over lanes into vector instructions. In fractions, a number is an integer over
-//! a denominator that all vectors of a node have in common.
+//! In floats, several sweeps share the lanes of one number: their vectors are computed by the same steps on the same
+//! circuit, and the compiler turns a loop over lanes into vector instructions. In fractions, a number is an integer
+//! over the common denominator of all vectors of a node.
 
 use dashu_int::IBig;
 
 /// How many sweeps the float engine makes at once.
 pub(super) const LANES: usize = 8;
 
-/// What coefficients are made of.
+/// The numbers in coefficient vectors.
 pub(super) trait Coefficient: Clone {
-    /// Nothing.
+    /// Zero.
     fn zero() -> Self;
     /// The sum.
     fn plus(&self, other: &Self) -> Self;
@@ -84,7 +84,8 @@ impl Integer for IBig {
     }
 }
 
-/// Machine integers. They wrap, but never do so on a deterministic circuit: the caller knows that the numbers fit.
+/// Machine integers with wrapping arithmetic, which never overflows on a deterministic circuit: the caller knows that
+/// the numbers fit.
 macro_rules! machine_integer {
     ($type:ty) => {
         impl Coefficient for $type {

@@ -4,8 +4,8 @@ use super::ExplainError;
 use dashu_ratio::RBig;
 
 /// A product distribution over binary features; the uniform one has probability 1/2 throughout. Every probability is
-/// kept as a fraction, for the exact engines, and as the floats nearest to it and to its complement, which is more than
-/// 1 minus the float: of `1 - 1e-40` the floats are 1 and 1e-40.
+/// kept as a fraction, for the exact engines, and as the floats nearest to it and to its complement. The latter is more
+/// precise than 1 minus the float: for `1 - 1e-40` the floats are 1 and 1e-40.
 ///
 /// ```
 /// use boolshap::explain::Probabilities;
@@ -24,7 +24,7 @@ pub struct Probabilities {
 }
 
 impl Probabilities {
-    /// All entities over this many features alike.
+    /// All entities over this many features are equally likely.
     pub fn uniform(features: usize) -> Self {
         let half = RBig::from_parts(1.into(), 2u8.into());
         let floats = vec![0.5; features];
@@ -41,7 +41,7 @@ impl Probabilities {
         Ok(Self::rounded(probabilities))
     }
 
-    /// The same from floats, each standing for exactly the fraction it holds.
+    /// The same from floats, each taken as the exact fraction that it holds.
     pub fn from_floats(probabilities: &[f64]) -> Result<Self, ExplainError> {
         let refuse = |feature: usize| ExplainError::Probability { feature, value: probabilities[feature].to_string() };
         let exact = probabilities
@@ -77,7 +77,7 @@ impl Probabilities {
         &self.floats
     }
 
-    /// The probabilities of being 0 as floats, each rounded on its own.
+    /// The probabilities of being 0 as floats, each rounded separately.
     pub fn complements(&self) -> &[f64] {
         &self.complements
     }

@@ -9,7 +9,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A point of the path and what its value counts for.
+/// A point of the path and the weight of its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) at: f64,
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// A fraction in [0, 2), scaled by this power of two: far more digits than any float has.
+    /// The scale, as a power of two, of fractions in [0, 2): far more digits than any float has.
     const BITS: usize = 400;
 
     fn fixed(value: f64) -> IBig {
@@ -178,8 +178,8 @@ mod tests {
         (value, slope)
     }
 
-    /// Each point and weight is the float next to the true one, up to a thousandth of a rounding more: enough points that
-    /// the largest circuits are covered.
+    /// Each point and weight is within 1.001 roundings of the true one, for numbers of points that cover the largest
+    /// circuits.
     #[test]
     fn points_and_weights_are_rounded_once() {
         let one = IBig::ONE << BITS;
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// The error of t^2m is (m!)^4 / ((2m + 1) ((2m)!)^2): the rule is exact no further.
+    /// The error of t^2m is (m!)^4 / ((2m + 1) ((2m)!)^2): the rule is exact only up to the power before.
     #[test]
     fn one_power_more_is_wrong_by_as_much_as_it_must_be() {
         for count in 1..=6 {

@@ -1,22 +1,22 @@
-//! The scores of all inputs at once, for tables of a million different rows: a row is then looked up.
+//! A lookup table of the scores of all inputs, for tables with a million distinct rows.
 //!
-//! With F(T) = sum over all inputs x of f(x) (-1)^|x and T|, the Walsh-Hadamard transform of the labels, absent features
-//! that are 0 or 1 alike make the expected label of a row e, of which the features in S are known, the sum of
-//! F(T) (-1)^|e and T| / 2^n over the sets T within S. Every such term is a game of its own in which the features of T
-//! are worth something only together, so that Shapley shares it evenly:
+//! Let F(T) = sum over all inputs x of f(x) (-1)^|x and T|, the Walsh-Hadamard transform of the labels. If absent
+//! features are 0 or 1 with equal probability, the expected label of a row e, of which the features in S are known, is
+//! the sum of F(T) (-1)^|e and T| / 2^n over the sets T within S. Every such term is a game in which the features of T
+//! contribute only together, so Shapley shares it evenly:
 //!
 //! ```text
 //! score(i) = sum over T with i of F(T) (-1)^|e and T| / (|T| 2^n)
 //! ```
 //!
-//! (Banzhaf: over 2^(|T|-1) instead of |T|.) For each i this is a transform again, over the sets without i; what e has at
-//! i only gives the sign. Everything is in whole numbers: with L the least common multiple of 1 to n, the numbers that are
-//! added up for one score are at most L times the sum of all |F(T)|, which is at most 2^(3n/2) by Parseval's identity,
-//! and that is below 2^63 up to [`ScoreTable::MAX_FEATURES`]. A score is rounded twice, when it becomes a float and when
-//! it is divided by L 2^n.
+//! (Banzhaf: over 2^(|T|-1) instead of |T|.) For each i this is a transform again, over the sets without i; the value
+//! of e at i only gives the sign. Everything is in whole numbers: with L the least common multiple of 1 to n, the sums
+//! for one score are at most L times the sum of all |F(T)|, which is at most 2^(3n/2) by Parseval's identity. This is
+//! below 2^63 up to [`ScoreTable::MAX_FEATURES`]. A score is rounded twice, when it becomes a float and when it is
+//! divided by L 2^n.
 //!
-//! Cost: n transforms of 2^(n-1) numbers and n 2^(n-1) floats of memory, 84 MB for 20 features, however many rows come;
-//! then n look-ups a row.
+//! Cost: n transforms of 2^(n-1) numbers and n 2^(n-1) floats of memory, 84 MB for 20 features, however many rows there
+//! are; then n lookups per row.
 
 use super::engine::Engine;
 use super::error_bound;
@@ -29,7 +29,7 @@ use rayon::prelude::*;
 use std::ops::{Add, Sub};
 use std::sync::OnceLock;
 
-/// Shapley and Banzhaf values of features that are 0 or 1 alike where they are absent (engine `table`).
+/// Shapley and Banzhaf values if absent features are 0 or 1 with equal probability (engine `table`).
 pub struct ScoreTable {
     /// The features that the circuit mentions: bit `k` of an input's number is feature `features[k]`.
     features: Vec<usize>,
@@ -41,7 +41,7 @@ pub struct ScoreTable {
     banzhaf: OnceLock<Halves>,
 }
 
-/// For each feature that matters, its scores in the inputs that have 0 there, by their number without that bit.
+/// For each feature that matters, its scores for the inputs that are 0 there, by their number without that bit.
 type Halves = Vec<Vec<f64>>;
 
 impl ScoreTable {
@@ -67,7 +67,7 @@ impl ScoreTable {
         f64::from(self.spectrum[0]) / (1u64 << self.features.len()) as f64
     }
 
-    /// The table of an index, made when it is first asked for.
+    /// The table of an index, made on first use.
     fn halves(&self, index: Index, watch: &Watch<'_>) -> Result<&Halves, ExplainError> {
         let n = self.features.len();
         let (place, denominator): (_, i64) = match index {
@@ -95,7 +95,7 @@ impl ScoreTable {
         Ok(place.get_or_init(|| halves))
     }
 
-    /// Fills in label, base value and scores of rows that lie side by side, from this one on.
+    /// Fills in label, base value and scores of consecutive rows, from this one on.
     fn look_up(&self, rows: &Bits, first: usize, halves: &Halves, predictions: &mut [u32], numbers: &mut [f64]) {
         let width = 1 + rows.features();
         let mut codes = vec![0usize; predictions.len()];
@@ -112,7 +112,7 @@ impl ScoreTable {
         for (bit, (&feature, half)) in self.features.iter().zip(halves).enumerate() {
             for (&code, row) in codes.iter().zip(numbers.chunks_exact_mut(width)) {
                 let score = half[without_bit(code, bit)];
-                // Taking it from zero makes no minus zero.
+                // Subtracting from zero avoids minus zero.
                 row[1 + feature] = if code >> bit & 1 == 1 { 0.0 - score } else { score };
             }
         }
@@ -121,7 +121,7 @@ impl ScoreTable {
 
 impl Engine for ScoreTable {
     fn explain(&self, rows: &Bits, index: Index, watch: &Watch<'_>) -> Result<Scores, ExplainError> {
-        /// Few enough that their numbers stay in the cache while feature after feature is filled in.
+        /// Few enough that their numbers stay in the cache while the features are filled in one by one.
         const TOGETHER: usize = 1 << 12;
         let (halves, width) = (self.halves(index, &watch.silent())?, 1 + rows.features());
         let (mut numbers, mut predictions) = (vec![0.0; rows.rows() * width], vec![0; rows.rows()]);
@@ -148,7 +148,7 @@ impl Engine for ScoreTable {
     }
 }
 
-/// The label of every input, by its number, a bit each; the features that are not mentioned are 0.
+/// The label of every input, by its number, one bit each; features that are not mentioned are 0.
 fn labels(circuit: &Circuit, features: &[usize], watch: &Watch<'_>) -> Result<Vec<u64>, ExplainError> {
     /// An evaluator takes a while to make, so each does many words.
     const WORDS: usize = 256;
@@ -174,7 +174,7 @@ fn label(labels: &[u64], code: usize) -> bool {
     labels[code / 64] >> (code % 64) & 1 == 1
 }
 
-/// The Walsh-Hadamard transform, in place: halves first, so that what is worked on soon fits into the cache.
+/// The Walsh-Hadamard transform, in place: recursive by halves, so that the parts soon fit into the cache.
 fn transform<T: Copy + Add<Output = T> + Sub<Output = T>>(values: &mut [T]) {
     if values.len() < 2 {
         return;
@@ -187,13 +187,13 @@ fn transform<T: Copy + Add<Output = T> + Sub<Output = T>>(values: &mut [T]) {
     transform(high);
 }
 
-/// The number of a set with this bit put in, which it did not have.
+/// The number of a set with a 1 inserted at this bit.
 fn with_bit(set: usize, bit: usize) -> usize {
     let low = (1 << bit) - 1;
     (set & !low) << 1 | 1 << bit | set & low
 }
 
-/// The number of an input with this bit taken out.
+/// The number of an input with this bit removed.
 fn without_bit(code: usize, bit: usize) -> usize {
     let low = (1 << bit) - 1;
     code >> 1 & !low | code & low

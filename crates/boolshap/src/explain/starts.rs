@@ -1,8 +1,8 @@
-//! Where the paths to an entity start: what absent players are, as weighted points.
+//! Starts of the paths to an entity: the values of absent players, as weighted points.
 //!
-//! A start gives each feature the weight of its being 1 while its player is absent; the weight moves on a straight line
-//! to the entity's own value as the player comes in. A population of independent features is one start, its
-//! probabilities; a set of background rows is a start for each distinct row, all weights 0 or 1.
+//! A start gives each feature the weight of being 1 while its player is absent. The weight moves on a straight line to
+//! the entity's own value as the player becomes present. A population of independent features is one start, its
+//! probabilities; a set of background rows is one start per distinct row, with all weights 0 or 1.
 
 use super::value_sweep::Positive;
 use super::{ExplainError, Players, Probabilities};
@@ -16,7 +16,7 @@ pub(super) enum Starts {
     Rows(Sample),
 }
 
-/// Distinct rows with how often each occurs.
+/// Distinct rows, and how often each occurs.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) rows: Bits,
@@ -25,7 +25,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// The distinct ones of some rows, of which there must be one, in the order of their first appearance.
+    /// The distinct rows in the order of their first appearance; fails if there are no rows.
     pub(super) fn new(rows: &Bits, what: &'static str) -> Result<Self, ExplainError> {
         if rows.rows() == 0 {
             return Err(ExplainError::NoRows { what });
@@ -47,8 +47,9 @@ impl Sample {
 }
 
 impl Starts {
-    /// One start: independent features, those of a one-hot player as the values of a categorical variable. There, uniform
-    /// means that all values are alike, and otherwise the probabilities are in proportion to the features'.
+    /// One start: independent features, where those of a one-hot player are the values of a categorical variable. For
+    /// these, uniform means that all values are equally likely; otherwise the probabilities are proportional to the
+    /// features'.
     pub(super) fn product(distribution: &Probabilities, players: &Players) -> Result<Self, ExplainError> {
         let mut exact = distribution.exact().to_vec();
         for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
@@ -69,7 +70,7 @@ impl Starts {
         }
     }
 
-    /// What part of the whole a start is.
+    /// The share of a start in the whole.
     pub(super) fn share(&self, start: usize) -> f64 {
         match self {
             Starts::One(_) => 1.0,
@@ -92,7 +93,7 @@ impl Starts {
         }
     }
 
-    /// The weights of a feature's being 1 and 0.
+    /// The weights of a feature being 1 and 0.
     pub(super) fn both(&self, start: usize, feature: usize) -> [f64; 2] {
         match self {
             Starts::One(probabilities) => [probabilities.floats()[feature], probabilities.complements()[feature]],
@@ -108,7 +109,7 @@ impl Starts {
     }
 }
 
-/// The weights of a bit that has this value.
+/// The weights of being 1 and 0 for a bit with this value.
 pub(super) fn is<T: Positive>(value: bool) -> [T; 2] {
     if value { [T::ONE, T::ZERO] } else { [T::ZERO, T::ONE] }
 }

@@ -1,13 +1,13 @@
 //! Tables of any length explained in bounded memory.
 //!
-//! A thread reads, binarises and packs batches of rows, a few ahead; this one finds out which rows it has not met, has
-//! an engine score those, and hands all rows in their order to what writes them. Rows that were met before cost a look
-//! into an index and a copy of what was written for them.
+//! A thread reads, binarises and packs batches of rows, a few ahead. This thread finds the rows that are new, has an
+//! engine score them, and passes all rows in order to the sink. A row seen before costs an index lookup and a copy of
+//! what was written for it.
 //!
-//! What is remembered is bounded, however long and however wide the table is: finished rows and their index up to
-//! [`REMEMBERED_BYTES`], after which all are forgotten at once; and, to tell how many distinct rows there were, all of
-//! them up to [`COUNTED_ROWS`] and [`COUNTED_BYTES`], after which the number is not known. Rows are scored in pieces of
-//! at most [`PIECE_CELLS`] scores.
+//! Memory is bounded, however long and wide the table is. Finished rows and their index are cached up to
+//! [`REMEMBERED_BYTES`], after which the cache is cleared. All distinct rows are kept for counting up to
+//! [`COUNTED_ROWS`] and [`COUNTED_BYTES`], after which their number is unknown. Rows are scored in pieces of at most
+//! [`PIECE_CELLS`] scores.
 
 use super::ExplainError;
 use crate::data::{Bits, DataError, Entities, EntityBatch, PackedRows, RowIndex, ScoreSink, Scores};
@@ -16,13 +16,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How much memory finished rows and their index take before they are forgotten.
+/// The most memory for finished rows and their index before they are forgotten.
 const REMEMBERED_BYTES: usize = 64 << 20;
-/// How many distinct rows are counted.
+/// The most distinct rows to count.
 const COUNTED_ROWS: usize = 1 << 22;
-/// How much memory the counting of distinct rows takes.
+/// The most memory for counting distinct rows.
 const COUNTED_BYTES: usize = 128 << 20;
-/// How many scores are computed and kept as numbers at a time, unless 64 rows have more.
+/// The most scores to compute and keep as numbers at a time, unless 64 rows have more.
 const PIECE_CELLS: usize = 1 << 19;
 /// How many batches are read ahead.
 const READ_AHEAD: usize = 3;
@@ -30,12 +30,12 @@ const READ_AHEAD: usize = 3;
 /// Scores distinct rows, in order; whole batches at a time, so that all cores can be used.
 pub(super) type Score<'a> = dyn Fn(&Bits, &Watch<'_>) -> Result<Scores, ExplainError> + 'a;
 
-/// What came by.
+/// The numbers of streamed rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streamed {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// How many of them are distinct; `None` if there were more than are counted.
+    /// The number of distinct rows; `None` if there were more than are counted.
     pub distinct_rows: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ pub fn explain_stream(
     stream(entities, &score, sink, watch, &memory)
 }
 
-/// What may be remembered.
+/// The limits on memory.
 pub(super) struct Memory {
     pub(super) remembered: usize,
     pub(super) counted_rows: usize,
@@ -83,10 +83,10 @@ pub(super) fn stream(
             }
             let fresh = met.look(&packed, first..first + count);
             if !fresh.is_empty() {
-                // The engine knows how far it is with its rows, which are some of the piece.
+                // The engine reports progress on its own rows, which are only some of the piece.
                 let report = |progress: Progress| {
                     let part = progress.share().unwrap_or(0.0) * count as f64;
-                    // Whether to stop is the engine's to find out, from its own watch.
+                    // The engine checks its own watch for a stop.
                     watch.report(rows as f64 + part, expected, "rows");
                 };
                 let scored = score(&batch.bits.select(&fresh), &watch.progress(&report));
@@ -138,7 +138,7 @@ impl Reader {
         Ok(Reader { batches, thread: thread.map_err(|source| DataError::Io { path, source })? })
     }
 
-    /// Waits for a batch, looking for a stop request meanwhile: a pipe may be silent for ever.
+    /// Waits for a batch, checking for a stop request meanwhile: a pipe may stay silent for ever.
     fn next(&self, watch: &Watch<'_>) -> Result<Option<Packed>, ExplainError> {
         loop {
             watch.check()?;
@@ -150,7 +150,7 @@ impl Reader {
         }
     }
 
-    /// Makes sure that there was nothing more to read: a panic of the thread is not the end of the file.
+    /// Makes sure that the thread has read everything: its panic must not pass for the end of the file.
     fn finish(self) {
         if let Err(panic) = self.thread.join() {
             std::panic::resume_unwind(panic);
@@ -158,10 +158,10 @@ impl Reader {
     }
 }
 
-/// The rows met so far, or since the last time that all were forgotten.
+/// The rows seen so far, or since all were last forgotten.
 struct Met {
     index: RowIndex,
-    /// The numbers of the rows looked at last.
+    /// The numbers of the rows in the last lookup.
     numbers: Vec<u32>,
     /// All distinct rows, while they are few enough.
     counted: Option<RowIndex>,
@@ -173,7 +173,7 @@ impl Met {
         Met { counted: Some(index.clone()), index, numbers: Vec::new() }
     }
 
-    /// Numbers some rows; returns those that came for the first time.
+    /// Numbers some rows; returns those seen for the first time.
     fn look(&mut self, rows: &PackedRows, range: std::ops::Range<usize>) -> Vec<usize> {
         self.numbers.clear();
         let mut fresh = Vec::new();

@@ -1,4 +1,4 @@
-//! A game written out: v of every set of players, and the indices from their definitions.
+//! A tabulated game: v of every set of players, and the indices computed from their definitions.
 //!
 //! For games that have no polynomial, because v is a conditional expectation, or none of a reasonable size. Numbers are
 //! floats or fractions. Cost: O(n 2^n) for the values of all n players, O(n^2 2^n) for all pairs, and so on.
@@ -10,14 +10,14 @@ use dashu_int::UBig;
 use dashu_ratio::RBig;
 use std::collections::BTreeMap;
 
-/// What a table is made of.
+/// The numbers of a table.
 pub(super) trait Value: Clone + Sized + ToString {
     fn zero() -> Self;
     fn add(&mut self, other: &Self);
     fn minus(&self, other: &Self) -> Self;
     /// Times a fraction.
     fn scaled(&self, numerator: &UBig, denominator: &UBig) -> Self;
-    /// Whether it is nothing, but for rounding.
+    /// Whether it is zero up to rounding.
     fn vanishes(&self) -> bool;
 }
 
@@ -65,7 +65,7 @@ impl Value for RBig {
     }
 }
 
-/// v of each set of players; player i is bit i of the place.
+/// v of each set of players; player i is bit i of the index.
 pub(super) struct SubsetTable<T> {
     players: usize,
     /// The group of each player.
@@ -80,7 +80,7 @@ impl<T: Value> SubsetTable<T> {
         SubsetTable { players: groups.len(), groups, values }
     }
 
-    /// The numbers of an index; interactions are checked here.
+    /// The scores of an index; interactions are checked here.
     pub(super) fn values_of(&self, index: Index, watch: &Watch<'_>) -> Result<Result<Vec<T>, EntityProblem>, Stopped> {
         watch.check()?;
         Ok(match index {
@@ -102,7 +102,7 @@ impl<T: Value> SubsetTable<T> {
         })
     }
 
-    /// Those of a player add up to its contribution as the last to come, less that as the first.
+    /// Checks that a player's interactions add up to its contribution as the last to come, less that as the first.
     fn check_interactions(&self, interactions: &[T]) -> Result<(), EntityProblem> {
         let mut sums = vec![T::zero(); self.players];
         for ((i, j), score) in pairs(self.players).zip(interactions) {
@@ -126,7 +126,7 @@ impl<T: Value> SubsetTable<T> {
         let n = self.players;
         (0..n)
             .map(|player| {
-                // Contributions to coalitions of the same size count alike.
+                // Contributions to coalitions of the same size have the same weight.
                 let mut by_size = vec![T::zero(); n];
                 for set in sets_without(n, 1 << player) {
                     by_size[set.count_ones() as usize].add(&self.values[set | 1 << player].minus(&self.values[set]));
@@ -151,8 +151,8 @@ impl<T: Value> SubsetTable<T> {
             .collect()
     }
 
-    /// The interaction index of each set of this many players: the mean, over the sizes of coalitions of the others, of what
-    /// the set gains together.
+    /// The interaction index of each set of this many players: the mean, over the sizes of coalitions of the others, of
+    /// the set's joint gain.
     fn interactions(&self, size: usize, watch: &Watch<'_>) -> Result<Vec<T>, Stopped> {
         let mut found = Vec::new();
         self.each_gain(size, watch, &mut |gains| {
@@ -162,8 +162,8 @@ impl<T: Value> SubsetTable<T> {
         Ok(found)
     }
 
-    /// The Shapley-Taylor index: what a set gains without others, and of the largest size the mean over all orders of what
-    /// it gains with those before its last player: k (n-1-t)! t! / n! for each coalition of size t.
+    /// The Shapley-Taylor index: a set's gain without others; for the largest size, the mean over all orders of its
+    /// gain with the players before its last player: k (n-1-t)! t! / n! for each coalition of size t.
     fn taylor(&self, size: usize, order: Order, watch: &Watch<'_>) -> Result<Vec<T>, Stopped> {
         let (mut found, n) = (Vec::new(), self.players);
         self.each_gain(size, watch, &mut |gains| {
@@ -182,9 +182,9 @@ impl<T: Value> SubsetTable<T> {
         Ok(found)
     }
 
-    /// For each set of this many players what it gains together, with each coalition of the others.
+    /// For each set of this many players, its joint gain with each coalition of the others.
     fn each_gain(&self, size: usize, watch: &Watch<'_>, found: &mut dyn FnMut(&[T])) -> Result<(), Stopped> {
-        // From the last player on, so that the numbers of those before stay as they are.
+        // Starts from the last player, so that the bits of earlier players stay in place.
         for set in sets(self.players, size) {
             watch.check()?;
             let gains = set.iter().rev().fold(None, |gains: Option<Vec<T>>, &player| {
@@ -195,7 +195,7 @@ impl<T: Value> SubsetTable<T> {
         Ok(())
     }
 
-    /// The Owen value of a player: other groups are in a coalition as a whole.
+    /// The Owen value of a player: other groups are in a coalition as a whole or not at all.
     fn owen(&self, player: usize) -> T {
         let mut others: BTreeMap<usize, usize> = BTreeMap::new();
         let mut fellows = Vec::new();
@@ -229,7 +229,7 @@ impl<T: Value> SubsetTable<T> {
     }
 }
 
-/// The difference that a player makes, in the order of the sets of the others.
+/// The differences that a player makes, in the order of the sets of the others.
 fn differences<T: Value>(values: &[T], player: usize) -> Vec<T> {
     let pairs = values.chunks_exact(2 << player).map(|block| block.split_at(1 << player));
     pairs.flat_map(|(without, with)| with.iter().zip(without).map(|(with, without)| with.minus(without))).collect()
@@ -242,8 +242,8 @@ fn by_size<T: Value>(values: &[T]) -> Vec<T> {
     sums
 }
 
-/// The k-Shapley values from the interaction indices of all sets up to the order: each set also has, times the Bernoulli
-/// number B of as many more players, those of the sets around it; B_1 = -1/2 and B_2 = 1/6.
+/// The k-Shapley values from the interaction indices of all sets up to the order. Each set also gets the indices of its
+/// supersets with one or two more players, times a Bernoulli number: B_1 = -1/2 for one, B_2 = 1/6 for two.
 pub(super) fn gathered<T: Value>(order: Order, players: usize, interactions: Vec<T>) -> Vec<T> {
     let index = Index::Ksii(order);
     let mut around = [vec![T::zero(); interactions.len()], vec![T::zero(); interactions.len()]];
@@ -267,7 +267,7 @@ fn factorial(k: usize) -> UBig {
     (1..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor))
 }
 
-/// The sum over the sizes k below n of k! (n-k-1)! / n! times what is there.
+/// The sum over the sizes k below n of k! (n-k-1)! / n! times the entry for k.
 fn weighted<T: Value>(by_size: &[T], n: usize) -> T {
     let all = factorial(n);
     let mut sum = T::zero();

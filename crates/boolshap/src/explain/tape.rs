@@ -1,4 +1,4 @@
-//! The tape: a circuit made ready to be swept, once, whatever weights and points come later.
+//! The tape: a circuit prepared once for all sweeps, whatever weights and points come later.
 
 use super::diagram_tape::DiagramTape;
 use super::error_bound::SweepRoundings;
@@ -27,8 +27,8 @@ enum Form {
 }
 
 impl Tape {
-    /// The tape of a decomposable circuit in which a variable is a one-hot bit if this says so. Every model of the circuit
-    /// must then have exactly one 1 in the group of the bit.
+    /// The tape of a decomposable circuit; `one_hot` says which variables are one-hot bits. Every model of the circuit
+    /// must have exactly one 1 in the group of such a bit.
     pub(super) fn new(circuit: &Circuit, one_hot: impl Fn(Var) -> bool) -> Self {
         let folded = Folded::new(circuit);
         let mut players: Vec<Var> = folded
@@ -74,7 +74,7 @@ impl Tape {
         tapes
     }
 
-    /// The value, if it is always the same.
+    /// The value, if it is constant.
     pub(super) fn constant(&self) -> Option<bool> {
         match self.form {
             Form::Constant(value) => Some(value),
@@ -82,7 +82,7 @@ impl Tape {
         }
     }
 
-    /// How many nodes are swept.
+    /// The number of nodes swept.
     pub(super) fn nodes(&self) -> usize {
         match &self.form {
             Form::Constant(_) => 0,
@@ -93,7 +93,7 @@ impl Tape {
         }
     }
 
-    /// How far the results of a sweep can be off.
+    /// The rounding errors of a sweep's results.
     pub(super) fn roundings(&self) -> SweepRoundings {
         match &self.form {
             Form::Constant(_) => SweepRoundings::default(),
@@ -104,7 +104,7 @@ impl Tape {
         }
     }
 
-    /// How many slots a sweep needs.
+    /// The number of slots that a sweep needs.
     pub(super) fn slots(&self) -> usize {
         match &self.form {
             Form::Constant(_) => 0,
@@ -115,8 +115,8 @@ impl Tape {
         }
     }
 
-    /// One pair of sweeps in every lane: from the weight of each literal, that of player `i` at `2 i` and of its negation
-    /// at `2 i + 1`, to the value F of the circuit, which is returned, and dF/dw of each player.
+    /// One pair of sweeps in every lane. Takes the weight of each literal, that of player `i` at `2 i` and of its
+    /// negation at `2 i + 1`; returns the value F of the circuit, and stores dF/dw of each player in `slopes`.
     #[inline(always)]
     pub(super) fn sweep<S: Simd, const R: usize>(
         &self,

@@ -1,12 +1,13 @@
-//! What rows gain from the lowest leaves of a tree, several leaves at a time, in floats.
+//! Gains of rows from the lowest leaves of a tree, several leaves at a time, in floats.
 //!
-//! At a leaf a row's gain depends on nothing but the set of conditions that it breaks (`tree_walk`). A block is a node with few
-//! leaves below: which conditions a row breaks at each of them follows from what it lacked at the node and from its answers to the
-//! few questions below, bits that fit into one short key. Thousands of rows have a few hundred keys. So the gains from all leaves
-//! of the block are added up once for each key, and a row is a look into a table and one addition for each player.
+//! At a leaf a row's gain depends only on the set of conditions that it breaks (`tree_walk`). A block is a node with
+//! few leaves below. The conditions that a row breaks at each of these leaves follow from what it lacks at the node and
+//! from its answers to the few tests below: bits that fit into one short key. Thousands of rows have a few hundred
+//! keys. So the gains from all leaves of the block are added up once per key, and a row takes one table lookup and one
+//! addition per player.
 //!
-//! Where blocks are depends on the tree alone, and the sums of a key on the key and the background alone: a row's scores do not
-//! depend on the rows beside it.
+//! The blocks depend on the tree alone, and the sums of a key on the key and the background alone: a row's scores do
+//! not depend on the other rows.
 
 use super::tree_walk::{Crowd, MAX_SLOTS, Meeting, Places, TABLE_SLOTS, take_sides};
 use crate::data::RawRows;
@@ -14,20 +15,20 @@ use crate::model::{RawNode, RawTree};
 
 /// The most leaves of a block.
 const BLOCK_LEAVES: usize = 4;
-/// Nothing is gained.
+/// Marks sets without gains.
 const NOTHING: u32 = u32::MAX;
 
-/// Whether the way down ends at a node with this many leaves below and players above.
+/// Whether the walk ends at a node with this many leaves below and players above.
 pub(super) fn ends(leaves: usize, slots: usize) -> bool {
     leaves <= BLOCK_LEAVES && slots + leaves - 1 <= TABLE_SLOTS
 }
 
-/// What a leaf of number 1 gives to a player that only the row, or only the background row lacks, by how many players the
-/// background row lacks and how many the row.
+/// A player's gain from a leaf of number 1, if only the background row (`ours`) or only the row (`theirs`) lacks the
+/// player; by how many players the background row lacks and how many the row lacks.
 pub(super) struct Gains {
     ours: Vec<f64>,
     theirs: Vec<f64>,
-    /// Of every byte its bits as numbers.
+    /// The bits of every byte, as numbers.
     ones: Vec<[f64; 8]>,
 }
 
@@ -46,12 +47,12 @@ struct Block<'t> {
     leaves: Vec<BlockLeaf<'t>>,
 }
 
-/// A split on the way to a leaf, the side that leads there, and the player it is about.
+/// A split on the way to a leaf, the side that leads there, and the slot of its player.
 type Step = (usize, u64, usize);
 
 struct BlockLeaf<'t> {
     numbers: &'t [f64],
-    /// The conditions that each pattern of answers breaks.
+    /// The conditions broken by each pattern of answers.
     broken: Vec<u64>,
 }
 
@@ -99,7 +100,7 @@ impl<'t> Block<'t> {
         }
     }
 
-    /// What each row lacks, and above it its answers.
+    /// The keys of rows: in the low bits what each row lacks, above them its answers.
     fn keys(&self, crowd: &Crowd, rows: &RawRows, above: usize, keys: &mut Vec<u64>, sides: &mut Vec<u64>) {
         keys.clear();
         keys.extend_from_slice(&crowd.lacks);
@@ -111,29 +112,29 @@ impl<'t> Block<'t> {
     }
 }
 
-/// What is known of a leaf of a block.
+/// The background rows at a leaf of a block, and the gains computed so far.
 #[derive(Default)]
 struct LeafGains {
     others: Vec<Others>,
-    /// For each player the others that lack it, a bit each, in as many words as they need.
+    /// For each player, a bit mask of the others that lack it, in as many words as needed.
     lacking: Vec<u64>,
-    /// The others that complete a row.
+    /// A bit mask of the others that complete a row.
     completing: Vec<u64>,
-    /// The sets that rows lack, for each of them the place of its gains, or nothing, and what every player gets.
+    /// The sets that rows lack; for each, the position of its gains, or [`NOTHING`]; and the gains of all players.
     places: Places,
     starts: Vec<u32>,
     gained: Vec<f64>,
 }
 
-/// Background rows that lack the same at a leaf.
+/// Background rows that lack the same set at a leaf.
 struct Others {
     lacks: u64,
-    /// Where the gains of this number of players begin.
+    /// The position where the gains for the number of players in `lacks` begin.
     row: usize,
     count: f64,
 }
 
-/// Adds blocks to scores; its memory is used again and again.
+/// Adds blocks to scores; its memory is reused.
 pub(super) struct Adder<'g> {
     gains: &'g Gains,
     players: usize,
@@ -143,10 +144,10 @@ pub(super) struct Adder<'g> {
     sides: Vec<u64>,
     places: Places,
     leaves: Vec<LeafGains>,
-    /// By key the place of its sums, or nothing.
+    /// By key, the position of its sums, or [`NOTHING`].
     starts: Vec<u32>,
     sums: Vec<f64>,
-    /// The sums that are being made.
+    /// The sums being computed.
     whole: Vec<f64>,
 }
 
@@ -156,7 +157,7 @@ impl<'g> Adder<'g> {
         Adder { gains, players, wide, keys, sides, places: Places::default(), leaves, starts, sums, whole }
     }
 
-    /// Adds what a block gives to the scores of all rows that are there.
+    /// Adds the gains from a block to the scores of all rows that reach it.
     pub(super) fn add(
         &mut self,
         scores: &mut [f64],
@@ -174,7 +175,7 @@ impl<'g> Adder<'g> {
         self.places.clear(bits);
         self.starts.clear();
         self.sums.clear();
-        // In the order of the players if that is no longer, as no place has to be looked up then.
+        // Stored for all players if that is at most twice as long, since this avoids index lookups.
         let is_dense = self.players <= 2 * block.slots.len();
         let stride = self.wide * if is_dense { self.players } else { block.slots.len() };
         let cells = self.wide * self.players;
@@ -265,8 +266,8 @@ impl LeafGains {
         self.gained.clear();
     }
 
-    /// What each player gets, for a row that lacks these: for each number of the leaf as many as there are lanes. Nothing if no
-    /// background row completes it.
+    /// The gains of all players, for a row that lacks these: a full set of lanes for each number of the leaf. `None` if
+    /// no background row completes the row.
     fn of(&mut self, lacks: u64, slots: usize, numbers: &[f64], gains: &Gains) -> Option<&[f64]> {
         let lanes = lanes(slots);
         let (place, is_new) = self.places.place(lacks);
@@ -284,7 +285,7 @@ impl LeafGains {
         Some(&self.gained[start as usize..][..lanes * numbers.len()])
     }
 
-    /// Adds up what the completing ones give.
+    /// Adds up the gains from the background rows that complete a row.
     fn add(&mut self, lacks: u64, lanes: usize, numbers: &[f64], gains: &Gains) {
         let start = self.gained.len();
         self.gained.resize(start + lanes * numbers.len(), 0.0);
@@ -308,7 +309,7 @@ impl LeafGains {
         first.iter_mut().for_each(|gain| *gain *= numbers[0]);
     }
 
-    /// Finds the others that lack nothing that a row lacks; whether there are any.
+    /// Finds the others that lack nothing that a row lacks; returns whether there are any.
     fn complete(&mut self, lacks: u64) -> bool {
         let words = self.others.len().div_ceil(64);
         self.completing.clear();
@@ -323,12 +324,12 @@ impl LeafGains {
     }
 }
 
-/// How many numbers the players take in whole registers.
+/// The number of players, rounded up to whole registers.
 fn lanes(slots: usize) -> usize {
     slots.max(1).next_multiple_of(8)
 }
 
-/// What a row lacks above a block, and its answers below.
+/// Splits a key into what a row lacks above a block, and its answers below.
 fn parts(key: u64, above: usize) -> (u64, usize) {
     match above {
         64 => (key, 0),
@@ -336,7 +337,7 @@ fn parts(key: u64, above: usize) -> (u64, usize) {
     }
 }
 
-/// The places of the bits of a set.
+/// The positions of the bits of a set.
 pub(super) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = set.trailing_zeros() as usize;

@@ -1,16 +1,18 @@
-//! Scores of sums of trees over raw columns, against background rows: every column is a player, or several are one.
+//! Scores of sums of trees over raw columns, against background rows: each player is one column or several.
 //!
-//! The game of a row and a background row gives a set of columns the model's number where these columns are the row's and the
-//! others the background row's; against a background it is the mean of these games. Scores are linear, so trees and leaves are
-//! added up. At a leaf (`tree_walk`) the row alone fulfils the conditions of a columns, the background row alone those of b, and
-//! each other column of the path is fulfilled by both. The leaf is reached just if the a are present and the b absent, a game
-//! whose values are closed forms: with p of the a and q of the b in a set of players, its interaction index is
-//! `(-1)^q (a-p)! (b-q)! / (a+b-p-q+1)!`, the Shapley value for p + q = 1, and Banzhaf's is `(-1)^q / 2^(a+b-p-q)`.
+//! In the game of a row and a background row, the value of a set of columns is the model's number where these columns
+//! are the row's and the others the background row's; against a background it is the mean of these games. Scores are
+//! linear, so trees and leaves are added up. At a leaf (`tree_walk`) the row alone satisfies the conditions of a
+//! columns, the background row alone those of b, and both satisfy those of the other columns of the path. The leaf is
+//! reached exactly if the a are present and the b absent, a game whose indices have closed forms: with p of the a and q
+//! of the b in a set of players, its interaction index is `(-1)^q (a-p)! (b-q)! / (a+b-p-q+1)!`, the Shapley value for
+//! p + q = 1, and Banzhaf's is `(-1)^q / 2^(a+b-p-q)`.
 //!
-//! For rows that lack the same, b and its columns are the same for all background rows that complete them, so a column's score takes
-//! an addition for each set that background rows lack; in floats several leaves are added up together (`tree_blocks`). No bits, no
-//! circuit, no limit of thresholds. Rounding: the shares of all leaves of
-//! a tree in a player's score are at most 2 together, as every coalition reaches one leaf with the player and one without.
+//! For rows that lack the same, b and its columns are the same for all background rows that complete them, so a
+//! column's score takes one addition for each set that background rows lack; in floats several leaves are added up
+//! together (`tree_blocks`). This needs no bits and no circuit, and any number of thresholds is possible. Rounding: the
+//! shares of all leaves of a tree in a player's score add up to at most 2, as every coalition reaches one leaf with the
+//! player and one without.
 //!
 //! Lundberg et al., "From local explanations to global understanding with explainable AI for trees", 2020 (the closed form for a
 //! pair of rows); Grabisch and Roubens, 1999 (the interaction index).
@@ -27,11 +29,11 @@ use dashu_ratio::RBig;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The most rows that go down a tree together: what is found of one serves all that are like it.
+/// The most rows that go down a tree together; rows that are alike share the work.
 const CHUNK: usize = 8192;
-/// The most scores of rows that go together, unless there are few rows.
+/// The most scores of rows processed together, unless there are few rows.
 const CHUNK_CELLS: usize = 1 << 22;
-/// The fewest, as the background goes with every chunk.
+/// The fewest rows processed together, as each chunk takes the whole background along.
 const SMALL_CHUNK: usize = 256;
 
 /// A model of raw columns and the background rows that it is explained against.
@@ -41,11 +43,11 @@ pub struct TreeGame {
     /// The player of each column, and how many players there are.
     owner: Vec<usize>,
     players: usize,
-    /// The mean of each column, where there are slopes.
+    /// The mean of each column, if there are slopes.
     means: Vec<f64>,
 }
 
-/// Numbers that scores are made of: floats or fractions.
+/// The type of scores: floats or fractions.
 trait Amount: Clone + Send + Sync {
     fn of(share: &RBig) -> Self;
     fn of_float(number: f64) -> Self;
@@ -100,10 +102,10 @@ impl Amount for RBig {
     }
 }
 
-/// What a leaf gives to sets of columns that only the row, or only the background row fulfils.
+/// The gains from a leaf for sets of columns that only the row, or only the background row satisfies.
 struct Shares<N> {
     index: Index,
-    /// By how many of the set are the background row's, then by a and b.
+    /// By how many columns of the set are the background row's, then by a and b.
     tables: Vec<Vec<N>>,
 }
 
@@ -139,11 +141,11 @@ impl<N: Amount> Shares<N> {
         &self.tables[theirs][a * side + b]
     }
 
-    /// What each set of slots gets from a leaf of number 1, for a row that lacks these.
+    /// The gain of each set of slots from a leaf of number 1, for a row that lacks these.
     fn of_lacks(&self, theirs: u64, others: &[(u64, u32)], slots: usize) -> Vec<N> {
         let b = theirs.count_ones() as usize;
         let mut gained = vec![N::zero(); self.index.width(slots)];
-        // The same for all background rows that leave the same number of columns to the row.
+        // These gains depend only on a, so background rows are counted by it.
         let mut alike: Vec<u32> = vec![0; slots + 1];
         for &(ours, count) in others.iter().filter(|(ours, _)| ours & theirs == 0) {
             let a = ours.count_ones() as usize;
@@ -156,7 +158,7 @@ impl<N: Amount> Shares<N> {
         gained
     }
 
-    /// Sets with a column that only the row fulfils.
+    /// Adds to the sets with a column that only the row satisfies.
     fn add_ours(&self, gained: &mut [N], ours: u64, theirs: u64, (a, b): (usize, usize), slots: usize, count: u32) {
         if self.tables.len() == 2 {
             let share = self.of(0, a, b);
@@ -174,7 +176,7 @@ impl<N: Amount> Shares<N> {
         }
     }
 
-    /// Sets of columns that only the background row fulfils.
+    /// Adds to the sets of columns that only the background row satisfies.
     fn add_theirs(&self, gained: &mut [N], theirs: u64, (a, b): (usize, usize), slots: usize, count: u32) {
         if self.tables.len() == 2 {
             let share = self.of(1, a, b);
@@ -189,7 +191,7 @@ impl<N: Amount> Shares<N> {
     }
 }
 
-/// The place of a pair of slots, or of columns, the second fastest.
+/// The index of a pair of slots, or of columns, where the second varies fastest.
 fn pair_place(count: usize, first: usize, second: usize) -> usize {
     first * (2 * count - first - 1) / 2 + second - first - 1
 }
@@ -201,7 +203,7 @@ impl TreeGame {
         Self::of_players(model, background, owner)
     }
 
-    /// The same with a player for each column, by numbers from 0 on: columns of one player come and go together.
+    /// The same with a player for each column, numbered from 0 on: the columns of one player come and go together.
     pub fn of_players(model: Arc<RawModel>, background: &RawRows, owner: Vec<usize>) -> Result<Self, ExplainError> {
         if owner.len() != model.columns.len() {
             return Err(ExplainError::PlayersLength { expected: model.columns.len(), found: owner.len() });
@@ -224,7 +226,7 @@ impl TreeGame {
         }
     }
 
-    /// How many players there are.
+    /// The number of players.
     pub fn players(&self) -> usize {
         self.players
     }
@@ -234,7 +236,7 @@ impl TreeGame {
         &self.model
     }
 
-    /// The most that leaves and constants together can be in size.
+    /// The largest possible absolute value of leaves and constants together.
     fn size(&self) -> f64 {
         let constants = self.model.constants.iter().fold(0.0, |size: f64, constant| size.max(constant.abs()));
         let largest = |nodes: &[RawNode]| {
@@ -246,8 +248,8 @@ impl TreeGame {
         (constants + leaves * self.model.factor.abs()) / f64::from(self.model.divisor)
     }
 
-    /// How far base values and scores in floats can be from the true ones; of slopes, what rounding each of their products costs
-    /// comes on top.
+    /// Bounds the error of base values and scores in floats; with slopes, the rounding of each of their products is
+    /// added to this.
     pub fn error_bound(&self) -> f64 {
         let leaves = self.model.trees.iter().map(|tree| tree.leaves()).max().unwrap_or(0);
         let additions = self.background.len() + leaves + self.model.trees.len() + 16;
@@ -277,7 +279,7 @@ impl TreeGame {
         }
     }
 
-    /// The scores of rows: for each row, each set of players that has a number, and each output.
+    /// The scores of rows: for each row, each set of players that has a score, and each output.
     pub fn explain(&self, rows: &RawRows, index: Index, watch: &Watch<'_>) -> Result<Vec<f64>, ExplainError> {
         check_index(index)?;
         let rows = self.model.prepared("the rows", rows)?;
@@ -352,7 +354,8 @@ impl TreeGame {
         sums.into_iter().enumerate().map(base).collect()
     }
 
-    /// What all trees give, before it is divided by anything. Every tree `give`s its own, with this many numbers to a set.
+    /// The sums over all trees, before any division. `give` adds one tree's contribution, with this many numbers per
+    /// set.
     fn of_trees<N: Amount>(
         &self,
         rows: usize,
@@ -362,7 +365,7 @@ impl TreeGame {
         let outputs = self.model.width();
         let mut all = vec![N::zero(); rows * sets * outputs];
         for tree in &self.model.trees {
-            // Tree by tree, so that the sums that are rounded stay short.
+            // One tree at a time, so that the rounded sums stay short.
             let wide = if tree.output().is_some() { 1 } else { outputs };
             let mut own = vec![N::zero(); rows * sets * wide];
             give(&mut own, tree, wide)?;
@@ -378,7 +381,7 @@ impl TreeGame {
         Ok(all)
     }
 
-    /// Leaf by leaf.
+    /// Processes leaf by leaf.
     fn by_leaves<N: Amount>(
         &self,
         rows: &RawRows,
@@ -403,7 +406,7 @@ impl TreeGame {
         })
     }
 
-    /// Block by block: the same in floats, of single players, faster.
+    /// Processes block by block: faster, but only for floats and single players.
     fn by_blocks(
         &self,
         rows: &RawRows,
@@ -437,7 +440,7 @@ impl TreeGame {
     }
 }
 
-/// Adds what a leaf gives to the scores of all rows that are there.
+/// Adds the gains from a leaf to the scores of all rows that reach it.
 fn add_leaf<N: Amount>(
     own: &mut [N],
     tree: &RawTree,
@@ -463,7 +466,7 @@ fn add_leaf<N: Amount>(
     };
     let numbers: Vec<N> = numbers.iter().map(|number| N::of_float(*number)).collect();
     let others = known.counted(&meeting.background.lacks, slots);
-    // Of each set once, whether one row lacks it or thousands.
+    // Computes the gains of each set once, whether one row lacks it or thousands.
     known.clear(slots);
     let mut gained: Vec<Vec<N>> = Vec::new();
     for (&row, &lacks) in meeting.rows.ids.iter().zip(&meeting.rows.lacks) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const COLUMNS: usize = 4;
 
-/// A tree that asks random columns, some of them again and again.
+/// A tree that tests random columns, some of them repeatedly.
 fn grow(random: &mut Seeded, depth: usize, width: usize, nodes: &mut Vec<RawNode>) -> usize {
     let here = nodes.len();
     nodes.push(RawNode::Leaf((0..width).map(|_| random.below(17) as f64 / 8.0 - 1.0).collect()));
@@ -59,7 +59,7 @@ fn raw(rows: &[Vec<f64>]) -> RawRows {
     RawRows::of_rows(COLUMNS, &rows.concat())
 }
 
-/// The worth of every set of columns, in fractions: the model's own number on every mixture.
+/// The value of every set of columns, in fractions: the model's number on every mixture.
 fn worths(model: &RawModel, row: &[f64], background: &[Vec<f64>], output: usize) -> Vec<RBig> {
     let exact = |number: f64| RBig::try_from(number).unwrap();
     let worth = |set: usize| {
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// A path that asks more columns than a table of all sets would hold, each of them twice, beside trees that ask some of them.
+/// A path that tests more columns than a table of all sets can hold, each twice, beside trees that test some of them.
 #[test]
 fn long_paths_are_the_definition() {
     const MANY: usize = 14;
@@ -188,7 +188,7 @@ fn long_paths_are_the_definition() {
         model.trees.push(RawTree::new(0, &nodes, None).unwrap());
     }
     let model = Arc::new(model.checked().unwrap());
-    // Few of them break a condition, so that some get far.
+    // Few numbers break a condition, so that some rows get far.
     let mut row = |_| (0..MANY).map(|_| [0.0, 0.0, 0.0, 0.0, 1.5, 3.0][random.below(6)]).collect::<Vec<f64>>();
     let (entities, background): (Vec<_>, Vec<_>) = ((0..3).map(&mut row).collect(), (0..4).map(&mut row).collect());
     let game = TreeGame::new(model.clone(), &RawRows::of_rows(MANY, &background.concat())).unwrap();
@@ -217,7 +217,7 @@ fn long_paths_are_the_definition() {
     }
 }
 
-/// Rows in one chunk or in many, beside others or alone, get the same bits.
+/// Rows get the same bits in one chunk or in many, with others or alone.
 #[test]
 fn scores_do_not_depend_on_the_rows_beside() {
     let mut random = Seeded::new(3, 0);

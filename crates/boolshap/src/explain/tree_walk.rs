@@ -1,14 +1,16 @@
-//! Rows and background rows together on their way down a tree of raw columns.
+//! Walks rows and background rows together down a tree of raw columns.
 //!
-//! A path to a leaf is a set of conditions, one for each player that it asks: all answers about its columns lead along the path. A
-//! row breaks some of them and a background row some; which, is a set with a bit for each player of the path, in the order in
-//! which they are first asked: what the row lacks. A mixture of the two that takes each player from one of them reaches the leaf
-//! just if every player comes from one that keeps its condition. So at a leaf nothing counts but what is lacked, and there are far
-//! fewer such sets than rows: at most 2 to the number of players on the path.
+//! A path to a leaf is a set of conditions, one for each player that it tests: all answers about the player's columns
+//! lead along the path. A row breaks some of them, a background row others. What a row lacks is the set of players
+//! whose conditions it breaks, with a bit for each player of the path, in the order in which they are first tested. A
+//! mixture of the two rows that takes each player from one of them reaches the leaf exactly if every player comes from
+//! a row that keeps its condition. So at a leaf only the lacked sets matter, and there are far fewer such sets than
+//! rows: at most 2 to the number of players on the path.
 //!
-//! All rows and all background rows go down together, into both children of every node, with what they lack. Those that no row of
-//! the other side completes on any path from here are left behind. Cost: nodes times rows of both sides. Nadel and Wettenstein,
-//! "From Decision Trees to Boolean Logic: A Fast and Unified SHAP Algorithm", 2025, group rows in the same way.
+//! All rows and all background rows go down together, into both children of every node, with what they lack. Rows that
+//! no row of the other side completes on any path from here are dropped. Cost: nodes times rows of both sides. Nadel
+//! and Wettenstein, "From Decision Trees to Boolean Logic: A Fast and Unified SHAP Algorithm", 2025, group rows in the
+//! same way.
 
 use super::ExplainError;
 use crate::data::RawRows;
@@ -18,20 +20,20 @@ use hashbrown::HashTable;
 
 /// The most different players on a path.
 pub(super) const MAX_SLOTS: usize = 64;
-/// Up to this many players, sets of them are found in a table of all sets.
+/// Up to this many players, sets of them are looked up in a table of all sets.
 pub(super) const TABLE_SLOTS: usize = 12;
-/// Up to this many leaves it is cheaper to go on than to look who can be left behind.
+/// Up to this many leaves, going on is cheaper than finding the rows to drop.
 const FEW_LEAVES: usize = 5;
-/// No place.
+/// Marks sets without a number.
 const NONE: u32 = u32::MAX;
 
-/// Rows on their way down: which they are, and the conditions so far that each breaks.
+/// Rows on their way down: their indices, and the conditions that each has broken so far.
 pub(super) struct Crowd {
     pub ids: Vec<u32>,
     pub lacks: Vec<u64>,
 }
 
-/// What meets at a leaf, or at a node with few leaves below.
+/// The rows that meet at a leaf, or at a node with few leaves below.
 pub(super) struct Meeting<'w> {
     pub node: usize,
     /// The player of each bit.
@@ -40,7 +42,7 @@ pub(super) struct Meeting<'w> {
     pub background: &'w Crowd,
 }
 
-/// A node to go on at.
+/// A node where the walk continues.
 struct Stop {
     node: usize,
     slots: Vec<usize>,
@@ -48,9 +50,9 @@ struct Stop {
     background: Crowd,
 }
 
-/// Takes all rows down a tree, and calls `visit` where rows of both sides meet: at every leaf, or above it at the first node that
-/// `ends` the way, given the leaves below it and the players on its path. Columns with one owner are one player: their conditions
-/// are one.
+/// Takes all rows down a tree, and calls `visit` where rows of both sides meet: at every leaf, or above it at the first
+/// node where `ends` is true, given the leaves below the node and the players on its path. Columns with one owner are
+/// one player, with one joint condition.
 pub(super) fn walk(
     tree: &RawTree,
     owner: &[usize],
@@ -95,7 +97,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The bit of a player on a path, which gets one if it has none.
+/// The bit of a player on a path; assigns one if the player is new.
 pub(super) fn slot_of(slots: &mut Vec<usize>, player: usize) -> Result<usize, ExplainError> {
     let slot = slots.iter().position(|&known| known == player).unwrap_or(slots.len());
     if slot == slots.len() {
@@ -107,12 +109,12 @@ pub(super) fn slot_of(slots: &mut Vec<usize>, player: usize) -> Result<usize, Ex
     }
 }
 
-/// Which child of a node each row goes to, 0 or 1.
+/// The child of a node that each row goes to, 0 or 1.
 pub(super) fn take_sides(split: &RawNode, numbers: &[f64], ids: &[u32], sides: &mut Vec<u64>) {
     sides.clear();
     let numbers = ids.iter().map(|&id| numbers[id as usize]);
     match split {
-        // The same as below, without a branch. No comparison holds of a missing number.
+        // The same as below, without a branch. Every comparison with a missing number is false.
         RawNode::Split { test: RawTest::AtMost(most), missing_first: true, zero_is_missing: false, .. } => {
             sides.extend(numbers.map(|number| u64::from(number > *most)));
         }
@@ -123,7 +125,7 @@ pub(super) fn take_sides(split: &RawNode, numbers: &[f64], ids: &[u32], sides: &
     }
 }
 
-/// For each node the leaves below it.
+/// The number of leaves below each node.
 fn leaves_below(tree: &RawTree) -> Vec<usize> {
     let mut leaves = vec![1; tree.nodes().len()];
     for (at, node) in tree.nodes().iter().enumerate().rev() {
@@ -139,7 +141,7 @@ impl Crowd {
         Crowd { ids: (0..rows.len() as u32).collect(), lacks: vec![0; rows.len()] }
     }
 
-    /// The same at the two children of a node that sends rows to these sides.
+    /// The crowds at the two children of a node that sends rows to these sides.
     fn part(self, sides: &[u64], slot: usize) -> [Crowd; 2] {
         let first = self.lacks.iter().zip(sides).map(|(lacks, side)| lacks | side << slot).collect();
         let mut second = self.lacks;
@@ -159,18 +161,18 @@ impl Crowd {
     }
 }
 
-/// Says of a set whether one of some others has nothing in common with it. Its memory is used again and again.
+/// Tells whether one of some other sets is disjoint from a set. Its memory is reused.
 #[derive(Default)]
 struct Closure {
-    /// For every set of players whether it contains one of the others, a bit each.
+    /// For every set of players, a bit that says whether it contains one of the others.
     contains: Vec<u64>,
     known: Vec<u64>,
 }
 
 impl Closure {
-    /// Leaves behind the rows of each side that no row of the other completes.
+    /// Drops the rows of each side that no row of the other side completes.
     fn leave_behind(&mut self, rows: &mut Crowd, background: &mut Crowd, slots: usize) {
-        // Where rows are many, nearly every background row is completed by one of them.
+        // With many rows, nearly every background row is completed by one of them.
         let both = background.ids.len() >= rows.ids.len() / 8;
         self.leave(rows, &background.lacks, slots);
         if both {
@@ -198,7 +200,7 @@ impl Closure {
     }
 
     fn close(&mut self, others: &[u64], slots: usize) {
-        /// For each of six players the sets without it.
+        /// For each of six players, a mask of the sets without it.
         const WITHOUT: [u64; 6] = [
             0x5555_5555_5555_5555,
             0x3333_3333_3333_3333,
@@ -223,7 +225,7 @@ impl Closure {
     }
 }
 
-/// Sets of players that occur, each with a number from 0 on. Its table is used again and again.
+/// Numbers the distinct sets of players from 0 on. Its table is reused.
 #[derive(Default)]
 pub(super) struct Places {
     table: Vec<u32>,
@@ -265,7 +267,7 @@ impl Places {
         (place as usize, place == next)
     }
 
-    /// How often each of these sets is there, in the order in which they occur.
+    /// The count of each distinct set, in order of first occurrence.
     pub(super) fn counted(&mut self, sets: &[u64], bits: usize) -> Vec<(u64, u32)> {
         self.clear(bits);
         let mut counted: Vec<(u64, u32)> = Vec::new();

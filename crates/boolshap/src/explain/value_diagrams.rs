@@ -1,15 +1,15 @@
 //! Scores of diagrams with numbers at their leaves: trees, and tables of up to 24 bits.
 //!
-//! **Features as players.** The sweeps of labels, with numbers instead of 0 and 1: at the point t of the path a node's value is
-//! lo + w (hi - lo), upwards, and downwards each node's reach gives dF/dw, the gains of all players at once. Where an entity and a
-//! background row differ in few players, the numbers at the corners between them are fewer than the nodes of the sweeps: they
-//! are gathered instead, and the definition does the rest.
+//! **Features as players.** Uses the sweeps of labels, with numbers instead of 0 and 1: at the point t of the path a
+//! node's value is lo + w (hi - lo), upwards, and downwards each node's reach gives dF/dw, the gains of all players at
+//! once. If an entity and a background row differ in few players, there are fewer corners between them than nodes to
+//! sweep. Then the numbers at the corners are tabulated instead, and the definition gives the scores.
 //!
-//! **Columns and blocks as players** have no such path. Up to [`MAX_BITS`] bits the table of all numbers is folded player by
-//! player, into what it is with the player in and out, until v of every set is left: n 2^n operations. Beyond, a tree is taken
-//! path by path (`value_paths`).
+//! **Columns and blocks as players** have no such path. Up to [`MAX_BITS`] bits the table of all numbers is folded
+//! player by player, into its values with the player present and absent, until v of every set is left: n 2^n
+//! operations. Beyond that, a tree is processed path by path (`value_paths`).
 //!
-//! **Errors.** Numbers are in [-1, 1], so that what is proved for labels (`error_bound`) holds twice.
+//! **Errors.** Numbers are in [-1, 1], so twice the bounds proved for labels (`error_bound`) hold.
 
 use super::error_bound::{self, BLOCK, SweepRoundings};
 use super::gate_chances::{Chances, Rules};
@@ -23,7 +23,7 @@ use crate::circuit::NumberDiagram;
 use crate::lit::{Remedy, Var, Watch};
 use std::sync::Arc;
 
-/// The most bits that a diagram may ask where players are columns or blocks.
+/// The most bits that a diagram may test where players are columns or blocks.
 const MAX_BITS: usize = 20;
 
 /// A part that is a diagram of numbers.
@@ -31,11 +31,11 @@ pub(super) struct DiagramPart {
     pub(super) part: usize,
     diagram: Arc<NumberDiagram>,
     mentioned: Vec<Var>,
-    /// Where each variable is among those mentioned.
+    /// The index of each variable among those mentioned.
     place: Vec<usize>,
     players: Players,
     alone: bool,
-    /// Where there are too many bits to be folded.
+    /// Used if there are too many bits to fold.
     paths: Option<Paths>,
     roundings: SweepRoundings,
 }
@@ -45,7 +45,7 @@ impl DiagramPart {
         Self::folding(part, diagram, players, MAX_BITS)
     }
 
-    /// The same that folds tables of up to this many bits.
+    /// The same, folding tables of up to this many bits.
     fn folding(
         part: usize,
         diagram: &Arc<NumberDiagram>,
@@ -56,7 +56,7 @@ impl DiagramPart {
         let mut place = vec![usize::MAX; players.feature_count()];
         mentioned.iter().enumerate().for_each(|(at, var)| place[var.index()] = at);
         let alone = players.len() == players.feature_count() && (0..players.len()).all(|p| !players.is_one_hot(p));
-        // The other bits of a column matter as much as those that are asked.
+        // The other bits of a column matter as much as those that are tested.
         let playing = super::game::playing(players, &mentioned);
         let bits: usize = playing.iter().map(|&player| players.members(player).count()).sum();
         let bits = if alone { 0 } else { bits };
@@ -78,9 +78,9 @@ impl DiagramPart {
     pub(super) fn error_bound(&self, index: Index, starts: usize) -> f64 {
         let players = self.mentioned.len();
         let sweeps = error_bound::Paths { sweep: self.roundings, variables: players, players, bits: 1 };
-        // Of corners and of folded tables: a number is rounded once for each bit that is averaged.
+        // For corners and folded tables: a number is rounded once for each bit that is averaged.
         let sets = match &self.paths {
-            // The chances of all paths add up to 1, so that each addition rounds a part of that.
+            // The probabilities of all paths add up to 1, so each addition rounds only a part of that.
             Some(paths) => error_bound::in_all(8.0 * players as f64 + 4.0 * paths.len() as f64 + 16.0),
             None => error_bound::of_sets(3.0 * players as f64 + 2.0, players.min(MAX_BITS), index),
         };
@@ -191,13 +191,13 @@ impl DiagramPart {
             _ if count == 0 => Vec::new(),
             Index::Shapley => integrated(count, count, rules, watch, |t| path.gains(t, None))?,
             Index::Banzhaf => path.gains(&T::half(), None),
-            // Others are refused before.
+            // Other indices have been refused before.
             _ => interactions_of(count, rules, watch, |t, fixed| path.gains(t, fixed))?,
         };
         Ok((movers, found))
     }
 
-    /// The players that have a bit here, ascending.
+    /// The players that have a bit in the diagram, ascending.
     fn movers(&self) -> Vec<usize> {
         super::game::playing(&self.players, &self.mentioned)
     }
@@ -212,7 +212,7 @@ impl DiagramPart {
         NumberPath { part: self, from, to, movers }
     }
 
-    /// v of every set of the players that have a bit here, for independent players of any kind.
+    /// v of every set of the players that have a bit in the diagram, for independent players of any kind.
     fn folded<T: Chances + Value>(
         &self,
         entity: &[bool],
@@ -224,7 +224,7 @@ impl DiagramPart {
         let mut place = vec![usize::MAX; self.place.len()];
         bits.iter().enumerate().for_each(|(at, &feature)| place[feature] = at);
         let value = |input: usize| T::of_float(self.diagram.value(|feature| input >> place[feature] & 1 == 1));
-        // The bits of the player to be folded are the lowest; what it is with the player out and in goes to the top.
+        // The bits of the player to be folded are the lowest; its results, absent and present, go to the top.
         let mut table: Vec<T> = (0..1usize << bits.len()).map(value).collect();
         for &player in &players {
             let members: Vec<usize> = self.players.members(player).collect();
@@ -240,14 +240,14 @@ impl DiagramPart {
             });
             let out: Vec<T> = out.collect();
             let with: Vec<T> = table.chunks_exact(own).map(|chunk| chunk[inside].clone()).collect();
-            // The sets so far stand above the bits that are left, and this player above them.
+            // In the index, players folded so far are above the bits that are left, and this player is above them.
             table = out.into_iter().chain(with).collect();
         }
         let count = players.len();
         (players, SubsetTable::new(vec![0; count], table))
     }
 
-    /// The chance that the bits of an absent player are these.
+    /// The probability that the bits of an absent player are these.
     fn chance<T: Chances>(&self, player: usize, members: &[usize], at: usize, starts: &Starts, start: usize) -> T {
         let both = |feature: usize| T::both(starts, start, feature);
         if self.players.is_one_hot(player) {
@@ -266,15 +266,15 @@ impl DiagramPart {
 /// The path of an entity from one start.
 struct NumberPath<'d, T> {
     part: &'d DiagramPart,
-    /// The weights of the variables that are asked, at the start and at the end.
+    /// The weights of the variables that are tested, at the start and at the end.
     from: Vec<T>,
     to: Vec<T>,
-    /// Those that move.
+    /// The variables that move.
     movers: Vec<usize>,
 }
 
 impl<T: Chances> NumberPath<'_, T> {
-    /// The weights at t, with one mover in or out whatever t is.
+    /// The weights at t, optionally with one mover present or absent whatever t is.
     fn weights(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
         let fixed = fixed.map(|fixed| (self.movers[fixed.mover], fixed.is_in));
         let weight = |place: usize| match fixed {
@@ -285,7 +285,7 @@ impl<T: Chances> NumberPath<'_, T> {
         (0..self.from.len()).map(weight).collect()
     }
 
-    /// What each leaf and node is expected to be.
+    /// The expected value of each leaf and node.
     fn values(&self, weights: &[T]) -> Vec<T> {
         let diagram = &self.part.diagram;
         let mut values: Vec<T> = diagram.leaves().iter().map(|leaf| T::of_float(*leaf)).collect();
@@ -364,7 +364,7 @@ mod tests {
     use crate::explain::starts::Sample;
     use dashu_ratio::RBig;
 
-    /// A random tree of numbers: every path asks a variable once.
+    /// A random tree of numbers, in which no path tests a variable twice.
     fn random_tree(random: &mut Seeded, features: usize) -> NumberDiagram {
         let (mut leaves, mut nodes): (Vec<f64>, Vec<[usize; 3]>) = (Vec::new(), Vec::new());
         fn grow(random: &mut Seeded, left: &[usize], leaves: &mut Vec<f64>, nodes: &mut Vec<[usize; 3]>) -> usize {
@@ -385,7 +385,7 @@ mod tests {
         NumberDiagram::new(leaves.clone(), nodes.iter().map(node).collect(), id(root), features).unwrap()
     }
 
-    /// Path by path is what folded tables give, in fractions.
+    /// Path by path gives the same as folded tables, in fractions.
     #[test]
     fn paths_are_folded_tables() {
         let mut random = Seeded::new(31, 0);

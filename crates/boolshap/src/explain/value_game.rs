@@ -1,22 +1,22 @@
-//! Scores of a value: each part is explained on its own, and scores are added up as the parts are.
+//! Scores of a value: each part is explained separately, and the scores are added up like the parts.
 //!
-//! SHAP is linear in what is explained, so the scores of `constant + sum of weight * part` are the weighted sums of those of the
-//! parts. Several values (the scores of all classes) share their parts, so they are explained together, and a difference of two is
-//! one more weighted sum. What a part costs depends on what it is:
+//! SHAP is linear in the explained function, so the scores of `constant + sum of weight * part` are the weighted sums
+//! of the parts' scores. Several values (the scores of all classes) share their parts, so they are explained together,
+//! and a difference of two is one more weighted sum. The cost of a part depends on its kind:
 //!
 //! - a **feature**: its value less the expected one;
-//! - a **gate** with weights +-1 and features as players, uniform or against background rows: two numbers from `gate_forms`, by
-//!   popcounts over packed rows, kept in tables;
+//! - a **gate** with weights +-1 and features as players, uniform or against background rows: two numbers from
+//!   `gate_forms`, by popcounts over packed rows, cached in tables;
 //! - any other **gate**: the distribution of its sum along the path, `gate_sums`;
-//! - a **diagram** with numbers at its leaves, which a tree is: `value_diagrams`;
+//! - a **diagram** with numbers at its leaves, such as a tree: `value_diagrams`;
 //! - a **circuit**: the games of labels, [`FloatGame`] and [`ExactGame`].
 //!
-//! Given what is known of a sample, or given a formula, v of every set of players is looked at, and the value is written out as
-//! a whole: `conditional_values`.
+//! For conditional distributions (a sample, or given a formula), v of every set of players is needed, and the value is
+//! tabulated as a whole: `conditional_values`.
 //!
-//! Every row is checked: base value and scores add up to the value, exactly in fractions, and to 1e-9 of the value's size in floats, where
-//! the size is that of the constant and of all weights. Bounds of errors are relative to that size too, since a value, unlike
-//! a label, is of any size; errors are absolute.
+//! Every row is checked: base value and scores add up to the value, exactly in fractions, and in floats to 1e-9 of the
+//! value's size, which is that of the constant and all weights. Limits on error bounds are relative to that size too,
+//! since a value, unlike a label, can be of any size; the errors themselves are absolute.
 
 use super::conditional_values::ConditionalValues;
 use super::error_bound::{self, GUARANTEED};
@@ -49,12 +49,12 @@ pub struct ValueGame {
     gates: Gates,
     circuits: Vec<CircuitPart>,
     diagrams: Vec<DiagramPart>,
-    /// Where the distribution is conditional; then there is nothing in the four above.
+    /// For conditional distributions; then the four above are empty.
     conditional: Option<ConditionalValues>,
-    /// What each part is expected to be when nothing is known.
+    /// The expected value of each part when nothing is known.
     base_values: Vec<f64>,
     exact_base_values: OnceLock<Vec<RBig>>,
-    /// The gates as an evaluator has them, from the first rows on.
+    /// The gates in the form that an evaluator uses, cached from the first rows on.
     packed: OnceLock<Arc<PackedGates>>,
 }
 
@@ -66,11 +66,11 @@ struct CircuitPart {
     fractions: OnceLock<ExactGame>,
 }
 
-/// Which sums are asked for of a row, among those given.
+/// The range of sums wanted for a row, among those given.
 pub type WantedSums<'a> = dyn Fn(usize) -> Range<usize> + Sync + 'a;
 
 impl ValueGame {
-    /// The game of the values that a file holds. An error if it holds none, or if its parts have no way to be explained so.
+    /// The game of the values that a file holds. Fails if it holds none, or if its parts cannot be explained this way.
     pub fn new(
         named: Arc<NamedCircuit>,
         players: Players,
@@ -142,12 +142,12 @@ impl ValueGame {
         add_up(&float(&sum.constant), sum.weights.iter().map(float).zip(self.base_values.iter().copied()))
     }
 
-    /// How far base value and scores of a sum can be from the true ones; see the module.
+    /// Bounds the error of base value and scores of a sum; see the module.
     pub fn error_bound(&self, sum: &WeightedSum, index: Index, exact: bool) -> f64 {
         if exact { 0.0 } else { self.bound_of(sum, index, &self.part_bounds(index)) }
     }
 
-    /// How far the scores of each part can be off.
+    /// Bounds the error of the scores of each part.
     fn part_bounds(&self, index: Index) -> Vec<f64> {
         let starts = self.starts.as_ref().map_or(1, Starts::len);
         let mut bounds = vec![0.0; self.values.parts().len()];
@@ -168,7 +168,7 @@ impl ValueGame {
         1.01 * (parts.sum::<f64>() + size(&sum.constant) * adding)
     }
 
-    /// About how many steps a row takes.
+    /// The approximate number of steps per row.
     pub fn visits(&self, index: Index) -> u128 {
         if let Some(conditional) = &self.conditional {
             return conditional.visits();
@@ -179,8 +179,8 @@ impl ValueGame {
         circuits + diagrams + self.gates.steps(index)
     }
 
-    /// The scores of rows: for each row those of the sums wanted, side by side, and what they add up to. Every row is given
-    /// this prediction.
+    /// The scores of rows: for each row those of the wanted sums, side by side, and the values of these sums. The
+    /// predictions are stored as given.
     pub fn explain(
         &self,
         rows: &Bits,
@@ -241,7 +241,7 @@ impl ValueGame {
         Ok(Scores::of_values(width, predictions, numbers, values))
     }
 
-    /// The sizes of sums; fails if floats could be too far off.
+    /// The sizes of sums; fails if floats could be too inaccurate.
     fn precise_sizes(&self, sums: &[WeightedSum], index: Index) -> Result<Vec<f64>, ExplainError> {
         let bounds = self.part_bounds(index);
         let size_of = |sum: &WeightedSum| {
@@ -279,24 +279,24 @@ impl CircuitPart {
     }
 }
 
-/// Some rows, and what is asked of them.
+/// Some rows, and the request for them.
 struct Chunk<'a> {
     game: &'a ValueGame,
     rows: &'a Bits,
     sums: &'a [WeightedSum],
-    /// The most that each sum can be in size.
+    /// The largest possible absolute value of each sum.
     sizes: &'a [f64],
     whole: &'a [WholeSum],
-    /// The number of the first row.
+    /// The index of the first row.
     first: usize,
     wanted: &'a WantedSums<'a>,
     index: Index,
-    /// For each row what the parts are.
+    /// For each row, the values of the parts.
     parts: &'a [Vec<f64>],
 }
 
 impl Chunk<'_> {
-    /// Adds the numbers of all rows, and what they add up to.
+    /// Adds the scores of all rows, and the values of their sums.
     fn add<T: ValueNumber>(
         &self,
         numbers: &mut Vec<T>,
@@ -372,7 +372,7 @@ impl Chunk<'_> {
     }
 }
 
-/// Floats or fractions, and what differs between them.
+/// Floats or fractions, with the operations that differ between them.
 trait ValueNumber: Chances + Value {
     fn rounded(exact: &RBig) -> Self;
     fn base_of(game: &ValueGame, sum: &WeightedSum) -> Result<Self, ExplainError>;
@@ -466,7 +466,7 @@ impl ValueNumber for RBig {
     }
 }
 
-/// What the parts that are no circuits are expected to be.
+/// The expected values of the parts that are not circuits.
 fn base_values_of<T: Chances + Value>(
     parts: &[Part],
     gates: &Gates,
@@ -492,7 +492,7 @@ fn add_up<T: Scalar>(constant: &T, terms: impl Iterator<Item = (T, T)>) -> T {
 }
 
 fn float(number: &RBig) -> f64 {
-    // Most weights are small whole numbers, which take no division.
+    // Most weights are small whole numbers, which need no division.
     let whole = number.denominator().is_one().then(|| i32::try_from(number.numerator()).ok()).flatten();
     whole.map_or_else(|| number.to_f64().value(), f64::from)
 }

@@ -1,4 +1,4 @@
-//! The features and gates of a value: which way each gate is explained, and the scores of one row.
+//! The features and gates of a value: selects the method for each gate, and computes the scores of one row.
 
 use super::gate_chances::{Chances, Forms, Rules};
 use super::gate_forms::{self, Pair};
@@ -14,21 +14,21 @@ use pulp::Arch;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// The most that the weights of a gate may add up to, times its players: that is how many numbers are kept for a point.
+/// The limit on the sum of a gate's weights times its players: the count of numbers stored for a point.
 const MAX_CELLS: u128 = 1 << 26;
 
-/// Numbers that are added at once.
+/// How many numbers are added at once.
 const LANES: usize = 8;
 
 /// The gates and features of a value.
 pub(super) struct Gates {
     pub(super) features: Vec<(usize, usize)>,
-    /// With closed forms, and by sums.
+    /// Gates with closed forms, and gates explained by sums.
     pub(super) closed: Vec<PlayedGate>,
     pub(super) summed: Vec<PlayedGate>,
     pub(super) players: Players,
     pub(super) starts: Option<Starts>,
-    /// The background rows, packed, and the gates' sign of each feature, one gate beside the other.
+    /// The background rows, packed, and the gates' signs of each feature, side by side.
     pub(super) rows: Option<PackedRows>,
     pub(super) signs: Vec<u8>,
     pub(super) forms: Forms,
@@ -36,7 +36,7 @@ pub(super) struct Gates {
     pub(super) arch: Arch,
 }
 
-/// The two scores of a gate for each number of agreeing inputs, computed when they are first needed.
+/// The two scores of a gate for each number of agreeing inputs, computed on first use.
 type UniformScores = Arc<[OnceLock<Pair<f64>>]>;
 
 /// A gate and its players.
@@ -47,11 +47,11 @@ pub(super) struct PlayedGate {
     pub(super) need: usize,
     pub(super) range: usize,
     pub(super) players: Vec<GatePlayer>,
-    /// Scores by the number of agreeing inputs, those of all gates that are equal but for their signs.
+    /// Scores by the number of agreeing inputs, shared by all gates that differ only in their signs.
     pub(super) uniform: UniformScores,
 }
 
-/// A player with those of its features that the gate weighs; all of them if they are the values of a column.
+/// A player with those of its features that the gate weighs, or with all of them if they are the values of a column.
 pub(super) struct GatePlayer {
     player: usize,
     one_hot: bool,
@@ -110,7 +110,7 @@ impl Gates {
         features.flat_map(|feature| self.closed.iter().map(move |gate| sign(feature, gate))).collect()
     }
 
-    /// How often a gate is true when nothing is known.
+    /// The probability that a gate is true when nothing is known.
     pub(super) fn base_value<T: Chances>(&self, part: usize, starts: &Starts) -> T {
         let Some(gate) = self.closed.iter().chain(&self.summed).find(|gate| gate.part == part) else {
             return T::zero();
@@ -121,12 +121,12 @@ impl Gates {
                 ones.fold(T::zero(), |sum, row| sum.plus(&T::share(starts, row)))
             }
             (None, _) if self.closed.iter().any(|closed| closed.part == part) => T::uniform_base(gate, &self.forms),
-            // All players are absent, so it does not matter who moves.
+            // All players are absent, so it does not matter which of them move.
             (None, starts) => gate.sum::<T>(&vec![false; self.players.feature_count()], starts, 0, true).base_value(),
         }
     }
 
-    /// How far the scores of each part can be off, in the places of these.
+    /// Stores the error bound of each part's scores at the part's index.
     pub(super) fn error_bounds(&self, index: Index, bounds: &mut [f64]) {
         let parts = self.closed.iter().chain(&self.summed).map(|gate| gate.part);
         let parts = parts.chain(self.features.iter().map(|(part, _)| *part));
@@ -148,7 +148,7 @@ impl Gates {
         gate.map_or(error_bound::in_all(4.0), of) + adding
     }
 
-    /// About how many steps a row takes.
+    /// The approximate number of steps per row.
     pub(super) fn steps(&self, index: Index) -> u128 {
         let starts = self.starts.as_ref().map_or(1, Starts::len) as u128;
         let of = |gate: &PlayedGate| {
@@ -167,7 +167,7 @@ impl Gates {
         starts * (forms + self.summed.iter().map(of).sum::<u128>())
     }
 
-    /// The scores of a row, for each of some weighings of all parts.
+    /// The scores of a row, for each of several weightings of all parts.
     pub(super) fn scores<T: Chances>(
         &self,
         rows: &Bits,
@@ -198,7 +198,7 @@ impl Gates {
         Ok(scores)
     }
 
-    /// A feature is worth its value less the expected one.
+    /// The score of a feature is its value less the expected one.
     fn add_features<T: Chances>(&self, entity: &[bool], starts: &Starts, weights: &[Vec<T>], scores: &mut [Vec<T>]) {
         for &(part, feature) in &self.features {
             let mean = (0..starts.len()).fold(T::zero(), |sum, start| {
@@ -212,15 +212,16 @@ impl Gates {
         }
     }
 
-    /// Gates with closed forms under the uniform distribution: two numbers each, what they add to all sums side by side.
+    /// Adds gates with closed forms under the uniform distribution: two numbers each, with the contributions to all
+    /// sums side by side.
     fn add_uniform<T: Chances>(&self, words: &[u64], weights: &[Vec<T>], scores: &mut [Vec<T>]) {
         let (gates, count) = (self.closed.len(), weights.len());
         if gates == 0 || count == 0 {
             return;
         }
-        // Whole vectors of a processor.
+        // Rounded up to whole vector registers.
         let width = count.next_multiple_of(LANES);
-        // For each gate what it adds to features that do not agree, then to those that do.
+        // For each gate, its contributions to features that disagree, then to those that agree.
         let mut sides = vec![T::zero(); 2 * gates * width];
         for (gate, sides) in self.closed.iter().zip(sides.chunks_exact_mut(2 * width)) {
             let [to, away] = T::uniform(gate, &self.forms, gate.agreeing(words));
@@ -237,7 +238,7 @@ impl Gates {
                 for (first, scores) in scores.chunks_mut(LANES).enumerate() {
                     let mut sums: [T; LANES] = std::array::from_fn(|_| T::zero());
                     for (place, &sign) in signs.iter().enumerate().filter(|(_, sign)| **sign < 2) {
-                        // No branch: which side it is cannot be foretold.
+                        // No branch, since it would be unpredictable.
                         let side = (2 * place + usize::from(sign == value)) * width + first * LANES;
                         let side = &sides[side..][..LANES];
                         (0..LANES).for_each(|lane| sums[lane] = sums[lane].plus(&side[lane]));
@@ -279,7 +280,7 @@ impl Gates {
                     let gains = sum.gains(&T::half(), None);
                     sum.movers.iter().zip(&gains).for_each(|(mover, gain)| add(mover.player, gain));
                 }
-                // Others are refused before.
+                // Other indices have been refused before.
                 _ => {
                     let found = interactions_of(sum.movers.len(), &self.rules, watch, |t, fixed| sum.gains(t, fixed))?;
                     for ((i, j), gain) in pairs(sum.movers.len()).zip(&found) {
@@ -293,7 +294,7 @@ impl Gates {
     }
 }
 
-/// The gains of `movers` moving players over the whole path, along which they are of a lower degree than this.
+/// Integrates the gains of `movers` moving players over the path, along which their degree is below `degree`.
 pub(super) fn integrated<T: Chances>(
     movers: usize,
     degree: usize,
@@ -310,7 +311,8 @@ pub(super) fn integrated<T: Chances>(
     Ok(all)
 }
 
-/// The interactions of all pairs of movers, from their gains; those of each add up to what its gain gains from first to last.
+/// The interactions of all pairs of movers, from their gains. Checks that those of each player add up to its gain as
+/// the last to come, less that as the first.
 pub(super) fn interactions_of<T: Chances>(
     movers: usize,
     rules: &Rules,
@@ -374,7 +376,7 @@ impl PlayedGate {
         Ok(PlayedGate { part, packed: PackedGate::new(gate), inputs, need, range, players: of, uniform })
     }
 
-    /// Whether it has a closed form, every feature a player.
+    /// Whether it has a closed form, with every feature a player.
     fn has_form(&self, starts: &Starts) -> bool {
         let PackedGate::Signs { .. } = self.packed else { return false };
         match starts {
@@ -387,7 +389,7 @@ impl PlayedGate {
         }
     }
 
-    /// How many values a player can have at most.
+    /// The most values that a player can have.
     fn most_values(&self) -> usize {
         let values = |player: &GatePlayer| match player.one_hot {
             true => player.features.len(),
@@ -396,14 +398,14 @@ impl PlayedGate {
         self.players.iter().map(values).max().unwrap_or(0)
     }
 
-    /// How many inputs agree with the sign of their weight.
+    /// The number of inputs that agree with the sign of their weight.
     fn agreeing(&self, row: &[u64]) -> usize {
         let PackedGate::Signs { support, positive, .. } = &self.packed else { return 0 };
         let words = support.iter().zip(positive).zip(row);
         words.map(|((s, p), x)| (!(p ^ x) & s).count_ones() as usize).sum()
     }
 
-    /// The gate for an entity from a start; with players that do not move if `all`.
+    /// The sum of the gate for an entity from a start; includes players that do not move if `all`.
     fn sum<T: Chances>(&self, entity: &[bool], starts: &Starts, start: usize, all: bool) -> GateSum<T> {
         let mut sum = GateSum { movers: Vec::new(), need: self.need };
         for player in &self.players {
@@ -428,7 +430,7 @@ impl PlayedGate {
 }
 
 impl GatePlayer {
-    /// What the values of a column weigh, with their chances.
+    /// The weights of a column's values, with their probabilities.
     fn of_column<T: Chances>(&self, starts: &Starts, start: usize) -> Vec<(usize, T)> {
         let absent: usize = self
             .features
@@ -444,7 +446,7 @@ impl GatePlayer {
         outside
     }
 
-    /// What independent bits weigh together, with the chances.
+    /// The joint weights of independent bits, with their probabilities.
     fn of_bits<T: Chances>(&self, starts: &Starts, start: usize) -> Vec<(usize, T)> {
         let mut outside = vec![(0, T::one())];
         for &(feature, weight) in &self.features {

@@ -1,10 +1,11 @@
-//! Trees of numbers with columns and blocks as players, of any number of bits: path by path.
+//! Trees of numbers with columns and blocks as players, of any number of bits: processed path by path.
 //!
-//! A tree is the sum over its leaves of the leaf's number times "the path to it is taken", and what a path asks of one player is
-//! asked of no other player. With a player in, its part is fulfilled or not; with it out, by chance. At the point t of the path from
-//! absent to present the path is taken with the chance of the product over its players of `out + t (in - out)`, and a player's
-//! gain is the product without it, times `in - out`. Cost: paths times players of a path, for each point. Diagrams that share
-//! nodes may have far more paths than nodes; beyond [`MAX_PATHS`] there are none.
+//! A tree is the sum over its leaves of the leaf's number times "the path to it is taken", and a path has a separate
+//! condition on each player. A present player satisfies its condition or not; an absent one satisfies it with a
+//! probability. At the point t from absent to present, a path is taken with the probability that is the product over
+//! its players of `out + t (in - out)`, and a player's gain is the product without it, times `in - out`. Cost: paths
+//! times players of a path, for each point. Diagrams that share nodes may have far more paths than nodes; more than
+//! [`MAX_PATHS`] are refused.
 
 use super::Players;
 use super::gate_chances::Chances;
@@ -18,28 +19,29 @@ const MAX_PATHS: usize = 1 << 16;
 /// All paths of a diagram to leaves that are not 0.
 pub(super) struct Paths {
     paths: Vec<(f64, Vec<Test>)>,
-    /// The most players that a path asks.
+    /// The most players that a path tests.
     pub(super) longest: usize,
 }
 
-/// What a path asks of a player.
+/// The condition of a path on a player.
 struct Test {
-    /// Its place among the players that the diagram asks.
+    /// Its index among the players that the diagram tests.
     mover: usize,
     bits: Vec<(usize, bool)>,
 }
 
-/// A player on a path: its place, whether it fulfils its part when it is in, and the chance that it does when it is out.
+/// A player on a path: its index, whether it satisfies its condition when present, and the probability that it does
+/// when absent.
 type Link<T> = (usize, bool, T);
 
-/// The paths for an entity and a start: each a number, and its players.
+/// The paths for an entity and a start: each with a number and its players.
 pub(super) struct Chain<T> {
     paths: Vec<(T, Vec<Link<T>>)>,
     movers: usize,
 }
 
 impl Paths {
-    /// Nothing if there are too many; `movers` are the players that the diagram asks, ascending.
+    /// `None` if there are too many paths; `movers` are the players that the diagram tests, ascending.
     pub(super) fn of(diagram: &NumberDiagram, players: &Players, movers: &[usize]) -> Option<Self> {
         let leaves = diagram.leaves().len();
         let (mut paths, mut longest) = (Vec::new(), 0);
@@ -100,7 +102,7 @@ impl Paths {
     }
 }
 
-/// The chance that an absent player fulfils its part of a path.
+/// The probability that an absent player satisfies its condition on a path.
 fn chance_out<T: Chances>(test: &Test, players: &Players, player: usize, starts: &Starts, start: usize) -> T {
     if !players.is_one_hot(player) {
         let chance = |&(feature, value): &(usize, bool)| {
@@ -122,7 +124,7 @@ impl<T: Chances> Chain<T> {
         })
     }
 
-    /// The gains of all players at the point t, with one of them in or out whatever t is.
+    /// The gains of all players at the point t, optionally with one of them present or absent whatever t is.
     pub(super) fn gains(&self, t: &T, fixed: Option<Fixed>) -> Vec<T> {
         let mut gains = vec![T::zero(); self.movers];
         let number = |is_in: bool| if is_in { T::one() } else { T::zero() };
@@ -138,7 +140,7 @@ impl<T: Chances> Chain<T> {
                 _ => out.plus(&t.times(&number(*is_in).minus(out))),
             };
             let factors: Vec<T> = parts.iter().map(factor).collect();
-            // What comes after each player, from behind.
+            // The product of all factors after each player.
             let mut after = vec![T::one(); factors.len() + 1];
             for place in (0..factors.len()).rev() {
                 after[place] = after[place + 1].times(&factors[place]);

@@ -1,9 +1,9 @@
-//! The value of a circuit from the weights of its literals, upwards, eight sets of weights at a time.
+//! Computes a circuit's value upwards from the weights of its literals, eight sets of weights at a time.
 //!
-//! Nothing is ever subtracted, and the weight of a negated literal is given and not 1 minus the other: so every value has
-//! a small RELATIVE error, however small it is, and a quotient of two values has one too. The fused step of the sweeps
-//! for derivatives, `lo + w (hi - lo)`, would not do: with w near 1 and a small `hi` it leaves the rounding of `lo`.
-//! Cost: 3 floating-point operations for each node and set.
+//! Nothing is ever subtracted, and the weight of a negated literal is given, not computed as 1 minus the other. So
+//! every value has a small RELATIVE error, however small it is, and so has a quotient of two values. The fused step of
+//! the sweeps for derivatives, `lo + w (hi - lo)`, would not do: with w near 1 and a small `hi`, the rounding error of
+//! `lo` remains. Cost: 3 floating-point operations for each node and set.
 
 use super::fold::{Folded, Item};
 use super::lanes::LANES;
@@ -44,12 +44,12 @@ impl Positive for f64 {
     }
 }
 
-/// A circuit, ready to be valued.
+/// A circuit prepared for evaluation.
 pub(super) struct ValueSweep {
     folded: Folded,
     /// The variables with an influence, in ascending order.
     pub(super) mentioned: Vec<Var>,
-    /// The most units of rounding by which a value is wrong, relatively; one for the weight of each literal included.
+    /// The largest relative error of a value, in units of rounding; includes one for the weight of each literal.
     pub(super) roundings: f64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct SweepMemory<T> {
 }
 
 impl ValueSweep {
-    /// Of a decomposable circuit.
+    /// Prepares a decomposable circuit.
     pub(super) fn new(circuit: &Circuit) -> Self {
         let folded = Folded::new(circuit);
         let decision = |item: &Item| match item {
@@ -74,7 +74,7 @@ impl ValueSweep {
         ValueSweep { folded, mentioned, roundings }
     }
 
-    /// How many nodes are swept.
+    /// The number of nodes swept.
     pub(super) fn nodes(&self) -> usize {
         self.folded.items.len()
     }
@@ -116,8 +116,8 @@ impl ValueSweep {
     }
 }
 
-/// A product is wrong by what both factors are and its own rounding, a sum of positive numbers by no more than its worst
-/// summand and a rounding for each addition.
+/// Counts roundings: a product has those of both factors and its own, a sum of positive numbers at most those of its
+/// worst summand and one for each addition.
 fn roundings(folded: &Folded) -> f64 {
     let mut roundings = vec![0.0f64; 2];
     for item in &folded.items {

@@ -1,8 +1,8 @@
 //! v of every set of players in floats, for games that have no polynomial: quotients, and players of several features.
 //!
-//! Every set is a sweep of its own, in positive arithmetic (`value_sweep`), so that a quotient of two rare events is as
-//! exact as a common one. Where a product of weights can be too small for `f64`, wide floats take its place; which it is
-//! depends on the weights alone, so that a row has the same scores in any company. Cost: 2^n sweeps, eight at a time.
+//! Every set takes a separate sweep, in positive arithmetic (`value_sweep`), so that a quotient of two rare events is
+//! as exact as a common one. If a product of weights can be too small for `f64`, wide floats replace it. This choice
+//! depends on the weights alone, so a row's scores do not depend on the other rows. Cost: 2^n sweeps, eight at a time.
 
 use super::error_bound::{BLOCK, additions};
 use super::game::playing;
@@ -17,13 +17,13 @@ use dashu_ratio::RBig;
 use pulp::Arch;
 use std::sync::Arc;
 
-/// Sets between two looks at the watch.
+/// The number of sets between two checks of the watch.
 const LOOK_AFTER: usize = 64 * LANES;
 
-/// Products of weights from this power of two on are safe from the end of the floats.
+/// Products of weights from this power of two on cannot underflow.
 const SMALLEST_EXPONENT: i64 = -960;
 
-/// One circuit, or the quotient of two, made ready.
+/// One circuit, or the quotient of two, prepared for evaluation.
 pub(super) struct Vertices {
     above: ValueSweep,
     below: Option<ValueSweep>,
@@ -31,7 +31,7 @@ pub(super) struct Vertices {
     one_hot: Vec<bool>,
     /// The players that matter.
     pub(super) playing: Vec<usize>,
-    /// The player of each feature, by its place among those; nothing for features of other players.
+    /// The index in `playing` of each feature's player; `None` for features of other players.
     place_of: Vec<Option<usize>>,
     /// The weights, if they need wide floats.
     wide: Option<Vec<[WideFloat; 2]>>,
@@ -55,13 +55,13 @@ impl Vertices {
         Vertices { above, below, starts: starts.clone(), one_hot, playing, place_of, wide, arch: Arch::new() }
     }
 
-    /// How many nodes are visited for all sets.
+    /// The number of nodes visited for all sets.
     pub(super) fn visits(&self) -> u128 {
         let nodes = self.above.nodes() + self.below.as_ref().map_or(0, ValueSweep::nodes);
         (self.starts.len() as u128 * nodes as u128) << self.playing.len()
     }
 
-    /// The most units of rounding by which v of a set is wrong.
+    /// The largest error of v of a set, in units of rounding.
     pub(super) fn roundings(&self) -> f64 {
         let sums = (additions(self.starts.len()) + 2) as f64;
         self.above.roundings + self.below.as_ref().map_or(sums, |below| below.roundings + 1.0)
@@ -149,7 +149,7 @@ impl Vertices {
     }
 }
 
-/// The weights of all features as wide floats, if a product of them could be too small for others.
+/// The weights of all features as wide floats, if a product of them could be too small for `f64`.
 fn wide_weights(probabilities: &[RBig], one_hot: &[bool], mentioned: &[Var]) -> Option<Vec<[WideFloat; 2]>> {
     let both = |p: &RBig| [p.clone(), RBig::ONE - p].map(|weight| WideFloat::from_fraction(&weight));
     let weights: Vec<[WideFloat; 2]> = probabilities.iter().map(both).collect();

@@ -1,8 +1,8 @@
-//! The way of every variable of a game's circuit, from where absent players are to the entity.
+//! The path of every variable of a game's circuit, from the values of absent players to the entity.
 //!
-//! What a variable is ([`Role`]) says where it starts, how far it goes as its player comes in, and whose score its slope
-//! adds to. A feature of a player of several does not move: its player's switch does, from 0 to 1, unless all features of
-//! the player already are as in the entity.
+//! The role of a variable ([`Role`]) determines where it starts, how far it moves as its player becomes present, and to
+//! whose score its slope is added. A feature of a player with several does not move: its player's switch does, from 0
+//! to 1, unless all features of the player already have the entity's values.
 
 use super::blocks::Role;
 use super::players::Players;
@@ -10,7 +10,7 @@ use crate::circuit::Circuit;
 use dashu_ratio::RBig;
 use std::sync::Arc;
 
-/// A circuit some of whose variables are one-hot bits, and what its variables are.
+/// A circuit, possibly with one-hot bits, and the roles of its variables.
 #[derive(Clone)]
 pub(super) struct Weighted {
     pub(super) circuit: Arc<Circuit>,
@@ -26,12 +26,12 @@ impl Weighted {
     }
 }
 
-/// The ways of some variables, by their places.
+/// The paths of some variables, by index.
 pub(super) struct Ways {
     roles: Vec<Role>,
-    /// Whose score the slope of each adds to; nothing for those that never move.
+    /// The player to whose score the slope of each is added; `None` for variables that never move.
     pub(super) player_of: Vec<Option<usize>>,
-    /// The player of the feature that each is, or is a copy of.
+    /// The player of the feature that each variable is, or is a copy of.
     pub(super) owner: Vec<Option<usize>>,
     /// The features behind the switch of each player that has one.
     members: Vec<Vec<usize>>,
@@ -42,7 +42,7 @@ impl Ways {
         Self::of(roles, |feature| players.of(feature), players.len())
     }
 
-    /// Every feature for itself.
+    /// Every feature is a player.
     pub(super) fn of_features(features: impl IntoIterator<Item = usize>, width: usize) -> Self {
         Self::of(features.into_iter().map(Role::Feature), |feature| feature, width)
     }
@@ -68,17 +68,17 @@ impl Ways {
         Ways { roles, player_of, owner, members }
     }
 
-    /// What the variable at a place is.
+    /// The role of the variable at this index.
     pub(super) fn role(&self, place: usize) -> Role {
         self.roles[place]
     }
 
-    /// How many players have a score.
+    /// The number of players that have a score.
     pub(super) fn width(&self) -> usize {
         self.members.len()
     }
 
-    /// The features that an entity is read in, each once.
+    /// The features whose values in the entity matter, each once.
     pub(super) fn features(&self) -> Vec<usize> {
         let mut features: Vec<usize> = (0..self.roles.len()).flat_map(|place| self.features_of(place)).collect();
         features.sort_unstable();
@@ -86,7 +86,7 @@ impl Ways {
         features
     }
 
-    /// The features that say whether the variable at a place moves.
+    /// The features that determine whether the variable at this index moves.
     pub(super) fn features_of(&self, place: usize) -> Vec<usize> {
         match self.roles[place] {
             Role::Feature(feature) | Role::Outside(feature) | Role::Inside(feature) => vec![feature],
@@ -95,7 +95,7 @@ impl Ways {
         }
     }
 
-    /// Where a variable starts and how far it goes, from the weight of each absent feature to the entity.
+    /// The start and the displacement of a variable, given the weight of each absent feature and the entity.
     #[inline]
     pub(super) fn floats(
         &self,
@@ -116,7 +116,7 @@ impl Ways {
         }
     }
 
-    /// Where a variable starts, and where it leads to.
+    /// The start and the end of a variable's path.
     pub(super) fn fractions(
         &self,
         place: usize,

@@ -1,8 +1,8 @@
-//! Positive floats whose exponent has no end: products of many rare probabilities that are too small for `f64`.
+//! Positive floats with an unlimited exponent: for products of many rare probabilities that are too small for `f64`.
 //!
 //! A number is `mantissa * 2^exponent` with a mantissa in [1, 2), or zero. A product, a sum and the conversion from a
-//! fraction are each wrong by at most one unit of rounding ([`UNIT`](super::error_bound::UNIT)), relatively, as those of
-//! `f64` are between its smallest and largest numbers.
+//! fraction each have a relative error of at most one unit of rounding ([`UNIT`](super::error_bound::UNIT)), as those
+//! of `f64` do between its smallest and largest numbers.
 
 use super::value_sweep::Positive;
 use dashu_base::BitTest;
@@ -35,12 +35,12 @@ impl WideFloat {
         if numerator == UBig::ZERO {
             return Self::ZERO;
         }
-        // The quotient gets 64 or 65 bits, what is cut off matters only if the rest is on the border of two floats.
+        // The quotient gets 64 or 65 bits; what is cut off matters only if the rest is midway between two floats.
         let shift = 64 + fraction.denominator().bit_len() as i64 - numerator.bit_len() as i64;
         let [over, under] = [shift.max(0), (-shift).max(0)].map(|bits| bits as usize);
         let (above, below) = (numerator << over, fraction.denominator() << under);
         let quotient = &above / &below;
-        // A last bit that says whether something was cut off makes the rounding that of the whole.
+        // A sticky bit says whether something was cut off, so that the whole is rounded correctly.
         let exact = &quotient * &below == above;
         let bits = (u128::try_from(quotient).expect("65 bits") << 1) | u128::from(!exact);
         let (mantissa, scale) = (bits as f64, 127 - i64::from(bits.leading_zeros()));
@@ -65,7 +65,7 @@ impl Positive for WideFloat {
         }
         let (large, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         match large.exponent - small.exponent {
-            // Too small to be seen behind the other's 53 bits.
+            // Too small to affect the other's 53 bits.
             100.. => large,
             behind => Self::normal(large.mantissa + small.mantissa / (2.0f64).powi(behind as i32), large.exponent),
         }
@@ -77,7 +77,7 @@ impl Positive for WideFloat {
 
     fn over(self, other: Self) -> f64 {
         match (self.mantissa / other.mantissa, self.exponent - other.exponent) {
-            // Nothing, but for less than 1e-300.
+            // Taken as zero: less than 1e-300.
             (0.0, _) | (_, ..-1000) => 0.0,
             (quotient, exponent) => quotient * (2.0f64).powi(exponent as i32),
         }

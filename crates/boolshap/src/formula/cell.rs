@@ -9,7 +9,7 @@
 //! - by counterexample, if the three formulas together mention few enough variables for a table: for each assignment
 //!   that falsifies the cell but none of its clauses so far, a clause of l and a clause of b that it falsifies are
 //!   joined (or a clause is taken from a), and the result is shortened to a prime implicate of the cell. This makes
-//!   about as many clauses as the cell needs, while the product of two formulas of a thousand clauses has a million.
+//!   about as many clauses as the cell needs, whereas the product of two formulas of a thousand clauses has a million.
 
 use super::cnf::Cnf;
 use super::error::FormulaError;
@@ -17,8 +17,8 @@ use super::simplify::simplify;
 use super::table::{Numbering, Table, TableClause};
 use crate::lit::{Stopped, Watch};
 
-/// From this many disjunctions on, it is worth building a table or, with too many variables for one, calling the SAT
-/// solver.
+/// From this many disjunctions on, building a table pays off, or calling the SAT solver if there are too many variables
+/// for a table.
 const MANY: usize = 256;
 /// A product is reduced by subsumption each time it has grown by this much.
 const SURGE: usize = 1 << 16;

@@ -2,9 +2,9 @@
 //!
 //! Subsumption: a clause whose literals include those of another is redundant. A clause can only be subsumed by a
 //! shorter one or by an equal one, so the clauses are processed by length and each is compared with the strictly
-//! shorter ones that were kept. In formulas of at most 64 variables a comparison takes two word operations and all are
-//! made; in wider ones a kept clause is stored under its rarest literal, and each clause only searches the lists of its
-//! own literals.
+//! shorter ones that were kept. In formulas of at most 64 variables a comparison takes two word operations, so every
+//! pair is compared; in wider ones a kept clause is stored under its rarest literal, and each clause only searches the
+//! lists of its own literals.
 
 use std::collections::HashMap;
 

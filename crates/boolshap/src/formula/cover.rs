@@ -1,11 +1,11 @@
 //! A small set of prime implicates equivalent to a formula of few variables, chosen from its truth table.
 //!
 //! Two-level minimisation after Quine and McCluskey: first the prime implicates, then a subset whose cubes cover every
-//! falsifying assignment. Up to [`ALL_PRIMES`] variables all primes are found: for each of the 3^n cubes one byte says
-//! whether it is inside the table, filled variable by variable (a cube with a free variable is inside if both halves
-//! are), and a cube is maximal if it is not inside any more when another variable is freed: O(n 3^n) byte operations in
-//! long runs. Beyond that, the candidates are the formula's own clauses shortened in several orders, which cover the
-//! table too.
+//! falsifying assignment. Up to [`ALL_PRIMES`] variables, all primes are found. One byte for each of the 3^n cubes says
+//! whether the cube is inside the table. The bytes are filled variable by variable: a cube with a free variable is
+//! inside if both its halves are. A cube is maximal if freeing any other variable takes it outside. This costs O(n 3^n)
+//! byte operations in long runs. With more variables, the candidates are the formula's own clauses, shortened in
+//! several orders, which cover the table too.
 //!
 //! The cover is greedy: each step takes the prime with the most assignments not covered yet. Gains can only decrease,
 //! so a heap of possibly stale gains suffices: the top is counted again, and taken if its gain has not changed.
@@ -24,7 +24,7 @@ use crate::lit::{Stopped, Watch};
 
 /// Up to this many variables every prime implicate is a candidate: 3^14 is 4.8 million bytes.
 const ALL_PRIMES: usize = 14;
-/// The number of orders in which clauses are shortened beyond that.
+/// With more variables, the number of orders in which clauses are shortened.
 const ORDERS: usize = 6;
 /// The watch is checked each time this many clauses are done.
 const STRIDE: usize = 256;

@@ -1,11 +1,11 @@
 //! DIMACS CNF files, read line by line from any source and written to any sink.
 //!
-//! Lines that begin with `c` are comments and may appear anywhere, and so may a separate word `c` that makes the rest
-//! of its line a comment. There is one header `p cnf VARIABLES CLAUSES` before the first clause; clauses are nonzero
+//! Lines that begin with `c` are comments and may appear anywhere; within a line, a separate word `c` makes the rest of
+//! the line a comment. There is one header `p cnf VARIABLES CLAUSES` before the first clause; clauses are nonzero
 //! integers ended by `0`, on one or several lines; a separate `%` ends the file early, as in the SATLIB collection.
-//! Both counts of the header are checked. A clause with a variable in both signs is counted but not kept, since it is
-//! always true; repeated literals count once. Extensions for model counters in comments (`c p show`, `c p weight`) are
-//! ignored: they do not change the formula.
+//! Both counts of the header are checked. A clause that contains a variable with both signs is counted but not kept,
+//! since it is always true; repeated literals count once. Extensions for model counters in comments (`c p show`,
+//! `c p weight`) are ignored: they do not change the formula.
 
 use std::io::{self, BufRead, Write};
 

@@ -171,7 +171,7 @@ fn check_shape(inputs: usize, layers: &[Vec<GateSpec>]) -> Result<(), FormulaErr
     Ok(())
 }
 
-/// For each gate, whether it and whether its negation is needed.
+/// For each gate, whether the gate itself is needed, and whether its negation is.
 fn needed_signs(layers: &[Vec<GateSpec>]) -> Vec<Vec<[bool; 2]>> {
     let mut needed: Vec<Vec<[bool; 2]>> = layers.iter().map(|layer| vec![[false; 2]; layer.len()]).collect();
     if let Some([output]) = needed.last_mut().map(Vec::as_mut_slice) {

@@ -4,8 +4,9 @@
 //!   the literal cannot be dropped.
 //! - An assignment that falsifies exactly one clause would be a model without it: the clause cannot be removed, now or
 //!   after others have been. If, in a model, a variable is the only true literal of exactly one clause, flipping it
-//!   gives such an assignment. So does flipping, in such an assignment, a variable of its false clause, if that
-//!   falsifies exactly one other clause in turn: model rotation, repeated as long as it proves something new.
+//!   gives such an assignment. Likewise, flipping a variable of the false clause in such an assignment gives another
+//!   one if it makes exactly one other clause false. This is model rotation, repeated as long as it proves something
+//!   new.
 //!
 //! A. Belov, J. Marques-Silva, Accelerating MUS Extraction with Recursive Model Rotation, FMCAD 2011.
 
@@ -35,7 +36,8 @@ impl Literals {
         &self.proved[clause]
     }
 
-    /// Uses a model of all clauses on the clauses from this one on, which is less work than finding the model was.
+    /// Marks the literals that a model of all clauses proves necessary, in the clauses from `from` on. This is less
+    /// work than finding the model was.
     pub(super) fn learn(&mut self, clauses: &[Vec<Lit>], from: usize, model: &[bool]) {
         for (lits, proved) in clauses.iter().zip(&mut self.proved).skip(from) {
             if let Some(place) = only_true(lits, model) {
@@ -76,7 +78,7 @@ impl<'a> Clauses<'a> {
         self.present[clause] = false;
     }
 
-    /// Uses a model of all clauses.
+    /// Marks the clauses that a model of all clauses proves necessary.
     pub(super) fn learn_from_model(&mut self, model: &mut [bool]) {
         let mut alone: Vec<Option<(Lit, usize)>> = vec![None; model.len()];
         let mut several = vec![false; model.len()];
@@ -93,7 +95,8 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// Uses an assignment that falsifies only this clause; afterwards `values` is unchanged.
+    /// Marks the clauses proved necessary by an assignment that falsifies only this clause; `values` is unchanged
+    /// afterwards.
     pub(super) fn learn_from_counterexample(&mut self, clause: usize, values: &mut [bool]) {
         if std::mem::replace(&mut self.proved[clause], true) {
             return;
@@ -120,7 +123,7 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// The present clause with this literal that is false, if there is exactly one.
+    /// The only present clause that contains this literal and is false; `None` unless there is exactly one.
     fn only_falsified(&self, lit: Lit, values: &[bool]) -> Option<usize> {
         let is_false =
             |&place: &usize| self.present[place] && !self.clauses[place].iter().any(|&lit| is_true(lit, values));

@@ -1,8 +1,9 @@
 //! The SAT solver CaDiCaL, with this library's literals and limits.
 //!
-//! The solver runs in slices of a few thousand conflicts, fewer of many clauses, where each takes longer; between slices the
-//! watch may stop it. Learned clauses are kept, so slicing loses little. Between two conflicts of a large formula there can be
-//! many seconds of decisions, so a limit of time is also kept within a slice.
+//! The solver runs in slices of a few thousand conflicts, or fewer if there are many clauses, because each conflict
+//! then takes longer. Between slices the watch may stop it. Learned clauses are kept, so slicing loses little. On a
+//! large formula, many seconds of decisions can pass between two conflicts, so a time limit is also enforced within a
+//! slice.
 //!
 //! A. Biere, T. Faller, K. Fazekas, M. Fleury, N. Froleyks, F. Pollitt, CaDiCaL 2.0, CAV 2024.
 
@@ -12,13 +13,13 @@ use std::time::Duration;
 
 use crate::lit::{Instant, Lit, Stopped, Var, Watch};
 
-/// The number of conflicts between two checks of the watch, at most and at least.
+/// The largest and the smallest number of conflicts between two checks of the watch.
 const SLICE: i32 = 5_000;
 const LEAST_SLICE: i32 = 20;
-/// Conflicts times clauses that take a fraction of a second.
+/// Conflicts times clauses: this much work takes a fraction of a second.
 const SLICE_WORK: usize = 100_000_000;
 
-/// How many conflicts a solver has between two checks of the watch, by its number of clauses.
+/// The number of conflicts between two checks of the watch, for a solver with this many clauses.
 pub(crate) fn slice_of(clauses: usize, most: i32) -> i32 {
     i32::try_from(SLICE_WORK / clauses.max(1)).unwrap_or(most).clamp(LEAST_SLICE, most)
 }
@@ -41,7 +42,7 @@ pub struct Solver {
     clauses: usize,
 }
 
-/// Ends a search when its time is over; the watch says so afterwards.
+/// Ends a search at the time limit; the next check of the watch reports it.
 struct Deadline(Instant, Duration);
 
 impl Terminator for Deadline {
@@ -80,7 +81,7 @@ impl Solver {
         Ok(answer.expect("there is no limit"))
     }
 
-    /// The same within a budget of conflicts, from which those used are subtracted; nothing if it runs out.
+    /// The same within a budget of conflicts, from which the conflicts used are subtracted; `None` if it runs out.
     pub fn solve_within(
         &mut self,
         assumptions: &[Lit],
@@ -117,7 +118,8 @@ impl Solver {
 
     /// After [`Solver::solve`] returned true: whether the literal is true in the model found.
     pub fn holds(&mut self, lit: Lit) -> bool {
-        // The solver names the literal that holds, so only that of a variable has the sign of its value.
+        // `val` returns the literal that is true, so pass the positive literal: the sign of the result is then the
+        // variable's value.
         lit.holds(self.inner.val(lit.var().positive().to_dimacs()) > 0)
     }
 

@@ -115,7 +115,8 @@ fn shorten(cnf: &Cnf, watch: &Watch<'_>) -> Result<(Cnf, Vec<Model>), (Stopped, 
     Ok((primes, models))
 }
 
-/// Removes every clause implied by the remaining ones, trying the last ones first. Uses some models of the formula.
+/// Removes every clause implied by the remaining ones, trying the last ones first. `models` of the formula save calls
+/// to the solver.
 fn remove_implied(cnf: &Cnf, models: Vec<Model>, watch: &Watch<'_>) -> Result<Cnf, (Stopped, usize)> {
     let clauses: Vec<Vec<Lit>> = cnf.clauses().map(|clause| clause.lits().collect()).collect();
     let mut state = Clauses::new(&clauses, cnf.variables());

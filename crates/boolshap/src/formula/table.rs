@@ -174,11 +174,12 @@ impl Table {
         words.all(|word| self.words[word] & mask == mask)
     }
 
-    /// A prime implicate within an implied clause, dropping literals from that of variable `start` on, cyclically.
+    /// Shortens an implied clause to a prime implicate: tries to drop each literal, from variable `start` on and
+    /// wrapping round.
     pub(super) fn shorten(&self, mut clause: TableClause, start: usize) -> TableClause {
         for step in 0..self.variables {
             let bit = 1 << ((start + step) % self.variables);
-            // The half of the larger cube that is the clause's own is known to be in the set.
+            // One half of the larger cube is the clause's own cube, which is known to be in the set.
             if clause.mask() & bit != 0 && self.includes(clause.turned(bit)) {
                 clause = clause.without(bit);
             }

@@ -56,7 +56,7 @@ struct Graph {
     neighbours: Vec<BTreeSet<usize>>,
     /// For each vertex, the number of pairs of its neighbours that are not joined.
     fill: Vec<usize>,
-    /// Vertices whose number has changed, with repetitions.
+    /// Vertices whose number in `fill` has changed, possibly repeated.
     changed: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(bound(&Cnf::from_clauses(0, [clique])), 12);
     }
 
-    /// The same rule on a plain matrix: count, eliminate the least, until nothing is left.
+    /// The same rule on an adjacency matrix: recounts all vertices and eliminates the best one until none is left.
     fn plain_min_fill(cnf: &Cnf, n: usize) -> usize {
         let mut adjacent = vec![vec![false; n]; n];
         let vars = |clause: &Clause| clause.lits().map(|lit| lit.var().index()).collect::<Vec<_>>();

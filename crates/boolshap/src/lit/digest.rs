@@ -1,4 +1,4 @@
-//! A SHA-256 digest: which content exactly something was said of.
+//! SHA-256 digests, which identify the exact content that a statement is about.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ impl Digest {
         Digest(hmac_sha256::Hash::hash(content))
     }
 
-    /// Its first twelve digits, for people.
+    /// Its first twelve digits, for display.
     pub fn short(&self) -> String {
         self.to_string()[..12].into()
     }
@@ -56,7 +56,7 @@ impl FromStr for Digest {
     }
 }
 
-/// Takes content piece by piece, as a writer, and gives its digest.
+/// A writer that computes the digest of everything written to it.
 #[derive(Default)]
 pub(crate) struct Digester(hmac_sha256::Hash);
 

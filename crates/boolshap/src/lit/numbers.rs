@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers formatted for reading.
 
-/// A whole number with its digits in threes.
+/// A whole number with its digits grouped in threes.
 ///
 /// ```
 /// assert_eq!([0, 999, 1000, 1234567].map(boolshap::lit::thousands), ["0", "999", "1,000", "1,234,567"]);
@@ -17,7 +17,7 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
-/// A number of which the first two digits are to be believed.
+/// A number rounded to two significant digits.
 ///
 /// ```
 /// let texts = [7, 1234, 56_789, 1_870_000, 31_200_000_000].map(boolshap::lit::roughly);
@@ -37,7 +37,7 @@ pub fn roughly(number: u64) -> String {
     }
 }
 
-/// A time of which the first two digits are to be believed.
+/// A time in seconds, rounded to about two significant digits.
 ///
 /// ```
 /// let texts = [0.04, 2.3, 90.0, 1200.0, 9000.0, 2e6, 1e10].map(boolshap::lit::duration);

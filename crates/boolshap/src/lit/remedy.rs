@@ -1,6 +1,6 @@
-//! What can be done about an error, as data: a command line says it with its flags, a Python package with its arguments.
+//! Remedies for errors, as data: the command line words them as flags, the Python package as arguments.
 
-/// A way out of an error, named by what has to be given.
+/// A remedy for an error, named by the setting that has to be given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -8,45 +8,45 @@ pub enum Remedy {
     ZeroWeight,
     /// The epsilon of batch normalisation.
     BnEpsilon,
-    /// Which numbers the inputs of a network can be.
+    /// The numbers that a network's inputs can take.
     InputValues,
     /// One class of the network, or all of them.
     Class,
     /// The number of variables.
     Variables,
-    /// A higher limit of nodes.
+    /// A higher node limit.
     Nodes,
-    /// Larger players: columns, or players of several features.
+    /// Larger players: columns, or groups of features.
     FewerPlayers,
-    /// The same, or a background instead of an empirical distribution.
+    /// Larger players, or a background instead of an empirical distribution.
     FewerPlayersOrBackground,
-    /// Probabilities, where the circuit holds no marginals of training.
+    /// Probabilities, for a circuit without training marginals.
     Probabilities,
-    /// What columns hold.
+    /// What the columns hold.
     Columns(Box<ColumnRemedy>),
     /// Whether rows are raw values or bits.
     Input,
-    /// An engine that computes in fractions.
+    /// An engine that computes exact fractions.
     ExactEngine,
-    /// A network with fewer neurons, or of fewer columns.
+    /// A network with fewer neurons, or on fewer columns.
     SmallerNetwork {
-        /// How many neurons would not take long, if that was tried.
+        /// How many neurons would be fast enough, if that was tried.
         neurons: Option<usize>,
     },
-    /// A compilation that is asked for, or a smaller network.
+    /// Compiling first, or a smaller network.
     CompileFirst,
-    /// How the features are laid out.
+    /// The layout of the features.
     Grid,
     /// Fewer background rows.
     SmallerBackground,
 }
 
-/// What can be said about the columns of a table.
+/// Settings for the columns of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnRemedy {
     /// Columns to leave out.
     pub ignore: Vec<String>,
-    /// Columns and kinds that they can have.
+    /// Columns with kinds that would fit them.
     pub kinds: Vec<(String, String)>,
     /// Texts that may mean a missing value.
     pub missing: Vec<String>,

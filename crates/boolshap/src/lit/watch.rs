@@ -1,36 +1,37 @@
 //! Time limit, stop request and progress reports of a long computation. The library never prints; a front end that
 //! wants a progress bar passes a callback.
 //!
-//! Progress is a share of the work that takes the time: words filled, rows explained, never levels or gates of which the
-//! last may take longer than all others. Where the end is not known, what is done is counted and no share is given.
+//! Progress is the share done of the work that dominates the run time, such as words filled or rows explained. Levels
+//! or gates would not do, because the last one may take longer than all others. If the total is unknown, progress is a
+//! count without a share.
 
 use super::Instant;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How far a computation is.
+/// How far a computation has got.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Which part of the work this is about, for example "proving"; empty for the work that was asked for. Each part
+    /// The part of the work this is about, for example "proving"; empty for the work that was requested. Each part
     /// begins at 0.
     pub stage: &'static str,
     /// How much is done.
     pub done: f64,
-    /// Of how much; nothing where the end is not known.
+    /// The total amount; `None` if it is unknown.
     pub total: Option<f64>,
-    /// What is counted, if a person can make something of it: "rows", "states".
+    /// The unit of the counts if it means something to a user: "rows", "states".
     pub unit: &'static str,
 }
 
 impl Progress {
-    /// The share that is done, if the end is known.
+    /// The share that is done, if the total is known.
     pub fn share(&self) -> Option<f64> {
         self.total.map(|total| if total > 0.0 { (self.done / total).min(1.0) } else { 0.0 })
     }
 }
 
-/// Takes reports of progress.
+/// A callback for progress reports.
 type Report<'a> = dyn Fn(Progress) + Sync + 'a;
 
 /// Limits and progress reporting. Every long computation takes one and checks it regularly.
@@ -79,7 +80,7 @@ impl<'a> Watch<'a> {
         Self { limit: Some((Instant::now(), limit)), ..self }
     }
 
-    /// From when on how much time there is, if that is limited.
+    /// The start and length of the time limit, if there is one.
     pub fn limit(&self) -> Option<(Instant, Duration)> {
         self.limit
     }
@@ -100,7 +101,7 @@ impl<'a> Watch<'a> {
         Self { progress: Some(report), ..self }
     }
 
-    /// The same for a part of the work that has a progress of its own.
+    /// The same watch for a part of the work with its own progress.
     pub fn stage(self, stage: &'static str) -> Self {
         Self { stage, ..self }
     }
@@ -130,19 +131,19 @@ impl<'a> Watch<'a> {
         self.check()
     }
 
-    /// The same of a share of the work, below 1.
+    /// Reports that this share of the work is done, then [checks](Watch::check) the limits.
     pub fn share(&self, done: f64) -> Result<(), Stopped> {
         self.report(done, Some(1.0), "");
         self.check()
     }
 
-    /// The same where the end is not known.
+    /// Reports a count where the total is unknown, then [checks](Watch::check) the limits.
     pub fn count(&self, done: u64, unit: &'static str) -> Result<(), Stopped> {
         self.report(done as f64, None, unit);
         self.check()
     }
 
-    /// Reports progress without looking at the limits.
+    /// Reports progress without checking the limits.
     pub fn report(&self, done: f64, total: Option<f64>, unit: &'static str) {
         if let Some(report) = self.progress {
             report(Progress { stage: self.stage, done, total, unit });
@@ -150,7 +151,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Work that several threads share, in units that take about the same time. Reports never go back.
+/// Work shared by several threads, in units that take about the same time. Reported progress never decreases.
 pub struct Meter<'w> {
     watch: &'w Watch<'w>,
     done: Mutex<f64>,
@@ -158,15 +159,15 @@ pub struct Meter<'w> {
 }
 
 impl<'w> Meter<'w> {
-    /// This many units are to be done.
+    /// A meter for this many units.
     pub fn new(watch: &'w Watch<'w>, total: u64) -> Self {
         Meter { watch, done: Mutex::new(0.0), total: total as f64 }
     }
 
-    /// Some more units are done; fails if the work has to stop.
+    /// Reports that more units are done; fails if the work has to stop.
     pub fn add(&self, units: u64) -> Result<(), Stopped> {
         {
-            // Locked while it is reported, so that progress never goes back.
+            // Hold the lock while reporting, so that reported progress never decreases.
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             *done += units as f64;
             self.watch.report(*done, Some(self.total), "");
@@ -175,8 +176,8 @@ impl<'w> Meter<'w> {
     }
 }
 
-/// Pieces of work one after the other, as one: the shares of equal pieces become shares of all, and counts go on where the
-/// piece before has ended.
+/// Consecutive pieces of work reported as one whole: the share of each piece becomes a share of the whole, with all
+/// pieces equal, and each piece continues the counts of the previous one.
 ///
 /// ```
 /// use boolshap::lit::{Pieces, Watch};
@@ -193,23 +194,23 @@ impl<'w> Meter<'w> {
 pub struct Pieces<'w> {
     watch: Watch<'w>,
     number: f64,
-    /// How many pieces are behind, what was counted in them, and what was counted last.
+    /// How many pieces are done, the count over them, and the latest count in the current piece.
     behind: Mutex<[f64; 3]>,
 }
 
 impl<'w> Pieces<'w> {
-    /// This many pieces.
+    /// A whole of this many pieces.
     pub fn new(watch: &Watch<'w>, number: usize) -> Self {
         Pieces { watch: *watch, number: number.max(1) as f64, behind: Mutex::default() }
     }
 
-    /// Does the next piece.
+    /// Runs the next piece.
     pub fn next<T>(&self, work: impl FnOnce(&Watch<'_>) -> T) -> T {
         let report = |progress: Progress| {
             let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
             let watch = self.watch.stage(progress.stage);
             match progress.share() {
-                // A stage of its own inside a piece is not part of the whole.
+                // A stage that a piece opens itself is not part of the whole.
                 _ if progress.stage != self.watch.stage => watch.report(progress.done, progress.total, progress.unit),
                 Some(share) => watch.report((behind[0] + share) / self.number, Some(1.0), ""),
                 None => {

@@ -1,13 +1,13 @@
-//! A label, or several functions, on all inputs: the truth table, 512 assignments at a time.
+//! A label, or several functions, on all inputs: computes the truth table, 512 assignments at a time.
 //!
 //! The last nine variables of an order vary inside a block; the others are fixed in it. A first-layer gate then depends
-//! on one number, the weight it still needs after the fixed variables, and its slice is looked up in a table of masks:
-//! at most eleven for weights +-1, at most 513 for any weights. Eight more variables form a group of 256 blocks, whose
-//! partial sums are tabulated, so that finding a gate's mask takes one subtraction per block, done for all blocks of a
+//! on one number, the weight it still needs after the fixed variables, and its slice is found in a lookup table of
+//! masks: at most eleven for weights +-1, at most 513 for any weights. Eight more variables form a group of 256 blocks,
+//! whose partial sums are tabulated, so finding a gate's mask takes one subtraction per block, done for all blocks of a
 //! group at once. Later layers are a [`SliceProgram`]. Cost: about six word operations per weight of the second layer
 //! and 64 assignments; the first layer costs two per gate, however many inputs it has.
 //!
-//! The loops are plain code, compiled several times; [`pulp`] picks the widest vectors of the machine.
+//! The loops are plain code, compiled several times; [`pulp`] picks the widest vectors the machine supports.
 
 use super::slice_program::{Slice, SliceProgram, WORDS};
 use super::{Gate, Label, Outputs};
@@ -16,9 +16,9 @@ use rayon::prelude::*;
 
 /// The number of variables that vary inside a block.
 const BLOCK_VARIABLES: usize = LOW_VARIABLES.len() + WORDS.ilog2() as usize;
-/// The most further variables that vary inside a group of blocks.
+/// The most additional variables that vary inside a group of blocks.
 const GROUP_VARIABLES: usize = 8;
-/// Needs up to this have their rank in a table; for larger ones it is searched.
+/// Needs up to this have their rank in a lookup table; larger ones use binary search.
 const MAX_RANKED: u128 = 1 << 16;
 
 /// A label prepared for evaluation on all inputs in a given order of the variables.
@@ -35,7 +35,7 @@ const MAX_RANKED: u128 = 1 << 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct AllInputs {
-    /// The number of variables: in all, in a block, and in a group beyond those of a block.
+    /// The number of variables: in total, in a block, and in a group in addition to a block.
     variables: [usize; 3],
     gates: Vec<FirstGate>,
     program: Option<SliceProgram>,
@@ -50,10 +50,10 @@ struct FirstGate {
     high: Vec<[i128; 2]>,
     /// What the variables of a group contribute, for each block of the group.
     group: Vec<i128>,
-    /// The same, if the numbers are small.
+    /// The same as 32-bit numbers, if they fit.
     small_group: Option<Vec<i32>>,
     ranks: Ranks,
-    /// The slices by rank of the need: all ones first, all zeros last.
+    /// The slices by rank of the need: from all ones to all zeros.
     masks: Vec<Slice>,
 }
 
@@ -63,7 +63,7 @@ enum Ranks {
     /// The rank equals the need, up to a maximum.
     Itself(i32),
     Table(Vec<u16>),
-    /// The sums that a block's variables can reach, ascending.
+    /// The sums that a block's variables can reach, ascending, for binary search.
     Search(Vec<i128>),
 }
 
@@ -85,7 +85,8 @@ impl AllInputs {
         AllInputs { variables: sizes, gates, program, constant: false }
     }
 
-    /// The same if only the last `variables` of the order vary, and [`AllInputs::block`] is given what is still needed.
+    /// Prepares a label of which only the last `variables` of the order vary; [`AllInputs::block`] gets what is still
+    /// needed.
     pub fn below(label: &Label, order: &[Var], variables: usize) -> Self {
         assert_eq!(order.len(), label.inputs(), "an order of all inputs");
         let block = variables.min(BLOCK_VARIABLES);
@@ -136,7 +137,7 @@ impl AllInputs {
         self.words() / self.group_words()
     }
 
-    /// Fills the words of one group; of several functions, one after the other.
+    /// Fills the words of one group; with several functions, one after the other.
     pub fn fill(&self, group: usize, words: &mut [u64]) {
         let Some(program) = &self.program else {
             words.fill(if self.constant { !0 } else { 0 });
@@ -146,8 +147,8 @@ impl AllInputs {
         pulp::Arch::new().dispatch(Group { gates: &self.gates, program, group, blocks, words });
     }
 
-    /// Fills the words of the single block in which the first-layer gates still need this much, for tables of up to 9
-    /// variables from [`AllInputs::below`].
+    /// Fills the words of the single block in which the first-layer gates still need these weights, for tables of up to
+    /// 9 variables from [`AllInputs::below`].
     pub fn block(&self, needs: &[i64], scratch: &mut BlockScratch, words: &mut [u64]) {
         let Some(program) = &self.program else {
             words.fill(if self.constant { !0 } else { 0 });
@@ -259,7 +260,8 @@ impl FirstGate {
         } else {
             Ranks::Search(reached.clone())
         };
-        // First where each sum is reached, then where it is at least reached. Fewer variables than a block's repeat.
+        // First the masks for reaching a sum exactly, then for reaching at least it. With fewer variables than a block,
+        // entries repeat.
         let mut masks = vec![[0u64; WORDS]; reached.len() + 1];
         for (entry, &sum) in inside.iter().cycle().take(64 * WORDS).enumerate() {
             let rank = match &ranks {
@@ -292,7 +294,7 @@ impl FirstGate {
         }
     }
 
-    /// The ranks in all blocks of a group, in which this much is needed.
+    /// The ranks in all blocks of a group, given the need at its start.
     #[inline(always)]
     fn rank_all(&self, need: i128, ranks: &mut [u16]) {
         match (&self.ranks, &self.small_group) {

@@ -1,9 +1,9 @@
-//! What can be wrong with a network or a file that holds one.
+//! Errors in a network or in a file that holds one.
 
 use crate::lit::Stopped;
 use std::path::PathBuf;
 
-/// Why there is no model.
+/// Why a model could not be read, built or trained.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// A layer expects another number of inputs than the layer before has outputs.
@@ -22,7 +22,7 @@ pub enum ModelError {
         /// The layer.
         layer: String,
     },
-    /// A parameter that makes no network.
+    /// A parameter from which no network can be built.
     #[error("{layer}: {problem}")]
     Parameter {
         /// The layer it belongs to.
@@ -33,7 +33,7 @@ pub enum ModelError {
     /// A class that the network does not have.
     #[error("there is no class {class}: the network has {classes} classes, counted from 0")]
     UnknownClass {
-        /// What was asked for.
+        /// The class that was requested.
         class: usize,
         /// How many there are.
         classes: usize,
@@ -43,7 +43,7 @@ pub enum ModelError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file whose content is not what it should be.
@@ -51,10 +51,10 @@ pub enum ModelError {
     Format {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong and where.
+        /// What is wrong, and where.
         message: String,
     },
-    /// A step of a network that no gates can take.
+    /// A step that cannot be expressed in gates.
     #[error("{0}")]
     Step(String),
     /// Names, classes or marginals that do not fit the network.
@@ -63,7 +63,7 @@ pub enum ModelError {
     /// Training data from which nothing can be learned.
     #[error("{0}")]
     Training(String),
-    /// Stopped before it was done.
+    /// Stopped before finishing.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -90,7 +90,7 @@ pub enum Problem {
     /// Scores whose common denominator makes them too large.
     #[error("the weights and biases of the scores span too many sizes to be scaled to integers")]
     ScoresTooWide,
-    /// Batch normalisation would divide by zero or take the root of a negative number.
+    /// Batch normalisation that would divide by zero or take the root of a negative number.
     #[error("neuron {neuron} has a variance plus epsilon that is not positive")]
     Variance {
         /// The neuron.
@@ -102,14 +102,14 @@ pub enum Problem {
          were found that keep their order"
     )]
     NormalisedScores,
-    /// NaN or infinite.
+    /// A number that is NaN or infinite.
     #[error("{what} of neuron {neuron} is {value}, not a finite number")]
     NotFinite {
         /// Which parameter.
         what: &'static str,
         /// The neuron.
         neuron: usize,
-        /// What it is instead.
+        /// Its value.
         value: String,
     },
     /// A latent weight without a sign.
@@ -123,13 +123,13 @@ pub enum Problem {
         /// The input, counted from 1.
         input: usize,
     },
-    /// Batch normalisation whose epsilon is not known.
+    /// Batch normalisation with an unknown epsilon.
     #[error(
         "batch normalisation needs the epsilon it was trained with, which this file does not hold (0.001 is Keras' \
          default, 0.00001 PyTorch's)"
     )]
     EpsilonUnknown,
-    /// Inputs that are not quantised, of a network of numbers of several bits.
+    /// Inputs without a quantiser, in a network with numbers of several bits.
     #[error(
         "the inputs reach this layer as real numbers: the file neither quantises them nor says which numbers they can be"
     )]

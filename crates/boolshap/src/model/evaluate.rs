@@ -51,7 +51,7 @@ impl<'a> NetworkEvaluator<'a> {
         }
     }
 
-    /// One word per class: bit `k` of word `c` is 1 if entity `k` is of class `c`. Word `j` of the input holds feature
+    /// One word per class: bit `k` of word `c` is 1 if entity `k` has class `c`. Word `j` of the input holds feature
     /// `j` of the 64 entities.
     pub fn classes(&mut self, inputs: &[u64]) -> &[u64] {
         assert_eq!(inputs.len(), self.network.inputs(), "one word per feature");
@@ -112,8 +112,8 @@ impl<'a> NetworkEvaluator<'a> {
     }
 }
 
-/// The number of assignments in each class, by enumeration of all `2^inputs`; `None` if that would take more than
-/// `max_steps` steps: weights times blocks of 64 assignments, one or two nanoseconds each.
+/// The number of assignments in each class, by enumerating all `2^inputs`; `None` if that would take more than
+/// `max_steps` steps. A step is a weight times a block of 64 assignments, and takes one or two nanoseconds.
 pub fn count_classes(network: &Network, max_steps: u64) -> Option<Vec<u64>> {
     let blocks = 1u64.checked_shl(network.inputs().saturating_sub(6).try_into().ok()?)?;
     let outputs = match network.output() {

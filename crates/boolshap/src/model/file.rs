@@ -1,7 +1,8 @@
-//! A network with everything that is needed to use it on raw rows, and the versioned JSON file that keeps it.
+//! A network with everything needed to use it on raw rows, and the versioned JSON file format for it.
 //!
-//! A gate is written as its weights and its `need`; weights +-1 as a text of signs (`"-+-"`), others as numbers separated
-//! by spaces, so that integers of any size survive every JSON reader. Equal models are equal files, byte for byte.
+//! A gate is written as its weights and its `need`. Weights +-1 are a text of signs (`"-+-"`), others are numbers
+//! separated by spaces, so that integers of any size survive every JSON reader. Equal models give identical files, byte
+//! for byte.
 
 use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::{ModelError, Problem};
@@ -12,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the file says it is.
+/// The format name in the file.
 pub(crate) const FORMAT: &str = "boolshap model";
 const VERSION: u32 = 1;
-/// A float has some thousand digits at most.
+/// The longest fraction; a float has at most about a thousand digits.
 const MAX_FRACTION: usize = 1 << 13;
 
-/// A network and what it needs to meet raw data.
+/// A network with the data needed to use it on raw rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The names of the inputs.
@@ -27,11 +28,11 @@ pub struct Model {
     pub classes: Option<Vec<String>>,
     /// How raw rows become bits, if the model was trained from such rows.
     pub binariser: Option<Binariser>,
-    /// How often each feature was 1 in training, if that is known.
+    /// How often each feature was 1 in training, if known.
     pub marginals: Option<Marginals>,
     /// The network.
     pub network: Network,
-    /// Where it comes from: free facts by name.
+    /// Where it comes from, as free facts by name.
     pub provenance: BTreeMap<String, serde_json::Value>,
 }
 
@@ -41,12 +42,12 @@ pub struct Model {
 pub struct Marginals {
     /// The number of rows.
     pub rows: u64,
-    /// For each feature the number of rows that have it.
+    /// For each feature, the number of rows in which it is 1.
     pub ones: Vec<u64>,
 }
 
 impl Marginals {
-    /// Why these cannot be counts of rows with the features that this schema makes, if they cannot.
+    /// Why these cannot be counts of rows with the features of this schema, if they cannot.
     pub(crate) fn flaw(&self, features: usize, schema: Option<&Binariser>) -> Option<String> {
         if self.ones.len() != features || self.ones.iter().any(|&ones| ones > self.rows) {
             return Some("the marginals do not fit the features".into());
@@ -54,7 +55,8 @@ impl Marginals {
         let mut ones = self.ones.iter().map(|&ones| u128::from(ones));
         schema?.columns().iter().find_map(|column| {
             let sum: u128 = ones.by_ref().take(column.bits()).sum();
-            // A missing value has no bit, unless it has one of its own; in the last version it was in the lowest bin.
+            // A missing value sets no bit, unless there is a bit for missing values; in the previous version it was in
+            // the lowest bin.
             let old_bins = column.missing.is_none() && matches!(column.code, Code::Bins(_));
             let fits = match column.is_one_hot() {
                 false => true,
@@ -67,7 +69,7 @@ impl Marginals {
 }
 
 impl Model {
-    /// A model that only has names.
+    /// A model with names only.
     pub fn new(network: Network, features: Vec<String>) -> Result<Self, ModelError> {
         let model =
             Model { features, classes: None, binariser: None, marginals: None, network, provenance: BTreeMap::new() };
@@ -80,19 +82,19 @@ impl Model {
         self.classes.clone().unwrap_or_else(numbers)
     }
 
-    /// The layout of the features, if they are the pixels of an image.
+    /// The layout of the features, if they are pixels of an image.
     pub fn grid(&self) -> Result<Option<Grid>, String> {
         Grid::of_facts(&self.provenance, self.features.len(), self.binariser.as_ref())
     }
 
-    /// The same model with this layout of its features; an error if the sizes do not fit.
+    /// Sets the layout of the features; an error if the sizes do not fit.
     pub fn with_grid(mut self, grid: Grid) -> Result<Self, String> {
         grid.pixels(self.features.len(), self.binariser.as_ref())?;
         self.provenance.insert(GRID.into(), grid.to_string().into());
         Ok(self)
     }
 
-    /// The names `x1` to `xN`, for a network that came without any.
+    /// The names `x1` to `xN`, for a network without names.
     pub fn default_features(inputs: usize) -> Vec<String> {
         (1..=inputs).map(|number| format!("x{number}")).collect()
     }
@@ -103,12 +105,12 @@ impl Model {
         Self::from_json(&text).map_err(|message| ModelError::Format { path: path.into(), message })
     }
 
-    /// Writes the model whole or not at all.
+    /// Writes the model file, completely or not at all.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         WholeFile::write(path, self.to_json().as_bytes()).map_err(|source| ModelError::Io { path: path.into(), source })
     }
 
-    /// The digest of the model's file, which says of which model something was proved.
+    /// The digest of the model's file, which identifies the model that something was proved about.
     pub fn digest(&self) -> Digest {
         Digest::of(self.to_json().as_bytes())
     }
@@ -137,7 +139,7 @@ impl Model {
         text
     }
 
-    /// Reads the content of a model file; the message says what is wrong and in which layer.
+    /// Reads the content of a model file; the error says what is wrong and in which layer.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let head: Head = serde_json::from_str(text).map_err(|e| match e.classify() {
             serde_json::error::Category::Eof => format!("the model is cut off: {e}"),
@@ -185,7 +187,7 @@ impl Model {
         model.flaw().map_or(Ok(model), Err)
     }
 
-    /// What does not fit together, if anything.
+    /// Which parts do not fit together, if any.
     fn flaw(&self) -> Option<String> {
         let inputs = self.network.inputs();
         if self.features.len() != inputs {
@@ -222,7 +224,7 @@ struct FileText {
     marginals: Option<Marginals>,
     hidden: Vec<Vec<GateText>>,
     output: OutputText,
-    /// In which units the numbers of the output are; left out where whole weights are the units.
+    /// The units of the output's numbers; omitted if the whole weights themselves are the units.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     scales: Vec<ScaleText>,
     provenance: BTreeMap<String, serde_json::Value>,
@@ -252,7 +254,7 @@ impl ScaleText {
     }
 }
 
-/// A fraction as files have it, `a` or `a/b`, of a length that no number of a network exceeds.
+/// Parses a fraction as written in files, `a` or `a/b`, and bounds its length.
 pub(crate) fn parse_fraction(text: &str) -> Result<RBig, String> {
     let wrong = || format!("'{}' is not a fraction", &text[..text.floor_char_boundary(40)]);
     let is_zero = |digits: &str| digits.bytes().all(|digit| digit == b'0');

@@ -1,19 +1,19 @@
-//! From a layer's stored parameters to integer gates, exactly.
+//! Folds the stored parameters of a layer into integer gates, exactly.
 //!
 //! A file stores real numbers: f32 and f64 are dyadic fractions, text is decimal. Both are rationals, and are kept as
-//! rationals here. The weights of a gate are scaled to integers by their common denominator; its threshold is then the
-//! smallest integer weight `C` of conveniently instantiated inputs for which the stored condition holds, found by
-//! bisection with an exact predicate, since the condition is monotone in `C`.
+//! rationals here. The weights of a gate are scaled to integers by their common denominator. Its threshold is then the
+//! smallest total weight `C` of conveniently instantiated inputs for which the stored condition holds. The condition is
+//! monotone in `C`, so bisection with an exact predicate finds the threshold.
 //!
 //! The condition with batch normalisation is `gamma (w.s + b - mean) / sqrt(variance + epsilon) + beta >= 0`.
 //! Multiplied by the root it reads `A + beta sqrt(V) >= 0` with `A` and `V` rational, whose sign can be found without a
 //! root: compare the signs of `A` and `beta` first, then `A^2` with `beta^2 V`. So ties are decided exactly, never by
 //! rounding. A negative gamma reverses the comparison, which flips every weight; gamma 0 makes the gate constant.
 //!
-//! Scores of an argmax have no threshold but must keep their order: with integer weights the comparison of two scores
-//! depends on the integer parts of the biases first and on the order of their fractional parts if these are equal, so a
-//! bias becomes `floor * ranks + rank`, a small integer however many digits it has. After batch normalisation their roots
-//! are replaced first (`normalised_scores`).
+//! Scores of an argmax have no threshold but must keep their order. With integer weights, a comparison of two scores
+//! depends on the integer parts of the biases and, if these tie, on the order of their fractional parts. So a bias
+//! becomes `floor * ranks + rank`, a small integer however many digits it has. After batch normalisation the roots are
+//! replaced first (`normalised_scores`).
 
 use super::network::{Gate, Network, Output, OutputScale, Score};
 use super::normalised_scores::without_roots;
@@ -31,7 +31,7 @@ pub struct DenseLayer {
     pub weights: Vec<Vec<RBig>>,
     /// One value for each output.
     pub bias: Vec<RBig>,
-    /// Batch normalisation of the outputs, if any.
+    /// Batch normalisation of the outputs, if there is one.
     pub norm: Option<BatchNorm>,
 }
 
@@ -52,8 +52,8 @@ pub struct BatchNorm {
     pub epsilon: RBig,
 }
 
-/// Folds a stack of dense layers into a network: signs between the layers, and a step for a single output or else an
-/// argmax.
+/// Folds a stack of dense layers into a network: signs between the layers, then a step for a single output or an argmax
+/// for several.
 pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
     check_shapes(layers)?;
     let (last, before) = layers.split_last().expect("there is a layer");
@@ -67,12 +67,12 @@ pub fn fold_network(layers: &[DenseLayer]) -> Result<Network, ModelError> {
         }
     };
     let network = Network::new(inputs, hidden, output)?;
-    // A root is rounded; where that would decide otherwise, the number is the one in whole weights.
+    // A root is rounded; if that could change a decision, the values are given in whole weights instead.
     Ok(network.clone().with_scales(scales).unwrap_or(network))
 }
 
-/// The number before the step, `unit * (w . s) + bias`. With batch normalisation the root of the variance is the float nearest to
-/// it, unless it is rational.
+/// The number that the step compares with 0, `unit * (w . s) + bias`. With batch normalisation, the root of the
+/// variance is rounded to the nearest float, unless it is rational.
 fn step_scale(layer: &DenseLayer) -> Option<OutputScale> {
     let (unit, _) = scale(layer.weights[0].iter())?;
     let Some(norm) = &layer.norm else { return Some(OutputScale { unit, bias: layer.bias[0].clone() }) };
@@ -89,7 +89,7 @@ fn step_scale(layer: &DenseLayer) -> Option<OutputScale> {
     Some(OutputScale { unit, bias })
 }
 
-/// Checks that there are layers, and that they fit each other.
+/// Checks that there is at least one layer and that the widths fit.
 pub(crate) fn check_shapes(layers: &[DenseLayer]) -> Result<(), ModelError> {
     let mut width = None;
     for layer in layers {
@@ -140,7 +140,7 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
             return Err(wrong(Problem::Variance { neuron: neuron + 1 }));
         }
         let centre = bias - &norm.mean[neuron];
-        // A negative gamma asks for small sums: flip the weights, and with them the sign of the sum.
+        // A negative gamma asks for small sums: flip the weights, which flips the sign of the sum.
         let flip = gamma.is_negative();
         if flip {
             weights.iter_mut().for_each(|w| *w = -*w);
@@ -157,7 +157,8 @@ fn fold_gate(layer: &DenseLayer, neuron: usize) -> Result<Gate, ModelError> {
     Gate::new(weights, need).ok_or_else(too_wide)
 }
 
-/// The smallest weight that holds, where all larger ones do too; `never`, which cannot be reached, if none does.
+/// The smallest weight for which `holds` is true, given that it stays true for all larger ones; `never`, which cannot
+/// be reached, if there is none.
 pub(super) fn least(never: i128, holds: impl Fn(i128) -> bool) -> i128 {
     // Invariant: every weight below `low` fails, and `high` holds or is `never`.
     let (mut low, mut high) = (0, never);
@@ -216,7 +217,7 @@ pub(crate) fn scale<'a>(weights: impl Iterator<Item = &'a RBig> + Clone) -> Opti
     let nonzero = whole.iter().filter(|w| !w.is_zero());
     let factor = nonzero.fold(None, |g: Option<UBig>, w| Some(g.map_or_else(|| w.unsigned_abs(), |g| g.gcd(w))));
     let factor = factor.unwrap_or(UBig::ONE);
-    // The smallest i128 cannot be negated, and a later step may flip signs.
+    // The smallest i128 is excluded because it cannot be negated, and a later step may flip signs.
     let fits = |w: i128| (w != i128::MIN).then_some(w);
     let integers = whole
         .iter()

@@ -1,12 +1,12 @@
-//! From values with levels to layers of gates, exactly.
+//! Turns values with levels into layers of gates, exactly.
 //!
-//! Each condition of a unit is a comparison of a weighted sum with a bound, and becomes a gate; those that hold always or
-//! never are added to the unit's first level, and equal ones are one gate. A column of several levels has a bit for each of
-//! them, of which exactly one is 1; a column of two levels has one bit. The layer after weighs each bit with the step that
-//! it makes, so a unit's value is a constant and a weighted sum of bits.
+//! Each condition of a unit compares a weighted sum with a bound, and becomes a gate. Conditions that always or never
+//! hold are folded into the unit's first level, and equal conditions share a gate. A column of several levels has a bit
+//! for each level, exactly one of which is 1; a column of two levels has one bit. The next layer weighs each bit with
+//! the step between levels that it stands for, so a unit's value is a constant plus a weighted sum of bits.
 //!
-//! Thresholds are found as in `fold`: weights scaled to whole numbers, then bisection with an exact predicate. All gates of
-//! a unit have the same weights.
+//! Thresholds are found as in `fold`: weights are scaled to whole numbers, then bisection with an exact predicate
+//! follows. All gates of a unit have the same weights.
 
 use super::fold::{DenseLayer, fold_scores, least, scale, surd_is_nonnegative};
 use super::levels::{Condition, Cut, Source, Sum, Terms, Unit, Value};
@@ -17,26 +17,26 @@ use dashu_int::IBig;
 use dashu_ratio::RBig;
 use std::rc::Rc;
 
-/// The most weights of all gates together: a quarter of a gigabyte.
+/// The most weights in all gates together: a quarter of a gigabyte.
 const MAX_WEIGHTS: usize = 1 << 24;
-/// A sum this close to its bound, in proportion to what is added up, may be on the other side in float32.
+/// In float32, a sum this close to its bound, relative to the size of its terms, may end up on the other side.
 const NEAR: f64 = 1e-6;
 
-/// The layers that are complete, and the values of the last one.
+/// The completed layers, and the values of the last one.
 #[derive(Default)]
 pub(crate) struct Layers {
     /// How each column of the table becomes bits.
     pub(crate) columns: Vec<Cut>,
     hidden: Vec<Vec<Gate>>,
-    /// The bits of the last layer.
+    /// The number of bits of the last layer.
     bits: usize,
     values: Vec<BitSum>,
     weights: usize,
-    /// How many thresholds are so close to a sum that float32 may decide otherwise.
+    /// How many thresholds are so close to a sum that float32 may decide differently.
     pub(crate) near: usize,
 }
 
-/// A constant, and bits with their weights.
+/// A constant plus weighted bits.
 #[derive(Debug, Clone)]
 struct BitSum {
     base: RBig,
@@ -44,7 +44,7 @@ struct BitSum {
     range: (f64, f64),
 }
 
-/// The integer weights of a sum over the bits as signs: `sum = unit * weights + constant`.
+/// The integer weights of a sum, with the bits as signs: `sum = unit * weights + constant`.
 struct Weighed {
     weights: Vec<i128>,
     unit: RBig,
@@ -52,7 +52,7 @@ struct Weighed {
 }
 
 impl Layers {
-    /// Completes a layer of these values; the terms of later sums are their places. `columns` is the number of columns.
+    /// Completes a layer with these values; later sums refer to them by index. `columns` is the number of columns.
     pub(crate) fn close(&mut self, name: &str, values: &[Value], columns: usize) -> Result<(), ModelError> {
         let units = values.iter().map(|value| match value {
             Value::Unit(unit) => Ok(unit),
@@ -98,7 +98,7 @@ impl Layers {
             sums.push(sum.with_range());
         }
         if gates.is_empty() {
-            // Nothing depends on the inputs any more, but a layer is not empty.
+            // Nothing depends on the inputs any more, but a layer must not be empty.
             gates.push(Gate::new(vec![0; self.bits], 1).expect("no weight is too large"));
         }
         (self.bits, self.values) = (gates.len(), sums);
@@ -150,7 +150,7 @@ impl Layers {
         sum.reach(terms)
     }
 
-    /// Weighs every bit of the last layer.
+    /// Computes the weight of every bit of the last layer.
     fn weigh(&self, name: &str, neuron: usize, terms: &[(u32, f64)]) -> Result<Weighed, ModelError> {
         let (bits, mut constant) = self.spread(terms);
         let half = RBig::from_parts(1.into(), 2u8.into());
@@ -162,7 +162,7 @@ impl Layers {
         Ok(Weighed { weights, unit, constant })
     }
 
-    /// A sum of values as a sum of bits: the weight of each, and the constant.
+    /// Expands a sum of values into a sum of bits: the weight of each bit, and the constant.
     fn spread(&self, terms: &[(u32, f64)]) -> (Vec<RBig>, RBig) {
         let (mut bits, mut constant) = (vec![RBig::ZERO; self.bits], RBig::ZERO);
         for (place, weight) in terms {
@@ -198,7 +198,7 @@ impl Layers {
             }
             Condition::Compare { bound, closed, above } => (bound, *closed, *above),
         };
-        // The condition: toward * (line(x) + rest sqrt(variance)) is at least 0, or above it.
+        // The condition: toward * (line(x) + rest sqrt(variance)) is at least 0, or strictly above 0.
         let rest = &sum.after - bound;
         let line = |x: &RBig| (x + &weighed.constant) * &sum.scale + &sum.shift;
         let holds = |x: &RBig| {
@@ -243,7 +243,7 @@ impl Layers {
         Err(ModelError::Step(format!("{name}: the gates up to here would have more than {MAX_WEIGHTS} weights")))
     }
 
-    /// The network that ends with these values: a single one is compared with 0, of several the largest wins.
+    /// The network that ends with these values: a single value is compared with 0, otherwise the largest one wins.
     pub(crate) fn finish(mut self, name: &str, values: Vec<Value>) -> Result<Network, ModelError> {
         let inputs = match self.hidden.first() {
             Some(layer) => layer[0].weights().len(),
@@ -260,11 +260,11 @@ impl Layers {
             }
         };
         let network = Network::new(inputs, self.hidden, output)?;
-        // As in `fold`: where the rounded root would decide otherwise, the number is the one in whole weights.
+        // As in `fold`: if the rounded root could change a decision, the values are given in whole weights instead.
         Ok(network.clone().with_scales(scales).unwrap_or(network))
     }
 
-    /// "It is the upper of two levels", or else "it is at least 0".
+    /// The gate for "the upper of two levels", or else for "at least 0".
     fn step(&mut self, name: &str, value: Value) -> Result<(Gate, Option<OutputScale>), ModelError> {
         let is_number = matches!(&value, Value::Sum(sum) if sum.then.is_empty());
         let (sum, condition) = match value {
@@ -290,7 +290,7 @@ impl Layers {
         };
         let weighed = self.weigh(name, 0, &sum.terms)?;
         let gate = self.gate(name, 0, &sum, &condition, &weighed)?;
-        // A gate that asks for small sums has its weights flipped.
+        // A gate that asks for small sums has flipped weights.
         let unit = if sum.scale.is_negative() { -&weighed.unit } else { weighed.unit.clone() };
         let scale = OutputScale { unit: unit * &sum.scale, bias: &weighed.constant * &sum.scale + &sum.shift };
         Ok((gate, is_number.then(|| sum.normalised(scale))))
@@ -342,7 +342,7 @@ impl Layers {
 }
 
 impl Sum {
-    /// The scale of a sum after its normalisation, whose root is the float nearest to it.
+    /// The scale of a sum after its normalisation, whose root is rounded to the nearest float.
     fn normalised(&self, scale: OutputScale) -> OutputScale {
         let root = self.variance.as_ref().map(|variance| variance.to_f64().value().sqrt());
         let factor = root.and_then(|root| RBig::try_from(root).ok()).filter(Signed::is_positive).unwrap_or(RBig::ONE);

@@ -1,4 +1,4 @@
-//! Networks from other tools' files: the kind is recognised from the content, never from the name.
+//! Imports networks from other tools' files: the kind of file is recognised from its content, never from its name.
 //!
 //! | kind | recognised by | read in |
 //! | --- | --- | --- |
@@ -8,8 +8,8 @@
 //! | folder of layers as CSV | a folder that holds `out_blk/` | `import_blocks` |
 //! | one neuron as text | a line `weights:` | `import_neuron` |
 //!
-//! Every reader yields [`DenseLayer`]s in exact numbers, which are folded into gates in one place; only ONNX, which has
-//! operators of many kinds, is folded as it is read.
+//! Every reader yields [`DenseLayer`]s in exact numbers, which are folded into gates in one place. Only ONNX, which has
+//! many kinds of operators, is folded while it is read.
 
 use super::fold::{DenseLayer, fold_network};
 use super::import_onnx::OnnxFound;
@@ -27,26 +27,27 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What a file cannot say for itself.
+/// What a file may not state itself.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
-    /// The epsilon of batch normalisation, where the file does not hold it.
+    /// The epsilon of batch normalisation, if the file does not contain it.
     pub bn_epsilon: Option<RBig>,
-    /// Whether kernels hold the weights or latent numbers of which only the sign counts.
+    /// Whether kernels hold the weights themselves, or latent numbers of which only the sign counts.
     pub kernels: Kernels,
     /// The sign of a latent weight of exactly 0; `None` refuses it as ambiguous.
     pub zero_weight: Option<bool>,
-    /// Which numbers the inputs can be, where the file does not say; `None` is -1 and +1, where that is usual.
+    /// Which numbers the inputs can be, if the file does not say; `None` means -1 and +1, where that is usual.
     pub inputs: Option<InputValues>,
-    /// What is between the layers, where the file does not say; `None` is a sign.
+    /// The function between the layers, if the file does not say; `None` means a sign.
     pub activation: Option<Activation>,
 }
 
-/// How to take the numbers in a kernel.
+/// How to interpret the numbers in a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kernels {
-    /// What is usual for the kind of file: the sign in Keras weights, where Larq keeps latent numbers; elsewhere as they
-    /// are, except that a layer of only +1, -1 and 0 is refused: there a 0 is most likely a mistake.
+    /// The usual choice for the kind of file. Keras weights: the sign, because Larq stores latent numbers. Others: the
+    /// numbers as they are, except that a layer of only +1, -1 and 0 is refused, because a 0 is most likely a mistake
+    /// there.
     #[default]
     Auto,
     /// The sign of every weight.
@@ -68,16 +69,16 @@ impl std::str::FromStr for Kernels {
     }
 }
 
-/// An imported network and what the reader had to decide.
+/// An imported network, and what the reader had to decide.
 #[derive(Debug)]
 pub struct Imported {
     /// The network.
     pub network: Network,
     /// What kind of file it came from.
     pub kind: &'static str,
-    /// Decisions a person should know of, a sentence each.
+    /// Decisions that the user should know about, a sentence each.
     pub notes: Vec<String>,
-    /// How the columns of a table become the network's bits, if the network says so; else each input is a bit.
+    /// How the columns of a table become the network's bits, if the file says so; otherwise each input is a bit.
     pub columns: Option<Vec<Code>>,
 }
 
@@ -92,7 +93,7 @@ pub enum AnyImported {
         network: RealNetwork,
         /// What kind of file it came from.
         kind: &'static str,
-        /// Decisions a person should know of, a sentence each.
+        /// Decisions that the user should know about, a sentence each.
         notes: Vec<String>,
     },
 }
@@ -136,7 +137,7 @@ pub fn import_any(path: &Path, options: &ImportOptions) -> Result<AnyImported, M
     }
 }
 
-/// Layers with the same function between them.
+/// Steps made of layers with the same function between them.
 fn steps_between(layers: Vec<DenseLayer>, activation: &Activation) -> Vec<Step> {
     let mut steps = Vec::new();
     for mut layer in layers {
@@ -150,7 +151,7 @@ fn steps_between(layers: Vec<DenseLayer>, activation: &Activation) -> Vec<Step> 
     steps
 }
 
-/// A network of real weights; whether bits enter it as 0 and 1 or as -1 and +1 has to be said.
+/// A network of real weights; the caller must say whether its input bits are 0 and 1 or -1 and +1.
 fn real_network(
     path: &Path,
     kind: &'static str,
@@ -158,7 +159,7 @@ fn real_network(
     options: &ImportOptions,
 ) -> Result<RealNetwork, ModelError> {
     let bits = match &options.inputs {
-        // Most such networks were trained on 0 and 1, some on -1 and +1: a guess would be wrong without a trace.
+        // Most such networks were trained on 0 and 1, some on -1 and +1: a wrong guess would go unnoticed.
         None => {
             let layer = steps.first().map_or("the network", Step::name).to_string();
             return Err(ModelError::Parameter { layer, problem: Problem::InputsUnknown });
@@ -191,7 +192,7 @@ fn gates_of(
     Ok(Imported { network, kind, notes: stack.notes, columns: None })
 }
 
-/// The code of a column: a bit for two levels, else one for each.
+/// The code of a column: one bit for two levels, otherwise one for each.
 fn code(cut: &Cut) -> Code {
     match cut {
         Cut::Bit => Code::Boolean,
@@ -202,7 +203,7 @@ fn code(cut: &Cut) -> Code {
     }
 }
 
-/// What a reader gives.
+/// The result of a reader.
 enum Found {
     Layers(&'static str, Stack),
     Onnx(import_onnx::OnnxNetwork),
@@ -249,7 +250,7 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> 
             message: "an archive with HDF5 files, which this build cannot read (cargo feature `hdf5` is off)".into(),
         });
     }
-    // A header length below 2^56 ends in a zero byte, which no text has.
+    // A header length below 2^56 ends in a zero byte, which does not occur in a text.
     if head.get(7..9) == Some(b"\0{") {
         return Ok(Found::Layers("safetensors", import_safetensors::read(path, options)?));
     }
@@ -275,13 +276,13 @@ fn recognise(path: &Path, options: &ImportOptions) -> Result<Found, ModelError> 
     Err(ModelError::Format { path: path.into(), message })
 }
 
-/// Dense layers from input to output, with what their reader decided on the way.
+/// Dense layers from input to output, with notes on what their reader decided.
 pub(crate) struct Stack {
     pub(crate) layers: Vec<DenseLayer>,
     pub(crate) notes: Vec<String>,
 }
 
-/// A kernel's numbers as weights, by the options and by what is usual for the kind of file.
+/// Converts a kernel to weights, according to the options and the usual choice for the kind of file.
 pub(crate) fn weights_of_kernel(
     layer: &str,
     kernel: Vec<Vec<RBig>>,

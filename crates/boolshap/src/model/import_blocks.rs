@@ -57,7 +57,7 @@ fn read_norm(block: &Path, name: &str, options: &ImportOptions) -> Result<BatchN
     })
 }
 
-/// All numbers of a file as one vector, written as a row or a column.
+/// All numbers of a file as one vector, whether written as a row or a column.
 fn read_vector(path: &Path) -> Result<Vec<RBig>, ModelError> {
     let rows = read_matrix(path)?;
     if rows.len() > 1 && rows.iter().any(|row| row.len() > 1) {

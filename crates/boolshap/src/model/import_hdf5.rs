@@ -1,9 +1,10 @@
-//! Keras and Larq weights in HDF5, as Keras 2 and tf-keras write them (`save_weights`, or `save` of a whole model).
+//! Imports Keras and Larq weights from HDF5, as Keras 2 and tf-keras write them (`save_weights`, or `save` of a whole
+//! model).
 //!
-//! The group with the weights lists its layers in the attribute `layer_names`, and each layer its datasets in
+//! The group with the weights lists its layers in the attribute `layer_names`, and each layer lists its datasets in
 //! `weight_names`. Dense layers have a `kernel` of shape (inputs, outputs) and optionally a `bias`; batch normalisation
-//! has `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. A saved model also has each layer's
-//! epsilon in `model_config`, and its activations; for a weights file the caller must supply the epsilon. Keras 3 numbers the
+//! has `gamma`, `beta`, `moving_mean`, `moving_variance`, the first two optional. In a saved model, `model_config` also
+//! has each layer's epsilon and activation; for a weights file the caller must supply the epsilon. Keras 3 numbers the
 //! weights (`.weights.h5`), and a `.keras` file is an archive of the configuration and such weights.
 
 use super::fold::{BatchNorm, DenseLayer};
@@ -18,15 +19,16 @@ use hdf5_pure::{AttrValue, Datatype, DatatypeByteOrder, File, Group};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The most numbers per byte of a file: compressed signs take a bit each, and equal ones compress further.
+/// The most numbers per byte of a file: compressed signs take a bit each, and equal numbers compress further.
 const NUMBERS_A_BYTE: u64 = 64;
-/// A chunk of up to this many numbers is accepted for any file size: it may be larger than its dataset.
+/// A chunk of up to this many numbers is accepted whatever the file's size, because a chunk may be larger than its
+/// dataset.
 const CHUNK_NUMBERS: u64 = 1 << 24;
-/// The most bytes of a number. Larger elements are texts, records or damage, and would be read in full before they are
+/// The most bytes per number. Larger elements are texts, records or damage, and would be read in full before they are
 /// rejected.
 const WIDEST_NUMBER: u64 = 8;
 
-/// What a file holds: layers with signs between them, or steps of any kind.
+/// The content of a file: layers with signs between them, or steps of any kind.
 pub(crate) enum KerasFound {
     Layers(Stack),
     Steps(Vec<Step>),
@@ -40,7 +42,7 @@ pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<KerasFound, M
     reader.found(&file)
 }
 
-/// A `.keras` archive: the configuration, and the weights in HDF5.
+/// Reads a `.keras` archive: the configuration, and the weights in HDF5.
 pub(crate) fn read_archive(path: &Path, options: &ImportOptions) -> Result<KerasFound, ModelError> {
     let archive = std::fs::read(path).map_err(|source| ModelError::Io { path: path.into(), source })?;
     let wrong = |message: String| ModelError::Format { path: path.into(), message };
@@ -120,7 +122,7 @@ impl Reader<'_> {
         Ok(KerasFound::Layers(stack))
     }
 
-    /// The weights of a layer in the order in which its group lists them, which is that of making them.
+    /// The weights of a layer in the order of its group's list, which is the order of creation.
     fn in_order(&self, group: &Group, name: &str) -> Result<Vec<Numbers>, ModelError> {
         let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
         let attributes = self.attributes(&folder, name)?;
@@ -128,8 +130,8 @@ impl Reader<'_> {
         names.iter().map(|weight| self.numbers(&folder, weight, name)).collect()
     }
 
-    /// Weights as Keras 3 numbers them: by the configuration, or without one dense layers in their order, each with the batch
-    /// normalisation of the same number.
+    /// Reads weights numbered as in Keras 3, guided by the configuration. Without one, takes the dense layers in order,
+    /// each with the batch normalisation of the same number.
     fn numbered(&self, file: &File, layers: Vec<serde_json::Value>) -> Result<KerasFound, ModelError> {
         let no_layers = |_| self.wrong("holds no layers with weights".into());
         let group = file.group("layers").map_err(no_layers)?;
@@ -180,7 +182,7 @@ impl Reader<'_> {
         Ok(KerasFound::Layers(stack))
     }
 
-    /// Numbered weights under their names.
+    /// Assigns names to numbered weights.
     fn named_weights(&self, name: &str, weights: &[Numbers], names: &[&str]) -> Result<Layer, ModelError> {
         if weights.is_empty() || weights.len() > names.len() || names.len() > 2 && weights.len() != names.len() {
             return Err(self.wrong(format!("layer {name} has {} weights, and nothing says which", weights.len())));
@@ -215,7 +217,7 @@ impl Reader<'_> {
         Ok((shape, values))
     }
 
-    /// The layers below a name: empty if it has no weights, several if it is a nested model.
+    /// The layers below a name: none if it has no weights, several if it is a nested model.
     fn layers(&self, group: &Group, name: &str) -> Result<Vec<Layer>, ModelError> {
         let folder = group.group(name).map_err(|e| self.wrong(format!("layer {name}: {e}")))?;
         let attributes = self.attributes(&folder, name)?;
@@ -237,7 +239,7 @@ impl Reader<'_> {
         Ok(layers)
     }
 
-    /// Rejects shapes that no file of this length can hold, because memory for all of it would be allocated before
+    /// Rejects shapes that a file of this length cannot hold, because memory for all of it would be allocated before
     /// reading.
     fn check_layout(&self, shape: &[u64], chunk: Option<&[u64]>, width: u64) -> Result<(), String> {
         let most = self.length.saturating_mul(NUMBERS_A_BYTE);
@@ -304,7 +306,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Rejects a file shorter than its superblock says: the missing part may hold data that is read last, or never.
+    /// Rejects a file shorter than its superblock says: the missing part may hold data that is read only at the end, or
+    /// not at all.
     fn check_length(&self) -> Result<(), ModelError> {
         let io = |source| ModelError::Io { path: self.path.into(), source };
         let mut head = Vec::new();

@@ -1,14 +1,15 @@
-//! LightGBM's boosted trees, from the text that `Booster.save_model` and `model_to_string` write.
+//! Imports LightGBM's boosted trees from the text that `Booster.save_model` and `model_to_string` write.
 //!
-//! A node goes left where `value <= threshold`; a decision's bits say whether it lists categories, where missing values go, and
-//! what is missing: nothing (NaN is 0), 0 and NaN, or NaN. Children below 0 are leaves, `-1 - leaf`. Leaves hold the shrinkage
-//! and the first tree of an output its mean already. Format: `src/io/tree.cpp` and `gbdt_model_text.cpp` of LightGBM.
+//! A row goes left if `value <= threshold`. The bits of a decision say whether it lists categories, where missing
+//! values go, and which values are missing: none (NaN counts as 0), 0 and NaN, or NaN. Negative children are leaves,
+//! `-1 - leaf`. Leaf values already include the shrinkage, and the first tree of an output its mean. Format:
+//! `src/io/tree.cpp` and `gbdt_model_text.cpp` of LightGBM.
 
 use super::{Decision, ModelError, RawModel, RawNode, RawTest, RawTree};
 use std::collections::HashMap;
 use std::str::FromStr;
 
-/// The lines `key=value` of a part of the file.
+/// The `key=value` lines of a section of the file.
 struct Part<'t>(HashMap<&'t str, &'t str>);
 
 impl<'t> Part<'t> {
@@ -35,7 +36,7 @@ fn wrong(message: String) -> ModelError {
     ModelError::Inconsistent(message)
 }
 
-/// The model in the content of a file.
+/// Reads a model file's content.
 pub fn import_lightgbm(text: &str) -> Result<RawModel, ModelError> {
     let mut lines = text.lines().peekable();
     if lines.peek().is_none_or(|line| line.trim() != "tree") {
@@ -99,13 +100,13 @@ fn tree(part: &Part<'_>, output: usize) -> Result<RawTree, ModelError> {
     RawTree::new(0, &nodes, Some(output))
 }
 
-/// The lists of a tree that have an entry for each split.
+/// The arrays of a tree with an entry for each split.
 struct Splits {
     columns: Vec<usize>,
     thresholds: Vec<f64>,
     decisions: Vec<u8>,
     children: [Vec<i64>; 2],
-    /// Where the categories of each list begin, and their bits.
+    /// Where the bits of each list of categories begin, and the bits.
     boundaries: Vec<usize>,
     bits: Vec<u32>,
 }
@@ -141,18 +142,19 @@ impl Splits {
         let kind = decision >> 2 & 3;
         if decision & 1 == 1 {
             let listed = self.listed(threshold)?;
-            // Without missing values NaN is category 0; with them it is in no list.
+            // If no value counts as missing, NaN is category 0; otherwise NaN is in no list.
             let missing_first = kind != 2 && listed.contains(&0);
             let test = RawTest::OneOf(listed);
             return Ok(RawNode::Split { column, test, missing_first, zero_is_missing: false, children });
         }
         let missing_first = if kind == 0 { 0.0 <= threshold } else { decision & 2 != 0 };
-        // All numbers are at most infinity, and at most the largest of them.
+        // A finite threshold has the same effect: every number is at most infinity, and every finite one at most the
+        // largest float.
         let test = RawTest::AtMost(threshold.clamp(f64::MIN, f64::MAX));
         Ok(RawNode::Split { column, test, missing_first, zero_is_missing: kind == 1, children })
     }
 
-    /// The categories of a list.
+    /// The categories in a list.
     fn listed(&self, list: f64) -> Result<Vec<u32>, ModelError> {
         let found = || -> Option<&[u32]> {
             let list = list as usize;
@@ -186,12 +188,12 @@ mod tests {
     #[test]
     fn missing_values_go_where_the_decision_says() {
         let values = [0.5, 0.6, f64::NAN, 0.0];
-        // Nothing is missing: NaN is 0.
+        // No value is missing: NaN is 0.
         assert_eq!(answers(&text(0, "0.5", ""), &values), [-1.0, 2.0, -1.0, -1.0]);
-        // 0 and NaN are, and go right; then left.
+        // 0 and NaN are missing, and go right; then left.
         assert_eq!(answers(&text(4, "0.5", ""), &values), [-1.0, 2.0, 2.0, 2.0]);
         assert_eq!(answers(&text(6, "-0.5", ""), &values), [2.0, 2.0, -1.0, -1.0]);
-        // NaN is, and goes right; then left.
+        // NaN is missing, and goes right; then left.
         assert_eq!(answers(&text(8, "0.5", ""), &values), [-1.0, 2.0, 2.0, -1.0]);
         assert_eq!(answers(&text(10, "-0.5", ""), &values), [2.0, 2.0, -1.0, 2.0]);
     }

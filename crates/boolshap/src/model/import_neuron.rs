@@ -1,5 +1,5 @@
-//! A single neuron as text (`.neuron`): `name:`, `size:`, `weights:` separated by spaces, `threshold:`. It fires if `w
-//! . x >= threshold` with inputs 0 and 1; decimals are read exactly.
+//! Imports a single neuron written as text (`.neuron`): `name:`, `size:`, `weights:` separated by spaces, `threshold:`.
+//! It fires if `w . x >= threshold` with inputs 0 and 1; decimals are read exactly.
 //!
 //! With `x = (s + 1) / 2` the condition reads `w . s + (sum of w - 2 threshold) >= 0`, a dense layer of one output.
 

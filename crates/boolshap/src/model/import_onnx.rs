@@ -1,5 +1,5 @@
-//! Binarised and quantised networks in ONNX and QONNX, as Brevitas, QKeras, FINN and others export them: a chain of operators
-//! from the only input to the only output.
+//! Imports binarised and quantised networks in ONNX and QONNX, as exported by Brevitas, QKeras, FINN and others: a
+//! chain of operators from the only input to the only output.
 //!
 //! | operators | what becomes of them |
 //! | --- | --- |
@@ -12,15 +12,15 @@
 //! | `Identity`, `Dropout`, `Cast` | nothing |
 //! | `Softmax`, `LogSoftmax`, `Sigmoid`, `ArgMax`, `TopK` | the end: the largest score wins, a single one is compared with 0 |
 //!
-//! Weights and shapes are constants, or computed from constants and the shapes of values. Any other operator, a branch, and
-//! two matrices without a quantiser between them are rejected with the node's name.
+//! Weights and shapes are constants, or computed from constants and the shapes of values. Any other operator, a branch,
+//! and two matrices without a quantiser between them are rejected with the node's name.
 //!
-//! What depends on the inputs is exact, as in real arithmetic over the stored numbers. Programs that execute such files add
-//! in float32; a sum so close to a threshold that the two may differ is counted in a note. Raw inputs and
-//! constants are computed with in float32, as programs do it (`levels`, `onnx_constants`).
+//! Everything computed from the inputs is exact, in real arithmetic on the stored numbers. Programs that execute such
+//! files add in float32; a note counts the sums so close to a threshold that the two may differ. Raw inputs and
+//! constants are computed in float32, as in those programs (`levels`, `onnx_constants`).
 //!
-//! An input that no quantiser reads is taken as -1 and +1, unless the file or the caller says which numbers it can be; in a
-//! network with numbers of several bits one of them must.
+//! An input without a quantiser is taken as -1 and +1, unless the file or the caller says which numbers it can be. In a
+//! network with numbers of several bits, one of them must say so.
 
 use super::fold_levels::Layers;
 use super::import::ImportOptions;
@@ -37,7 +37,7 @@ use super::{ModelError, onnx_real};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The first version in which operands broadcast as they do today.
+/// The first opset version in which operands broadcast as they do today.
 const MIN_OPSET: u64 = 7;
 /// The most values in a layer.
 const MAX_VALUES: usize = 1 << 20;
@@ -49,7 +49,7 @@ pub(crate) struct OnnxNetwork {
     pub(crate) notes: Vec<String>,
 }
 
-/// A network of gates, or the steps of one of real weights.
+/// A network of gates, or the steps of a network of real weights.
 pub(crate) enum OnnxFound {
     Gates(OnnxNetwork),
     Real(Vec<Step>),
@@ -88,11 +88,11 @@ pub(super) fn read_bytes(path: &Path, bytes: &[u8], options: &ImportOptions) -> 
     })
 }
 
-/// What the current values are.
+/// The meaning of the current values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row {
     Numbers,
-    /// Values in the same order as the last layer's sums.
+    /// Values in the same order of size as the last layer's sums.
     Ordered,
     /// The number of the class.
     Class,
@@ -101,27 +101,27 @@ pub(super) enum Row {
 pub(crate) struct Reader<'a> {
     pub(super) options: &'a ImportOptions,
     pub(crate) constants: Constants<'a>,
-    /// The shapes of all tensors on the chain; nothing if they are not known.
+    /// The shapes of all tensors on the chain; `None` if unknown.
     pub(super) chain: HashMap<&'a str, Option<Vec<usize>>>,
-    /// The last of them.
+    /// The last tensor of the chain.
     pub(super) at: &'a str,
     pub(super) row: Row,
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<Value>,
-    /// A `MaxPool` whose quantiser is still to come; until then shape and values are those before it.
+    /// A `MaxPool` whose quantiser is still to come; until then, shape and values are those before the pooling.
     pub(crate) pool: Option<Pool>,
     pub(crate) layers: Layers,
-    /// How many numbers a row of the table has.
+    /// The number of columns of the table.
     pub(super) columns: usize,
-    /// The number of rows that the file is made for.
+    /// The batch size the file was made for.
     pub(super) batch: Option<usize>,
-    /// Nodes that wait for a matrix, which says how many columns there are.
+    /// Nodes that wait for a matrix, which determines the number of columns.
     pub(super) waiting: Vec<&'a Node<'a>>,
-    /// What the inputs can be, if that is known.
+    /// The numbers that the inputs can be, if known.
     pub(super) inputs: Option<InputValues>,
-    /// Whether the file or the caller says so.
+    /// Whether the file or the caller states them.
     pub(super) is_stated: bool,
-    /// The node with the last weights.
+    /// The name of the last node with weights.
     pub(crate) layer: String,
     pub(crate) notes: Vec<String>,
 }
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The inputs as raw numbers, or as what they are known to be.
+    /// Starts with the inputs: as raw numbers, or as the numbers they are known to be.
     fn fill(&mut self, shape: Vec<usize>) -> Result<(), String> {
         let columns = shape.iter().try_fold(1usize, |count, &side| count.checked_mul(side));
         let columns = columns.filter(|count| (1..=MAX_VALUES).contains(count));
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
             let output = outputs.first().copied().unwrap_or_default();
             return Err(format!("the output {output} is not the end of the chain, which is {}", self.at).into());
         }
-        // Beside its classes `TopK` gives their scores.
+        // Besides the classes, `TopK` outputs their scores.
         if let Some(other) = outputs.iter().find(|output| !self.chain.contains_key(*output)) {
             return Err(format!("the output {other} is not on the chain").into());
         }
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A shape that is known is a constant; rows are read one by one.
+    /// A known shape becomes a constant; rows are read one by one.
     fn shape_of(&mut self, node: &Node<'a>, output: &'a str) -> Result<(), Refusal> {
         let shape = node.input(0).and_then(|name| self.chain.get(name)).and_then(Option::as_ref);
         let shape = shape.ok_or("asks for a shape that the file does not state")?;
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Processes a node on the chain, or lets it wait until the number of columns is known.
+    /// Processes a node on the chain, or delays it until the number of columns is known.
     fn advance(&mut self, node: &'a Node<'a>) -> Result<(), Refusal> {
         if self.values.is_empty() {
             if !matches!(node.operator, "MatMul" | "Gemm") {
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
 
     fn step(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let operator = node.operator;
-        // Only the operands of arithmetic may be in any order.
+        // Only the operands of arithmetic may be in either order.
         let symmetric = matches!(operator, "Add" | "Sub" | "Mul" | "Max" | "Min");
         if !symmetric && !self.waiting_or_first(node) {
             return Err(format!("reads {} in a place other than the first", self.at).into());
@@ -334,13 +334,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the chain is a node's first operand; a node that has waited reads an earlier part of it.
+    /// Whether a node's first operand is on the chain; a delayed node reads an earlier part of it.
     pub(super) fn waiting_or_first(&self, node: &Node<'a>) -> bool {
         node.inputs.first().is_some_and(|name| self.chain.contains_key(name))
     }
 }
 
-/// The only input, which holds numbers.
+/// The only input, which must hold numbers.
 fn only_input<'a>(graph: &Graph<'a>, constants: &Constants<'a>) -> Result<ValueInfo<'a>, String> {
     // Old files list the initializers among the inputs.
     let mut inputs = Vec::new();

@@ -1,4 +1,4 @@
-//! Small ONNX files, written here, and what is read of them.
+//! Tests of the ONNX import on small files written here.
 
 use super::import::ImportOptions;
 use super::import_onnx::{OnnxFound, OnnxNetwork, read_bytes};
@@ -86,8 +86,8 @@ fn text(name: &str, value: &str) -> Vec<u8> {
 fn layers_are_read_exactly() {
     let found = network(&small(), &ImportOptions::default()).unwrap();
     assert!(found.notes.is_empty() && found.columns == vec![Cut::Bit; 3], "{:?}", found.notes);
-    // x >= -0.5 - 0.5 sqrt(1.25) means at least -1; x >= 1.5 + 1.5 sqrt(1.25) is more than three signs add up to, so
-    // the second unit is always -1 and has no gate.
+    // x >= -0.5 - 0.5 sqrt(1.25) means at least -1; x >= 1.5 + 1.5 sqrt(1.25) is more than three signs can add up to,
+    // so the second unit is always -1 and has no gate.
     let [gate] = found.network.hidden()[0].as_slice() else { panic!("one gate") };
     assert_eq!((gate.weights(), gate.need()), (&[1, 1, -1][..], 1));
     let Output::Step(gate) = found.network.output() else { panic!("one output") };
@@ -119,7 +119,7 @@ fn zeros_under_sign_follow_the_options() {
     assert_eq!(weights(&ImportOptions { kernels: Kernels::Real, ..options }), [1, 0, -1]);
 }
 
-/// Two bits a column and two bits a unit; the zeros of ternary weights are meant.
+/// Two bits per column and two bits per unit; the zeros of ternary weights are intended.
 #[test]
 fn numbers_of_two_bits_become_gates() {
     let rounding = [int("signed", 1), int("narrow", 1), text("rounding_mode", "ROUND")];
@@ -140,7 +140,7 @@ fn numbers_of_two_bits_become_gates() {
     ];
     let found = network(&model(&quantised, &tensors), &ImportOptions::default()).unwrap();
     assert_eq!(found.columns.iter().map(Cut::bits).collect::<Vec<_>>(), [3, 3, 3]);
-    // a = (q1 - q3) / 2; it is rounded to 1 from above 1/2 on, and to 0 from -1/2 on.
+    // a = (q1 - q3) / 2; it rounds to 1 above 1/2, and to 0 from -1/2 on.
     let gates = &found.network.hidden()[0];
     assert_eq!(gates.len(), 2);
     for level in 0..9 {
@@ -150,7 +150,7 @@ fn numbers_of_two_bits_become_gates() {
         assert_eq!(gates.iter().map(|gate| gate.evaluate(&bits)).collect::<Vec<_>>(), [a >= -0.5, a > 0.5]);
         assert_eq!(found.network.classify(&bits), usize::from(a.round_ties_even() >= 0.0));
     }
-    // Without the quantiser of the inputs nothing says what they are.
+    // Without the quantiser of the inputs, nothing says which numbers they are.
     let bare: Vec<Vec<u8>> = [vec![node("Identity x -> q", &[])], quantised[1..].to_vec()].concat();
     let said = network(&model(&bare, &tensors), &ImportOptions::default()).err().unwrap();
     assert!(said.starts_with("a: the inputs reach this layer as real numbers"), "{said}");
@@ -198,7 +198,7 @@ fn damaged_files_are_refused_and_never_panic() {
     for length in 0..bytes.len() {
         assert!(read_bytes(Path::new("f"), &bytes[..length], &options).is_err(), "{length}");
     }
-    // A flipped bit may give a valid file with another meaning.
+    // A flipped bit may give a valid file with a different meaning.
     for bit in 0..8 * bytes.len() {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
@@ -212,7 +212,7 @@ fn many_copies_of_a_constant_are_refused() {
     let bytes = model(&copies, &[tensor("w", &[100, 1000], &[1.0; 100_000])]);
     let said = network(&bytes, &ImportOptions::default()).err().unwrap();
     assert!(said.contains("far more constants than the file holds"), "{said}");
-    // Numbers that a header announces but the file does not hold.
+    // The header announces numbers that the file does not hold.
     let empty = tensor("w", &[1 << 40, 0], &[]);
     let said = network(&model(&[node("MatMul x w -> y", &[])], &[empty]), &ImportOptions::default()).err().unwrap();
     assert_eq!(said, "y is empty");

@@ -1,12 +1,11 @@
-//! Dense layers in safetensors, as PyTorch modules are saved: `NAME.weight` of shape (outputs, inputs) with `NAME.bias`,
-//! and batch normalisation as `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`.
+//! Imports dense layers from safetensors files, as saved from PyTorch modules: `NAME.weight` of shape (outputs, inputs)
+//! with `NAME.bias`, and batch normalisation as `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`.
 //!
 //! The file does not keep the order of layers, so it is derived from names and widths: names that differ only in their
-//! numbers are in numeric order (`fc2` before `fc10`); otherwise there must be exactly one order in which the widths
-//! fit. A batch normalisation belongs to the nearest dense layer before it in the same numbered sequence (`net.0`,
-//! `net.1`), to the dense layer beside it in the same numbered block (`block.2.fc`, `block.2.bn`), or to the one with
-//! the same number among plain names (`fc1`, `bn1`). If no rule applies, or the widths do not fit, the file is
-//! rejected.
+//! numbers are in numeric order (`fc2` before `fc10`); otherwise the widths must fit in exactly one order. A batch
+//! normalisation belongs to the nearest dense layer before it in the same numbered sequence (`net.0`, `net.1`), to the
+//! dense layer beside it in the same numbered block (`block.2.fc`, `block.2.bn`), or to the one with the same number
+//! among plain names (`fc1`, `bn1`). If no rule applies, or the widths do not fit, the file is rejected.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{ImportOptions, Stack, exact_rows, exact_vector, weights_of_kernel};
@@ -44,7 +43,7 @@ pub(crate) fn read(path: &Path, options: &ImportOptions) -> Result<Stack, ModelE
 
 type Tensor = (Vec<usize>, Vec<f64>);
 
-/// Tensors by module and by the last part of their names.
+/// Tensors by module and by the last part of their name.
 struct Modules(BTreeMap<String, BTreeMap<String, Tensor>>);
 
 impl Modules {
@@ -158,7 +157,7 @@ impl Modules {
     }
 }
 
-/// The item, if there is exactly one.
+/// The only item; `None` if there are none or several.
 fn only<'a>(mut items: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     items.next().filter(|_| items.next().is_none())
 }

@@ -1,8 +1,9 @@
-//! XGBoost's boosted trees, from the JSON that `Booster.save_model("x.json")` and `save_raw("json")` write.
+//! Imports XGBoost's boosted trees from the JSON that `Booster.save_model("x.json")` and `save_raw("json")` write.
 //!
-//! A node goes left where `value < split`, both in single precision: at most the float before. A leaf's number is in the place
-//! of its split. `base_score` is in the units of the prediction and becomes a margin by the objective's link. Categories go left
-//! where they are not in the node's list. Format: "Introduction to Model IO" of XGBoost's documentation.
+//! A row goes left if `value < split`, both in single precision; that equals `value <=` the previous float. A leaf
+//! stores its value in the field of the split. `base_score` is in the units of the prediction, and the link function of
+//! the objective turns it into a margin. Categories go left if they are not in the node's list. Format: "Introduction
+//! to Model IO" of XGBoost's documentation.
 
 use super::{Decision, ModelError, RawModel, RawNode, RawTest, RawTree};
 use serde::Deserialize;
@@ -70,7 +71,7 @@ struct TreeParameters {
     size_leaf_vector: String,
 }
 
-/// The model in the content of a file; with a limit, its first rounds only.
+/// Reads a model file's content; with `rounds`, only that many first rounds.
 pub fn import_xgboost(text: &str, rounds: Option<usize>) -> Result<RawModel, ModelError> {
     let file: File =
         serde_json::from_str(text).map_err(|error| wrong(format!("this is not XGBoost's JSON: {error}")))?;
@@ -90,7 +91,7 @@ pub fn import_xgboost(text: &str, rounds: Option<usize>) -> Result<RawModel, Mod
     if tree_info.len() != trees.len() {
         return Err(wrong("not every tree says which output it belongs to".into()));
     }
-    // Trees of one round follow each other: one or several for each output.
+    // The trees of a round are adjacent: one or several for each output.
     let a_round =
         tree_info.windows(2).position(|pair| pair[1] < pair[0]).map_or(tree_info.len().max(1), |last| last + 1);
     let a_round = if outputs == 1 { 1 } else { a_round };
@@ -107,7 +108,7 @@ fn wrong(message: String) -> ModelError {
     ModelError::Inconsistent(message)
 }
 
-/// The trees of a booster, and the weight of each where some were dropped.
+/// The trees of a booster, and their weights if some trees were dropped (DART).
 fn trees_of(mut booster: Value) -> Result<(Trees, Option<Vec<f64>>), ModelError> {
     let name = booster.get("name").and_then(Value::as_str).unwrap_or_default().to_string();
     let weights = match name.as_str() {
@@ -123,7 +124,7 @@ fn trees_of(mut booster: Value) -> Result<(Trees, Option<Vec<f64>>), ModelError>
     Ok((trees.map_err(|error| wrong(format!("the trees cannot be read: {error}")))?, weights))
 }
 
-/// The margins that every sum begins with.
+/// The margins at which the sums start.
 fn constants(base_score: &str, objective: &str, outputs: usize) -> Result<Vec<f64>, ModelError> {
     let texts = base_score.trim_matches(['[', ']']).split(',');
     let scores: Result<Vec<f64>, _> = texts.map(|text| text.trim().parse()).collect();
@@ -166,7 +167,7 @@ fn nodes(tree: &Tree, weight: f64) -> Result<Vec<RawNode>, ModelError> {
         };
         let is_left = tree.default_left[at] != 0;
         let (test, missing_first, children) = match tree.split_type.get(at) {
-            // In the list: to the right.
+            // Listed categories go right.
             Some(1) => (RawTest::OneOf(listed(tree, at)?), !is_left, [right, left]),
             _ => (RawTest::AtMost(f64::from(condition.next_down())), is_left, [left, right]),
         };

@@ -1,15 +1,15 @@
-//! Which numbers a network reads: what a file cannot always say for itself.
+//! The numbers that a network's inputs can take, which a file does not always state.
 //!
 //! Names are those of QONNX and FINN, which also write them into their files: `BIPOLAR` is -1 and +1, `BINARY` 0 and 1,
-//! `UINT2` 0 to 3, `INT3` -4 to 3, `TERNARY` -1 to 1, and `FIXED<6,2>` six bits of which two are in front of the point. Two
-//! have a plainer name here: `signs` and `bits`.
+//! `UINT2` 0 to 3, `INT3` -4 to 3, `TERNARY` -1 to 1, and `FIXED<6,2>` six bits with two before the point. Two have
+//! plainer names here: `signs` and `bits`.
 
 use std::str::FromStr;
 
-/// The widest numbers that are read: each of them is a level of a column.
+/// The most bits of a number; every number becomes a level of a column.
 const MAX_BITS: u32 = 8;
 
-/// The numbers that an input can be, ascending.
+/// The numbers that an input can take, in ascending order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputValues {
     numbers: Vec<f64>,
@@ -31,7 +31,7 @@ impl InputValues {
         &self.numbers
     }
 
-    /// Whether there are two, which rows of bits can say.
+    /// Whether there are two, so that rows of bits can represent them.
     pub fn are_two(&self) -> bool {
         self.numbers.len() == 2
     }

@@ -1,17 +1,17 @@
-//! The activations in the configuration of a Keras model: between dense layers only signs can be gates, and what follows the
-//! last one must keep the order of its scores. A layer that has no activation is no error: Larq's layers quantise what they
-//! read.
+//! Checks the activations in the configuration of a Keras model: between dense layers only signs can become gates, and
+//! functions after the last layer must preserve the order of its scores. A layer without an activation is accepted:
+//! Larq's layers quantise their own inputs.
 
 use serde_json::Value;
 
-/// What leaves signs as they are.
+/// Functions that preserve signs.
 const KEEP_SIGNS: [&str; 5] = ["linear", "tanh", "hard_tanh", "hardtanh", "softsign"];
-/// What keeps the order of scores.
+/// Functions that preserve the order of scores.
 const KEEP_ORDER: [&str; 5] = ["linear", "tanh", "softmax", "log_softmax", "sigmoid"];
-/// Layers that are functions themselves.
+/// Layers that are themselves functions.
 const FUNCTIONS: [&str; 7] = ["ReLU", "LeakyReLU", "PReLU", "ELU", "ThresholdedReLU", "Softmax", "Softplus"];
 
-/// Says which layer of a model has an activation that is no sign.
+/// Fails if an activation is neither a sign nor, at the end, preserves the order of scores; the error names the layer.
 pub(super) fn check(layers: &[Value]) -> Result<(), String> {
     let class = |layer: &Value| layer["class_name"].as_str().unwrap_or_default().to_string();
     let last = layers.iter().rposition(|layer| class(layer).contains("Dense")).unwrap_or(0);
@@ -34,7 +34,7 @@ pub(super) fn check(layers: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of a function: a text, or an object that was registered under a name.
+/// The name of a function: a text, or an object registered under a name.
 pub(super) fn name(activation: &Value) -> Option<String> {
     match activation {
         Value::String(name) => Some(name.clone()),

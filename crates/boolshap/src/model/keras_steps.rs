@@ -1,9 +1,9 @@
-//! The layers in the configuration of a Keras model as steps, with the weights that a file keeps for them.
+//! Converts the layers in the configuration of a Keras model to steps, with the weights stored for them in the file.
 //!
-//! Keras 3 keeps weights by number below `layers/KIND/vars`, whose attribute `name` is the layer's name in the configuration:
-//! kernel and bias of a dense layer; gamma, beta, mean and variance of a batch normalisation, the first two if it scales and
-//! centres. Layers that leave numbers as they are (dropout, noise, flatten) have no step. Branches, and layers of other
-//! kinds, are refused with their names.
+//! Keras 3 stores weights by number below `layers/KIND/vars`, whose attribute `name` is the layer's name in the
+//! configuration: kernel and bias of a dense layer; gamma, beta, mean and variance of a batch normalisation, the first
+//! two only if it scales and centres. Layers that do not change numbers (dropout, noise, flatten) have no step.
+//! Branches and other kinds of layers are refused by name.
 
 use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer};
@@ -17,7 +17,7 @@ use serde_json::Value;
 /// Numbers with their shape.
 pub(super) type Numbers = (Vec<u64>, Vec<f64>);
 
-/// Layers that leave what they get as it is, or only its shape.
+/// Layers that do not change their input, or only its shape.
 const SILENT: [&str; 9] = [
     "InputLayer",
     "Dropout",
@@ -40,7 +40,7 @@ pub(super) fn name(layer: &Value) -> &str {
     layer["config"]["name"].as_str().unwrap_or_else(|| class(layer))
 }
 
-/// Whether a model has several dense layers and neither signs nor quantisers: then its weights are what they are.
+/// Whether a model has several dense layers and neither signs nor quantisers, so that its weights are used as they are.
 pub(super) fn is_real(layers: &[Value]) -> bool {
     let quantises = |layer: &Value| {
         let config = &layer["config"];
@@ -52,7 +52,8 @@ pub(super) fn is_real(layers: &[Value]) -> bool {
         && !layers.iter().any(|layer| quantises(layer) || sign(layer))
 }
 
-/// The steps of a chain of layers; `weights` gives those of a layer by its name, in the order in which Keras makes them.
+/// The steps of a chain of layers; `weights` gives the weights of a layer by its name, in the order in which Keras
+/// creates them.
 pub(super) fn steps(
     layers: &[Value],
     weights: impl Fn(&str) -> Result<Vec<Numbers>, ModelError>,
@@ -91,13 +92,13 @@ fn width_of(step: &Step) -> Option<usize> {
     }
 }
 
-/// Whether a layer reads one other: a list of one call with one tensor, or nothing in a sequence.
+/// Whether a layer reads exactly one other: a list of one call with one tensor, or nothing in a sequential model.
 fn is_in_a_chain(layer: &Value) -> bool {
     match layer["inbound_nodes"].as_array() {
         None => true,
         Some(calls) => match calls.as_slice() {
             [] => true,
-            // Keras 3 says which arguments a call has, Keras 2 lists its tensors.
+            // Keras 3 stores the arguments of a call, Keras 2 lists its tensors.
             [call] => match (call["args"].as_array(), call.as_array()) {
                 (Some(arguments), _) => arguments.len() == 1 && !arguments[0].is_array(),
                 (None, Some(tensors)) => tensors.len() <= 1 || tensors.first().is_some_and(Value::is_string),
@@ -150,7 +151,7 @@ fn norm(layer: &Value, weights: Vec<Numbers>) -> Result<BatchNorm, String> {
     Ok(BatchNorm { name: name.into(), gamma, beta, mean, variance, epsilon })
 }
 
-/// The function of a layer: of its activation, or of a layer that is a function.
+/// The function of a layer: its activation, or the layer itself if it is a function.
 pub(super) fn step_of(layer: &Value) -> Result<Option<Step>, String> {
     let (class, config) = (class(layer), &layer["config"]);
     let function = match class {
@@ -183,7 +184,7 @@ pub(super) fn step_of(layer: &Value) -> Result<Option<Step>, String> {
     Ok(Some(Step::function_of(known)))
 }
 
-/// A ReLU may have a slope below 0 and a limit above, or begin elsewhere than at 0.
+/// A ReLU may have a slope below 0, a limit above, or a threshold other than 0.
 fn relu(config: &Value) -> Result<Activation, String> {
     let number = |key: &str| config[key].as_f64().filter(|number| *number != 0.0);
     let rational = |number: f64| RBig::try_from(number).map_err(|_| format!("{number} is not a finite number"));

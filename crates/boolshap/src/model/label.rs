@@ -2,7 +2,7 @@
 //!
 //! The label is true if every gate of the last layer is: one gate for a step output, one for each other class of an
 //! argmax. Four kinds of gates are removed without changing the function: constant gates, gates that no later gate
-//! uses, gates that equal another gate of their layer or its negation, and gates of the last layer that always hold.
+//! uses, gates equal to another gate of their layer or to its negation, and gates of the last layer that always hold.
 //! The result is often much smaller than the network, and a constant label has no gates at all.
 
 use super::{Gate, ModelError, Network};
@@ -98,7 +98,8 @@ impl Label {
         changed
     }
 
-    /// Merges equal gates of a hidden layer into one with the sum of their weights; also a gate and its negation.
+    /// Merges equal gates of a hidden layer, and a gate with its negation, by adding up their weights in the next
+    /// layer.
     fn merge_equal(&mut self) -> bool {
         let mut changed = false;
         for layer in 1..self.layers.len() {
@@ -134,7 +135,7 @@ impl Label {
                 }
                 let total: i128 = weights.iter().map(|w| w.abs()).sum();
                 let threshold = 2 * gate.need() as i128 - gate.total() as i128;
-                // The old and the new total have the same parity as the sum of signed weights.
+                // Both totals have the same parity as the sum of signed weights.
                 *gate = Gate::new(weights, (threshold + total) / 2).expect("no larger than before");
             }
             self.layers[layer - 1] = kept;
@@ -164,7 +165,7 @@ impl Label {
     }
 }
 
-/// Drops the constant gates of a layer and folds them into the needs of the next; whether there were any.
+/// Drops the constant gates of a layer and folds them into the needs of the next layer; returns whether there were any.
 pub(super) fn fold_layer(before: &mut Vec<Gate>, after: &mut [Gate]) -> bool {
     let known: Vec<Option<bool>> = before.iter().map(constant).collect();
     if known.iter().all(Option::is_none) {
@@ -180,7 +181,7 @@ pub(super) fn fold_layer(before: &mut Vec<Gate>, after: &mut [Gate]) -> bool {
     true
 }
 
-/// The value of a gate that always has the same.
+/// The value of a gate that is constant.
 pub(super) fn constant(gate: &Gate) -> Option<bool> {
     match gate.need() {
         0 => Some(true),

@@ -1,13 +1,13 @@
-//! Values on their way through a quantised network, as functions of the bits before them.
+//! The values of a quantised network during import, as functions of the bits of the layer before.
 //!
-//! A value is a raw number of the table, a weighted sum of values of the layer before, or one of few levels. Constants are
-//! added and multiplied exactly; a quantiser turns a raw number or a sum into levels. A unit of levels `l_0, ..., l_m` with
-//! conditions `c_1, ..., c_m`, each of which implies the one before, has the value `l_0 + sum of (l_k - l_(k-1)) [c_k]`.
-//! A condition compares a sum with a bound; what comes between the two (constants, a ReLU, batch normalisation) is taken
-//! back from the bound, so that nothing is rounded.
+//! A value is a raw number of the table, a weighted sum of values of the previous layer, or one of a few levels.
+//! Constants are added and multiplied exactly; a quantiser turns a raw number or a sum into levels. A unit with levels
+//! `l_0, ..., l_m` and conditions `c_1, ..., c_m`, each of which implies the previous one, has the value `l_0 + sum of
+//! (l_k - l_(k-1)) [c_k]`. A condition compares a sum with a bound. Operations between the sum and the quantiser
+//! (constants, a ReLU, batch normalisation) are inverted and applied to the bound, so nothing is rounded.
 //!
-//! Raw numbers are the exception: they are computed with in float32, as programs do that execute such files, and the cuts
-//! of a column are found by bisection over the floats. A value of a table that is no float32 counts as the nearest one.
+//! Raw numbers are the exception: they are computed in float32, as in programs that execute such files, and the cuts of
+//! a column are found by bisection over the floats. A table value that is not a float32 is rounded to the nearest one.
 
 use super::quantiser::{Quantiser, rational};
 use dashu_base::Signed;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// The most levels of a column.
 const MAX_COLUMN_LEVELS: usize = 256;
-/// Raw numbers beyond this size count as this.
+/// Raw numbers are clamped to this size.
 const LARGEST_RAW: f32 = 1e30;
 
 /// A value of the network.
@@ -27,10 +27,10 @@ pub(crate) enum Value {
     Unit(Unit),
 }
 
-/// A number of the table and what was done with it.
+/// A number of the table and the operations applied to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Raw {
-    /// Which column.
+    /// The index of the column.
     pub(crate) column: u32,
     steps: Vec<RawStep>,
 }
@@ -44,13 +44,13 @@ enum RawStep {
     AtMost(f32),
 }
 
-/// The places of earlier values and their weights; shared by sums that differ in their constant only.
+/// Indices of values in the previous layer, with weights; shared by sums that differ only in their constants.
 pub(crate) type Terms = Rc<[(u32, f64)]>;
 
-/// `(scale * terms + shift) / sqrt(variance) + after`, and then the limits and constants of `then`.
+/// `(scale * terms + shift) / sqrt(variance) + after`, followed by the operations of `then`.
 #[derive(Debug, Clone)]
 pub(crate) struct Sum {
-    /// Values of the layer before, by their places, and weights.
+    /// Indices of values in the previous layer, with weights.
     pub(crate) terms: Terms,
     pub(crate) scale: RBig,
     pub(crate) shift: RBig,
@@ -59,7 +59,7 @@ pub(crate) struct Sum {
     pub(crate) then: Vec<Then>,
 }
 
-/// What may happen to a sum after a first limit.
+/// Operations on a sum from its first limit on.
 #[derive(Debug, Clone)]
 pub(crate) enum Then {
     Add(RBig),
@@ -68,37 +68,37 @@ pub(crate) enum Then {
     AtMost(RBig),
 }
 
-/// A value that is one of few.
+/// A value with a few levels.
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     pub(crate) source: Source,
-    /// One more than the source has cuts or conditions.
+    /// One more than the number of cuts or conditions.
     pub(crate) levels: Vec<RBig>,
 }
 
-/// What decides the level.
+/// What determines the level.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// A column of the table.
     Column { column: u32, cut: Cut },
-    /// Conditions, each of which implies the one before.
+    /// Conditions, each of which implies the previous one.
     Conditions(Vec<(Rc<Sum>, Condition)>),
 }
 
 /// How the numbers of a column become levels.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cut {
-    /// It is one of two and known as a bit.
+    /// The column has two values and is read as a bit.
     Bit,
-    /// It is compared with these, strictly.
+    /// Thresholds; a value passes those that it is strictly above.
     Above(Rc<[f64]>),
 }
 
-/// A comparison of a sum, before its `then`, with a bound.
+/// A comparison of a sum, before its `then` operations, with a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Condition {
     Always(bool),
-    /// At least the bound, or, if not `above`, at most; the bound itself belongs to it if `closed`.
+    /// The value is at least the bound if `above`, else at most; equality counts only if `closed`.
     Compare {
         bound: RBig,
         closed: bool,
@@ -106,22 +106,22 @@ pub(crate) enum Condition {
     },
 }
 
-/// Something that is done to a value, with numbers from the file.
+/// An operation on a value, with a constant from the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Add(f64),
-    /// The value subtracted from a constant.
+    /// Subtracts the value from a constant.
     SubtractFrom(f64),
     Multiply(f64),
     Divide(f64),
-    /// The larger one.
+    /// The maximum of the value and a constant.
     AtLeast(f64),
-    /// The smaller one.
+    /// The minimum of the value and a constant.
     AtMost(f64),
 }
 
 impl Change {
-    /// Whether a larger value becomes a smaller one.
+    /// Whether the operation is decreasing.
     pub(crate) fn falls(self) -> bool {
         match self {
             Change::SubtractFrom(_) => true,
@@ -136,7 +136,7 @@ impl Value {
         Value::Raw(Raw { column, steps: Vec::new() })
     }
 
-    /// A column that holds one of these ascending numbers.
+    /// A column whose values are these ascending numbers.
     pub(crate) fn of_domain(column: u32, domain: &[f64], is_bit: bool) -> Self {
         let between = domain.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         let cut = if is_bit { Cut::Bit } else { Cut::Above(between) };
@@ -144,7 +144,7 @@ impl Value {
         Value::Unit(Unit { source: Source::Column { column, cut }, levels })
     }
 
-    /// Does something to the value; the numbers are finite.
+    /// Applies an operation with a finite constant.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), String> {
         if let Change::Divide(0.0) = change {
             return Err("divides by 0".into());
@@ -196,7 +196,7 @@ impl Value {
 }
 
 impl Unit {
-    /// Neighbouring intervals of a column with the same level are one.
+    /// Merges neighbouring intervals of a column with the same level.
     fn merge(&mut self) {
         let Source::Column { cut: Cut::Above(cuts), .. } = &mut self.source else { return };
         let differ = |at: &usize| self.levels[*at] != self.levels[at + 1];
@@ -219,12 +219,12 @@ impl Raw {
         }
     }
 
-    /// Whether the same is done to another column.
+    /// Whether the same operations are applied to another column.
     pub(crate) fn is_like(&self, other: &Raw) -> bool {
         self.steps == other.steps
     }
 
-    /// The same value of a column that holds one of few numbers.
+    /// The same value for a column that can only hold these numbers.
     pub(crate) fn of_domain(&self, domain: &[f64], is_bit: bool) -> Result<Value, String> {
         let mut value = Value::of_domain(self.column, domain, is_bit);
         for step in &self.steps {
@@ -249,7 +249,7 @@ impl Raw {
         })
     }
 
-    /// Every step is monotone in float32 too, so between two numbers of equal levels there is no other level.
+    /// Every operation is monotone in float32 too, so all numbers between two numbers of equal level have that level.
     fn quantise(&self, quantiser: &Quantiser) -> Result<Unit, String> {
         let level = |place: i32| quantiser.level(self.at(float_at(place)));
         let ends = [-LARGEST_RAW, LARGEST_RAW].map(place_of);
@@ -257,7 +257,7 @@ impl Raw {
         let (mut cuts, mut levels) = (Vec::new(), vec![level(ends[0])?]);
         while levels[levels.len() - 1] != last {
             let current = &levels[levels.len() - 1];
-            // Invariant: `low` has this level, `high` another one.
+            // Invariant: `low` has this level, `high` a different one.
             let (mut low, mut high) = (cuts.last().copied().unwrap_or(ends[0]), ends[1]);
             while i64::from(high) - i64::from(low) > 1 {
                 let middle = ((i64::from(low) + i64::from(high)) / 2) as i32;
@@ -274,7 +274,7 @@ impl Raw {
     }
 }
 
-/// The place of a float in the order of all floats; both zeros have the same.
+/// The rank of a float in the order of all floats; both zeros have the same rank.
 fn place_of(x: f32) -> i32 {
     let bits = x.to_bits() as i32;
     if bits < 0 { -(bits & i32::MAX) } else { bits }
@@ -284,7 +284,7 @@ fn float_at(place: i32) -> f32 {
     if place < 0 { -f32::from_bits(place.unsigned_abs()) } else { f32::from_bits(place as u32) }
 }
 
-/// The largest double that is rounded to the first of two neighbouring floats and not to the second.
+/// The largest double that rounds to the first of two neighbouring floats rather than the second.
 fn threshold(low: f32, high: f32) -> f64 {
     let middle = (f64::from(low) + f64::from(high)) / 2.0;
     if middle as f32 == high { middle.next_down() } else { middle }
@@ -326,7 +326,8 @@ impl Sum {
         }
     }
 
-    /// Batch normalisation: `gamma * (x - mean) / sqrt(variance) + beta`. Only the first of a sum is exact.
+    /// Batch normalisation: `gamma * (x - mean) / sqrt(variance) + beta`. Returns false if it cannot be applied
+    /// exactly: only the first one of a sum can.
     pub(crate) fn normalise(&mut self, gamma: &RBig, beta: &RBig, mean: &RBig, variance: RBig) -> bool {
         if !self.then.is_empty() || self.variance.is_some() {
             return false;
@@ -338,7 +339,7 @@ impl Sum {
         true
     }
 
-    /// The range of the value, in floats, where the terms lie in a range.
+    /// The range of the value in floats, given the range of its terms.
     pub(crate) fn reach(&self, terms: (f64, f64)) -> (f64, f64) {
         let float = |number: &RBig| number.to_f64().value();
         let root = self.variance.as_ref().map_or(1.0, |variance| float(variance).sqrt());
@@ -364,7 +365,7 @@ impl Condition {
         }
     }
 
-    /// The condition on what comes before some steps.
+    /// The equivalent condition on the value before some operations.
     pub(crate) fn before(self, steps: &[Then]) -> Self {
         steps.iter().rev().fold(self, |condition, step| {
             let Condition::Compare { bound, closed, above } = &condition else { return condition };
@@ -373,7 +374,7 @@ impl Condition {
                 Then::Add(number) => moved(bound - number, *above),
                 Then::Multiply(number) if number.is_zero() => Condition::Always(condition.holds(&RBig::ZERO)),
                 Then::Multiply(number) => moved(bound / number, *above != number.is_negative()),
-                // The larger of both is above a bound if the number is, or x.
+                // The maximum of x and a number is above a bound if the number is, or if x is.
                 Then::AtLeast(number) if condition.holds(number) == *above => Condition::Always(*above),
                 Then::AtMost(number) if condition.holds(number) != *above => Condition::Always(!*above),
                 Then::AtLeast(_) | Then::AtMost(_) => condition,
@@ -420,14 +421,14 @@ mod tests {
         let Value::Unit(Unit { source: Source::Column { cut: Cut::Above(cuts), .. }, levels }) = value else {
             panic!("a column")
         };
-        // 1 - x >= 0 up to 1, which a double above 1 that is rounded to 1 still has.
+        // The level 1 - x >= 0 holds up to x = 1, and also for a double above 1 that rounds to 1.
         assert_eq!(levels, [1, -1].map(RBig::from));
         assert!(cuts[0] > 1.0 && cuts[0] < 1.0 + 1e-7, "{cuts:?}");
         let too_many = quantiser(0.001, 0, 1 << 20);
         assert!(Value::raw(0).quantise(&too_many, |_| (0.0, 0.0)).unwrap_err().contains("more than 256 levels"));
     }
 
-    /// The condition before some steps is the condition after them, for all of these.
+    /// A condition after some operations equals the condition before them on the original value, for all of these.
     #[test]
     fn conditions_are_taken_back() {
         let numbers = [-3, -1, 0, 1, 2].map(RBig::from);

@@ -1,16 +1,16 @@
-//! Symmetric positive definite linear equations: directly, by Cholesky's decomposition, or by conjugate gradients where
-//! the matrix is too large to be written down (Hestenes and Stiefel 1952, doi 10.6028/jres.049.044).
+//! Solves symmetric positive definite linear equations: directly by Cholesky decomposition, or by conjugate gradients
+//! if the matrix is too large to be stored (Hestenes and Stiefel 1952, doi 10.6028/jres.049.044).
 //!
-//! Sums are taken in a fixed order, so that equal equations have equal solutions on every number of threads.
+//! Sums are taken in a fixed order, so equal equations have equal solutions for any number of threads.
 
 use crate::lit::{Stopped, Watch};
 
-/// The residual, relative to the right side, at which conjugate gradients end.
+/// The residual, relative to the right-hand side, at which conjugate gradients stop.
 const RESIDUAL: f64 = 1e-10;
-/// The most iterations of conjugate gradients; Newton's line search forgives a solution that is not quite there.
+/// The most iterations of conjugate gradients; Newton's line search tolerates a slightly inaccurate solution.
 const MAX_ITERATIONS: usize = 500;
 
-/// Solves `matrix x = right`, of which the lower triangle is given, row by row.
+/// Solves `matrix x = right`, given the lower triangle of the matrix, row by row.
 pub(super) fn solve(mut matrix: Vec<f64>, right: &[f64]) -> Vec<f64> {
     let size = right.len();
     for row in 0..size {
@@ -21,7 +21,7 @@ pub(super) fn solve(mut matrix: Vec<f64>, right: &[f64]) -> Vec<f64> {
             line[column] = (line[column] - dot(&line[..column], &before[..column])) / before[column];
         }
         let square = line[row] - dot(&line[..row], &line[..row]);
-        // Rounding can leave nothing of a tiny pivot.
+        // Rounding can reduce a tiny pivot to 0 or below.
         line[row] = square.max(f64::MIN_POSITIVE.sqrt()).sqrt();
     }
     let mut x = right.to_vec();
@@ -65,7 +65,7 @@ pub(super) fn conjugate_gradients(
     Ok(x)
 }
 
-/// The sum of products, in eight partial sums.
+/// The dot product, in eight partial sums.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();

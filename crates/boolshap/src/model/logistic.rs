@@ -1,13 +1,13 @@
-//! Logistic regression on bits: the yardstick beside every network, and what one neuron with whole weights is made from.
+//! Logistic regression on bits: the baseline for every network, and the source of single neurons with whole weights.
 //!
-//! The model: class 1 has the log-odds `z = w . x + b` of bits x; with more than two classes there is a `z` for each, and
-//! the probabilities are their softmax. It minimises the sum of the rows' cross entropies plus `|w|^2 / (2 C)`, biases
-//! free, which is what scikit-learn's `LogisticRegression(C=C)` minimises.
+//! The model: class 1 has the log-odds `z = w . x + b` of bits x; with more than two classes there is a `z` for each,
+//! and the probabilities are their softmax. Fitting minimises the sum of the rows' cross entropies plus `|w|^2 / (2
+//! C)`, without a penalty on biases, as scikit-learn's `LogisticRegression(C=C)` does.
 //!
-//! The method is Newton's with a line search. The loss is convex, so that the result does not depend on the start. The
-//! equations of a step are solved by Cholesky's decomposition or, with very many parameters, by conjugate gradients. Rows
-//! are lists of the bits that are 1, so a step costs about (rows x ones^2 x outputs^2) / 4 for the former. Everything runs
-//! on one thread in a fixed order: the same rows give the same numbers.
+//! The method is Newton's with a line search. The loss is convex, so the result does not depend on the start. The
+//! linear equations of a step are solved by Cholesky decomposition or, with very many parameters, by conjugate
+//! gradients. Rows are lists of the bits that are 1, so a step with Cholesky costs about (rows x ones^2 x outputs^2)
+//! / 4. Everything runs on one thread in a fixed order: the same rows give the same numbers.
 
 use super::linear_equations::{conjugate_gradients, solve};
 use crate::data::{Bits, Tally};
@@ -15,14 +15,15 @@ use crate::lit::{Stopped, Watch};
 
 /// Up to this many parameters the equations are solved directly.
 const MAX_DIRECT: usize = 1000;
-/// Newton's method takes about ten steps; more are a sign of numbers at the end of their precision.
+/// Newton's method takes about ten steps; more indicate that floating-point precision is exhausted.
 const MAX_STEPS: usize = 60;
-/// The decrease of the loss per row that a step must promise, if the result is to be as good as floats allow.
+/// Stop once a step promises a smaller decrease of the loss per row than this: the result is as precise as floats
+/// allow.
 pub(super) const PRECISE: f64 = 1e-17;
-/// The same for comparing settings.
+/// The same, if settings are only compared.
 pub(super) const ROUGH: f64 = 1e-9;
 
-/// Rows as lists of their columns that are 1, ascending.
+/// Rows as ascending lists of the columns that are 1.
 #[derive(Debug, Clone)]
 pub(super) struct Design {
     pub(super) columns: usize,
@@ -35,7 +36,7 @@ impl Design {
         Design { columns: bits.features(), rows: (0..bits.rows()).map(ones).collect() }
     }
 
-    /// The same with a further column for each pair of columns: both are 1.
+    /// The same with an additional column for each pair of columns, 1 if both are 1.
     pub(super) fn with_pairs(&self, pairs: &[[u32; 2]]) -> Self {
         let mut result = self.clone();
         for (place, [a, b]) in pairs.iter().enumerate() {
@@ -50,24 +51,24 @@ impl Design {
         result
     }
 
-    /// The ones of all rows, squared row by row: what a look at all pairs of ones costs.
+    /// The number of pairs of ones in all rows: the cost of visiting them all.
     pub(super) fn pairs_of_ones(&self) -> f64 {
         self.rows.iter().map(|row| (row.len() as f64 + 1.0).powi(2)).sum()
     }
 
-    /// What a step of Newton's method costs, roughly in nanoseconds.
+    /// The cost of a Newton step, roughly in nanoseconds.
     pub(super) fn step_cost(&self, classes: usize) -> f64 {
         let outputs = if classes == 2 { 1.0 } else { classes as f64 };
         let parameters = outputs * (self.columns + 1) as f64;
         if parameters <= MAX_DIRECT as f64 {
             return self.pairs_of_ones() * outputs * outputs / 4.0 + parameters.powi(3) / 6.0;
         }
-        // Two looks at all ones for each of some 200 iterations.
+        // Two passes over all ones in each of some 200 iterations.
         self.rows.iter().map(|row| row.len() as f64).sum::<f64>() * outputs * 400.0
     }
 }
 
-/// How much each class counts in each row: row after row, a number for each class.
+/// How much each class counts in each row: row by row, a number for each class.
 #[derive(Debug, Clone)]
 pub(super) struct Shares {
     pub(super) classes: usize,
@@ -75,7 +76,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// The counts of a tally, each times the weight of its class.
+    /// The counts of a tally, multiplied by the weights of the classes.
     pub(super) fn new(tally: &Tally, class_weights: &[f64]) -> Self {
         let of_row = |counts: &Vec<u64>| {
             counts.iter().zip(class_weights).map(|(&count, weight)| count as f64 * weight).collect::<Vec<f64>>()
@@ -92,7 +93,7 @@ impl Shares {
     }
 }
 
-/// A fitted regression: for each output the weights of the columns, then the bias. Two classes have one output.
+/// A fitted regression: for each output the weights of the columns, then the bias. Two classes share one output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Logistic {
     pub(super) columns: usize,
@@ -112,7 +113,7 @@ impl Logistic {
         (&all[..self.columns], all[self.columns])
     }
 
-    /// The same with biases around 0. Adding a number to all biases of a softmax changes nothing.
+    /// The same model with biases centred around 0. Adding a number to all biases of a softmax changes nothing.
     fn centred(mut self) -> Self {
         if self.outputs > 1 {
             let width = self.columns + 1;
@@ -122,7 +123,7 @@ impl Logistic {
         self
     }
 
-    /// The same with more columns, whose weights are 0.
+    /// The same with additional columns of weight 0.
     pub(super) fn widened(&self, columns: usize) -> Self {
         let mut parameters = Vec::with_capacity(self.outputs * (columns + 1));
         for output in 0..self.outputs {
@@ -143,7 +144,8 @@ impl Logistic {
         }
     }
 
-    /// How many of the rows have the class with the largest score, the first one in a tie; as a network answers.
+    /// How many rows the regression labels correctly: the class with the largest score wins, the first one in a tie, as
+    /// in a network.
     pub(super) fn correct(&self, design: &Design, tally: &Tally) -> u64 {
         let mut scores = Vec::new();
         let mut right = 0;
@@ -155,7 +157,7 @@ impl Logistic {
     }
 }
 
-/// The class that scores decide on. Log-odds of exactly 0 are class 0, as in scikit-learn.
+/// The class chosen by the scores. Log-odds of exactly 0 give class 0, as in scikit-learn.
 pub(super) fn answer(scores: &[f64]) -> usize {
     match scores {
         &[score] => usize::from(score > 0.0),
@@ -163,7 +165,7 @@ pub(super) fn answer(scores: &[f64]) -> usize {
     }
 }
 
-/// The cross entropy of a row whose classes have these shares.
+/// The cross entropy of a row with these class shares.
 pub(super) fn cross_entropy(scores: &[f64], shares: &[f64]) -> f64 {
     if let &[z] = scores {
         let soft = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
@@ -186,7 +188,7 @@ pub(super) fn probabilities(scores: &mut [f64]) {
     scores.iter_mut().for_each(|z| *z /= total);
 }
 
-/// The regression of strength `c` of these rows, found from `start` up to a precision.
+/// Fits the regression of strength `c` to these rows, from `start` until the precision is reached.
 pub(super) fn fit(
     design: &Design,
     shares: &Shares,
@@ -219,7 +221,7 @@ pub(super) fn fit(
             }
             length /= 2.0;
             if length < 1e-6 {
-                // Floats cannot tell the losses apart any more.
+                // Floats can no longer tell the losses apart.
                 problem.model.parameters = before;
                 return Ok(problem.model.centred());
             }
@@ -233,12 +235,12 @@ pub(super) fn fit(
 pub struct Regression(Logistic);
 
 impl Regression {
-    /// How many of the rows it labels right.
+    /// How many rows it labels correctly.
     pub fn correct(&self, rows: &Tally) -> u64 {
         self.0.correct(&Design::new(rows.rows()), rows)
     }
 
-    /// The weights of class 1, or of each of several classes, and their biases.
+    /// The weights and biases, of class 1 or of each of several classes.
     pub fn parameters(&self) -> Vec<(&[f64], f64)> {
         (0..self.0.outputs).map(|output| self.0.output(output)).collect()
     }
@@ -247,8 +249,8 @@ impl Regression {
 /// The most elementary steps of a regression for comparison, roughly a nanosecond each.
 const MAX_WORK: f64 = 2e10;
 
-/// Logistic regression of strength 1 on the bits of these rows, every row counting the same; nothing if the table is so
-/// large that it would take longer than the comparison is worth.
+/// Logistic regression of strength 1 on the bits of these rows, with every row counting the same; `None` if the table
+/// is too large for a comparison to be worth the time.
 pub fn regress(rows: &Tally, watch: &Watch<'_>) -> Result<Option<Regression>, Stopped> {
     let classes = rows.counts().first().map_or(0, Vec::len);
     if classes < 2 {
@@ -268,7 +270,7 @@ struct Problem<'a> {
     shares: &'a Shares,
     c: f64,
     model: Logistic,
-    /// How much all rows count.
+    /// The total count of all rows.
     total: f64,
 }
 
@@ -287,7 +289,8 @@ impl Problem<'_> {
         loss + squares.sum::<f64>() / (2.0 * self.c)
     }
 
-    /// The slopes of the loss, and for each row `p_a p_b` parts of its second derivatives: total share and probabilities.
+    /// The gradient of the loss, and for each row the factors `p_a p_b` of its second derivatives: total share and
+    /// probabilities.
     fn slopes(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         let (outputs, width) = (self.model.outputs, self.model.columns + 1);
         let mut slopes = vec![0.0; outputs * width];
@@ -316,7 +319,7 @@ impl Problem<'_> {
         (slopes, curvature)
     }
 
-    /// The inverse of the second derivatives times the slopes.
+    /// The Newton step: the inverse Hessian times the gradient.
     fn newton_step(&self, slopes: &[f64], curvature: &[Vec<f64>], watch: &Watch<'_>) -> Result<Vec<f64>, Stopped> {
         if slopes.len() > MAX_DIRECT {
             return conjugate_gradients(slopes, |direction| self.times_hessian(curvature, direction), watch);
@@ -348,8 +351,8 @@ impl Problem<'_> {
         Ok(solve(matrix, slopes))
     }
 
-    /// What the penalty adds to the second derivative. All biases of a softmax can move together without any effect; a
-    /// trace of a penalty, too small to slow the search down, keeps the equations solvable.
+    /// What the penalty adds to the second derivative. All biases of a softmax can shift together without any effect; a
+    /// penalty too tiny to slow the search down keeps the equations solvable.
     fn ridge(&self, column: usize) -> f64 {
         if column < self.model.columns { 1.0 / self.c } else { 1e-9 * self.total }
     }
@@ -411,7 +414,7 @@ pub(super) mod tests {
         (design, shares, model)
     }
 
-    /// The penalised loss by its definition: every row on its own, class by class.
+    /// The penalised loss by its definition: each row separately, class by class.
     fn plain_loss(tally: &Tally, c: f64, model: &Logistic) -> f64 {
         let mut loss = 0.0;
         for (row, counts) in tally.counts().iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The decision of a sum of trees as one tree: what a forest answers, not the number that it answers by.
+//! Merges the trees of a sum into one decision tree: it gives the forest's answer, not the number behind it.
 //!
-//! The second tree is hung below every leaf of the first, the third below those, and so on, without the branches that the tests
-//! above exclude; at the end the sums decide. A branch ends as soon as what is left cannot change the decision. Sums are the
-//! floats that the forest itself adds up, in its order, so ties and roundings are its own. The tree can be exponentially large
-//! in the number of trees, so there is a limit.
+//! The second tree is hung below every leaf of the first, the third below those, and so on, omitting branches that
+//! contradict the tests above; at the end the sums decide. A branch ends as soon as the remaining trees cannot change
+//! the decision. The sums are computed in floats in the forest's own order, so ties and rounding are the same. The tree
+//! can be exponentially large in the number of trees, so its size is limited.
 
 use super::{Decision, ModelError, RawModel, RawNode, RawTest, RawTree};
 use crate::lit::Watch;
 
-/// What is known of a column on a path: above `low`, at most `high`, or missing.
+/// What is known about a column on a path: above `low`, at most `high`, or missing.
 #[derive(Clone, Copy)]
 struct Known {
     low: f64,
@@ -16,10 +16,10 @@ struct Known {
     may_be_missing: bool,
 }
 
-/// Where the next node goes: below a node, on one of its sides.
+/// Where to attach the next node: below a node, on one of its sides.
 type Below = Option<(usize, usize)>;
 
-/// A branch that is not finished: which node of which tree comes next, what is known, and the sums so far.
+/// An unfinished branch: the next node and its tree, what is known, and the sums so far.
 struct Branch {
     below: Below,
     tree: usize,
@@ -28,14 +28,14 @@ struct Branch {
     sums: Vec<f64>,
 }
 
-/// A decision is taken early only if sums are farther apart than floats can err.
+/// A branch is decided early only if the sums differ by more than the rounding error of floats.
 const APART: f64 = 1e-9;
 /// Sums in single precision that are closer than this could be rounded to either side.
 const SINGLE: f64 = 1e-5;
 
 impl RawModel {
-    /// "The answer is this class", 1 or 0, for each of these classes, as a model of one tree; nothing if it has more nodes
-    /// than the limit.
+    /// "The answer is this class", 1 or 0, for each of these classes, as a model of one tree; `None` if it has more
+    /// nodes than the limit.
     pub fn decisions(
         &self,
         classes: &[usize],
@@ -87,10 +87,10 @@ impl RawModel {
     }
 }
 
-/// A model whose trees are merged.
+/// A model whose trees are being merged.
 struct Merge<'m> {
     model: &'m RawModel,
-    /// For each tree, how low and how high each output can get from there on.
+    /// For each tree, the range that it and all later trees can add to each output.
     bounds: Vec<Vec<(f64, f64)>>,
 }
 
@@ -123,7 +123,7 @@ impl<'m> Merge<'m> {
         Merge { model, bounds }
     }
 
-    /// Follows what is certain: to the next split that is open, or to the class that is decided.
+    /// Follows a branch as far as it is determined: to the next open split, or to the class that is decided.
     fn next(&self, branch: &mut Branch) -> Result<Result<&'m RawNode, usize>, ModelError> {
         loop {
             if branch.node == 0
@@ -149,7 +149,7 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// The class, if no tree from this one on can change it.
+    /// The class, if none of the trees from this one on can change it.
     fn decided(&self, sums: &[f64], tree: usize) -> Option<usize> {
         if tree >= self.model.trees.len() {
             return None;
@@ -166,7 +166,7 @@ impl<'m> Merge<'m> {
         (0..bounds.len()).all(beaten).then_some(best)
     }
 
-    /// The class that all sums lead to.
+    /// The class for the complete sums.
     fn last(&self, sums: &[f64]) -> Result<usize, ModelError> {
         let numbers: Vec<f64> = sums.iter().map(|sum| sum / f64::from(self.model.divisor)).collect();
         let class = self.model.decide(&numbers).unwrap_or(0);
@@ -199,7 +199,7 @@ impl<'m> Merge<'m> {
     }
 }
 
-/// What is known once a column goes to one side of a split; nothing if it cannot.
+/// What is known after a column goes to one side of a split; `None` if it cannot.
 fn narrowed(known: &Known, split: &RawNode, side: usize) -> Option<Known> {
     let RawNode::Split { test, missing_first, zero_is_missing, .. } = split else { return None };
     let RawTest::AtMost(threshold) = test else { return Some(*known) };
@@ -214,7 +214,7 @@ fn narrowed(known: &Known, split: &RawNode, side: usize) -> Option<Known> {
     (narrow.low < narrow.high || narrow.may_be_missing).then_some(narrow)
 }
 
-/// The same without splits whose sides are the same leaf.
+/// The tree without splits whose two sides are the same leaf.
 fn without_idle(mut nodes: Vec<RawNode>) -> Vec<RawNode> {
     for at in (0..nodes.len()).rev() {
         let RawNode::Split { children: [first, second], .. } = nodes[at] else { continue };

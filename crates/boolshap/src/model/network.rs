@@ -32,8 +32,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate in lowest terms: a common factor of the weights is divided out and `need` is brought into `0..=W+1`.
-    /// `None` if the weights are too large for their sum to be computed safely.
+    /// A gate in lowest terms: a common factor of the weights is divided out and `need` is clamped to `0..=W+1`. `None`
+    /// if the weights are too large for their sum to be computed safely.
     pub fn new(mut weights: Vec<i128>, need: i128) -> Option<Self> {
         let mut total = total_weight(&weights)?;
         let factor = weights.iter().fold(0, |g, w| gcd(g, w.unsigned_abs()));
@@ -51,7 +51,8 @@ impl Gate {
         &self.weights
     }
 
-    /// How much the conveniently instantiated inputs must weigh: 0 is always true, `total() + 1` never.
+    /// The weight that the conveniently instantiated inputs must reach: at 0 the gate is always true, at `total() + 1`
+    /// never.
     pub fn need(&self) -> u128 {
         self.need
     }
@@ -72,7 +73,7 @@ impl Gate {
         Gate { weights, need: self.total() + 1 - self.need }
     }
 
-    /// The value on one input, by the definition. The evaluator computes 64 at a time.
+    /// The value on one input, by the definition. The evaluator computes 64 inputs at a time.
     pub fn evaluate(&self, inputs: &[bool]) -> bool {
         convenient_weight(&self.weights, inputs) >= self.need
     }
@@ -123,8 +124,8 @@ impl Score {
     }
 }
 
-/// Whether one class beats the other on the same sums with either of two differences of their biases. The sums are `-total`,
-/// `-total + 2 factor` and so on, so it is enough that the first winning one is the same.
+/// Whether two differences of biases give the same decisions between two classes. The sums are `-total`, `-total + 2
+/// factor` and so on, so it is enough that the first winning sum is the same.
 fn same_decisions(apart: &RBig, whole: &RBig, score: &Score, other: &Score) -> bool {
     let differences = || score.weights.iter().zip(&other.weights).map(|(a, b)| a - b);
     let factor = differences().fold(0, |factor, weight| gcd(factor, weight.unsigned_abs())).max(1);
@@ -158,11 +159,11 @@ pub enum Output {
     Argmax(Vec<Score>),
 }
 
-/// The number that an output decides by, in the units of the program that made the network: `unit * (w . s) + bias`, where
-/// w are the whole weights of its gate or score. Decisions never need it.
+/// The number that an output decides by, in the units of the program that made the network: `unit * (w . s) + bias`,
+/// where w are the whole weights of its gate or score. Decisions never need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputScale {
-    /// What a whole weight of 1 is.
+    /// The value of a whole weight of 1.
     pub unit: RBig,
     /// The constant term.
     pub bias: RBig,
@@ -174,7 +175,7 @@ pub struct Network {
     inputs: usize,
     hidden: Vec<Vec<Gate>>,
     output: Output,
-    /// Of each output; empty where whole weights are the units.
+    /// One for each output; empty if the whole weights themselves are the units.
     scales: Vec<OutputScale>,
 }
 
@@ -209,7 +210,7 @@ impl Network {
         Ok(Network { inputs, hidden, output, scales: Vec::new() })
     }
 
-    /// With the units of its outputs, one scale for each; the error says why these cannot be of this network.
+    /// The network with the units of its outputs, one scale for each; an error if they do not fit the network.
     pub fn with_scales(mut self, scales: Vec<OutputScale>) -> Result<Self, String> {
         self.scales = scales;
         match self.scales_fit() {
@@ -218,12 +219,12 @@ impl Network {
         }
     }
 
-    /// The units of its outputs; empty where whole weights are the units.
+    /// The units of its outputs; empty if the whole weights themselves are the units.
     pub fn scales(&self) -> &[OutputScale] {
         &self.scales
     }
 
-    /// Whether the scaled numbers decide as the gates and scores do.
+    /// Whether the scaled numbers give the same decisions as the gates and scores.
     fn scales_fit(&self) -> bool {
         let outputs = match &self.output {
             Output::Step(_) => 1,
@@ -241,7 +242,7 @@ impl Network {
                 let last_false = gate.need.checked_sub(1).is_none_or(|before| !holds(before));
                 *unit >= RBig::ZERO && last_false && (gate.need > total || holds(gate.need))
             }
-            // One unit for all; then what decides are the biases in whole weights.
+            // All classes share one unit, so the biases in whole weights decide.
             Output::Argmax(scores) => {
                 let unit = &self.scales[0].unit;
                 *unit > RBig::ZERO
@@ -257,8 +258,8 @@ impl Network {
         }
     }
 
-    /// The numbers that decide, each as a constant and a weight for every bit of the last hidden layer, or of the input: the
-    /// score of each class, or what is at least 0 where the label is 1.
+    /// The numbers that decide, each as a constant and a weight for every bit of the last hidden layer, or of the input
+    /// if there is none: the score of each class, or for a step the number that is at least 0 if the label is 1.
     pub fn values(&self) -> Vec<(RBig, Vec<RBig>)> {
         let of = |weights: &[i128], natural: i128, output: usize| {
             let scale = match self.scales.get(output) {

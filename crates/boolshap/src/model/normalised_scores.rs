@@ -1,10 +1,12 @@
-//! Scores of an argmax after batch normalisation: each class has a square root of its own, and yet whole numbers are wanted.
+//! Turns the scores of an argmax after batch normalisation into whole numbers, although each class has its own square
+//! root.
 //!
-//! The score of class j is `(a_j k_j + d_j) / sqrt(v_j) + beta_j`, where `k_j` is a whole number: the sum of its integer
-//! weights. Roots are replaced by fractions of more and more bits until every comparison of two classes comes out as with
-//! the roots, for all sums that the weights can have; so nothing is lost, or the scores are refused. For each sum of one
-//! class the sums of the other are split at one place, which is found by bisection with exact roots, and the fractions are
-//! tried on both sides of it. Costs pairs of classes, times sums, times the logarithm of sums.
+//! The score of class j is `(a_j k_j + d_j) / sqrt(v_j) + beta_j`, where `k_j` is a whole number: the sum of its
+//! integer weights. The roots are replaced by fractions of more and more bits, until every comparison of two classes
+//! gives the same result as with the roots, for all sums that the weights can produce. So nothing is lost, or the
+//! scores are refused. For each sum of one class there is one threshold in the sums of the other; it is found by
+//! bisection with exact roots, and the fractions are tested on both sides of it. Cost: pairs of classes, times sums,
+//! times the logarithm of the number of sums.
 
 use super::fold::{BatchNorm, DenseLayer, scale};
 use super::{ModelError, Problem};
@@ -13,12 +15,12 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use std::cmp::Ordering;
 
-/// The bits of the fractions that are tried for a root.
+/// The precisions, in bits, that are tried for the fractions.
 const BITS: [usize; 5] = [24, 32, 40, 48, 60];
-/// The most sums of a class that are looked at.
+/// The most sums of a class that are examined.
 const MAX_SUMS: i128 = 1 << 16;
 
-/// A class: its score is `(step * k + start) / sqrt(variance) + beta` for `k` from `-most` to `most`, every second number.
+/// A class: its score is `(step * k + start) / sqrt(variance) + beta` for every second `k` from `-most` to `most`.
 struct Class {
     step: RBig,
     start: RBig,
@@ -27,7 +29,7 @@ struct Class {
     most: i128,
 }
 
-/// The layer without normalisation that orders all classes as this one does.
+/// A layer without normalisation that orders all classes as this one does.
 pub(super) fn without_roots(layer: &DenseLayer, norm: &BatchNorm) -> Result<DenseLayer, ModelError> {
     let refused = || ModelError::Parameter { layer: layer.name.clone(), problem: Problem::NormalisedScores };
     let mut classes = Vec::new();
@@ -74,7 +76,7 @@ fn keeps_order(classes: &[Class], roots: &[RBig]) -> bool {
         let ((one, other), (one_root, other_root)) = ((&classes[i], &classes[j]), (&roots[i], &roots[j]));
         (0..=one.most).all(|c| {
             let a = &one.step * RBig::from(2 * c - one.most) + &one.start;
-            // Counted so that the other score grows.
+            // In the direction in which the other score grows.
             let direction = if other.step.is_negative() { -1 } else { 1 };
             let b = |c: i128| &other.step * RBig::from(direction * (2 * c - other.most)) + &other.start;
             let wins = |c: i128| difference(&a, one, &b(c), other) != Ordering::Less;
@@ -89,7 +91,7 @@ fn keeps_order(classes: &[Class], roots: &[RBig]) -> bool {
     })
 }
 
-/// How `a / sqrt(v) + beta` of one class compares with that of another.
+/// Compares `a / sqrt(v) + beta` of one class with that of another.
 fn difference(a: &RBig, one: &Class, b: &RBig, other: &Class) -> Ordering {
     let (x, y) = (a / &one.variance, -(b / &other.variance));
     sign_of_two_roots(&x, &one.variance, &y, &other.variance, &(&one.beta - &other.beta))
@@ -99,7 +101,7 @@ fn sign(number: &RBig) -> Ordering {
     number.cmp(&RBig::ZERO)
 }
 
-/// The sign of `x sqrt(u) + z`, for positive u: both parts squared, if they have different signs.
+/// The sign of `x sqrt(u) + z`, for positive u: compares the squares of both terms if their signs differ.
 fn sign_of_root(x: &RBig, u: &RBig, z: &RBig) -> Ordering {
     match (sign(x), sign(z)) {
         (Ordering::Equal, other) | (other, Ordering::Equal) => other,
@@ -126,7 +128,7 @@ fn sign_of_two_roots(x: &RBig, u: &RBig, y: &RBig, w: &RBig, z: &RBig) -> Orderi
     match (roots, sign(z)) {
         (Ordering::Equal, rest) | (rest, Ordering::Equal) => rest,
         (roots, rest) if roots == rest => roots,
-        // The square of both roots is `one + other + 2 x y sqrt(u w)`.
+        // The square of the sum of both roots is `one + other + 2 x y sqrt(u w)`.
         (roots, rest) => match sign_of_root(&(x * y * RBig::from(2)), &(u * w), &(one + other - z.sqr())) {
             Ordering::Greater => roots,
             Ordering::Equal => Ordering::Equal,
@@ -158,7 +160,7 @@ mod tests {
         assert!(zeros > 10, "{zeros}");
     }
 
-    /// Whole parameters make ties frequent, and variances 1 and 4 rational roots; floats are far from ties otherwise.
+    /// Whole parameters make ties frequent, and variances 1 and 4 give rational roots; random floats would rarely tie.
     #[test]
     fn normalised_scores_keep_their_order() {
         let mut random = Seeded::new(6, 0);

@@ -1,4 +1,4 @@
-//! Reading stored parameters as exact rationals.
+//! Parses stored parameters as exact rationals.
 
 use super::{ModelError, Problem};
 use dashu_ratio::RBig;
@@ -6,7 +6,7 @@ use dashu_ratio::RBig;
 /// A decimal, read exactly: `0.1` is one tenth. `None` if it is not a finite number of reasonable size.
 pub fn parse_decimal(text: &str) -> Option<RBig> {
     let text = text.trim();
-    // The range of f64 bounds the exponent, so that a short text cannot ask for gigabytes of digits.
+    // Limiting the exponent to the range of f64 keeps a short text from demanding gigabytes of digits.
     let float: f64 = text.parse().ok()?;
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let is_zero = !mantissa.bytes().any(|digit| (b'1'..=b'9').contains(&digit));

@@ -1,10 +1,10 @@
 //! The constants of an ONNX graph: initializers, `Constant` nodes, and values computed from constants alone.
 //!
-//! Constants are computed in float32, as every program does that executes such a file; only what a quantiser gives is kept
-//! exactly, a whole multiple of its scale, since the integers of a network are in it.
+//! Constants are computed in float32, as in every program that executes such a file. Only the outputs of quantisers are
+//! kept exactly, as whole multiples of the scale, because they contain the network's integers.
 //!
-//! Nodes may share a constant, so a small file could ask for many copies of a large one. A budget in proportion to the
-//! file's length prevents that; every read of a constant is charged to it.
+//! Nodes may share a constant, so a small file could demand many copies of a large one. A budget in proportion to the
+//! file's length prevents this; every read of a constant is charged to it.
 
 use super::ModelError;
 use super::onnx_file::{Graph, Node, Tensor, floats_of, type_name};
@@ -12,13 +12,13 @@ use super::onnx_quantisers::Quantisers;
 use dashu_base::Approximation;
 use std::collections::HashMap;
 
-/// How many times the length of the file may be read as constants; a weight that goes through `Cast`, `BipolarQuant`
-/// and `Transpose` is read five times.
+/// The budget as a multiple of the file's length; a weight that passes through `Cast`, `BipolarQuant` and `Transpose`
+/// is read five times.
 const BUDGET: usize = 8;
-/// For each node some small constants more.
+/// An additional budget per node, for small constants.
 const SMALL: usize = 64;
 
-/// Why a node is rejected: a reason to be prefixed with the node's name, or an error that names the layer itself.
+/// Why a node is rejected: a reason that the node's name is put in front of, or an error that already names the layer.
 pub(crate) enum Refusal {
     Node(String),
     Model(ModelError),
@@ -48,7 +48,7 @@ pub(crate) struct Constants<'a> {
 }
 
 enum Constant<'a> {
-    /// In the file, not yet parsed: an unused constant may have any type.
+    /// In the file, unparsed: an unused constant may have any type.
     Stored(&'a [u8]),
     Made(Tensor),
 }
@@ -140,7 +140,8 @@ impl<'a> Constants<'a> {
         Ok(Tensor::new(shape, values))
     }
 
-    /// Levels are decided in float32 and kept exactly, if a double can: else as float32 has them.
+    /// Quantises a constant. Levels are chosen in float32; they are kept exactly if a double can hold them, otherwise
+    /// as float32.
     fn quantised(&mut self, node: &Node<'a>) -> Result<Tensor, Refusal> {
         let mut tensor = self.get(node.input(0))?;
         if let Some(value) = tensor.values.iter().find(|value| !value.is_finite()) {
@@ -212,7 +213,7 @@ impl<'a> Constants<'a> {
         Ok(tensor)
     }
 
-    /// The shape that a node gives to a tensor; -1 is what remains.
+    /// The shape that a node gives to a tensor; -1 is a side to be inferred.
     pub(crate) fn target(&mut self, node: &Node<'a>, shape: &[usize]) -> Result<Vec<i64>, Refusal> {
         let mut axes = || match node.input(1) {
             Some(name) => self.whole(Some(name)).map(Some),
@@ -257,7 +258,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// A shape for as many numbers as another has, with at most one side left open.
+/// A target shape with its open side (-1, at most one) filled in, so that it has the same size as another shape.
 pub(crate) fn resolve(target: &[i64], shape: &[usize]) -> Result<Vec<usize>, String> {
     let wrong = || format!("the shape {target:?} does not fit {shape:?}");
     let count: usize = shape.iter().product();
@@ -276,9 +277,9 @@ pub(crate) fn resolve(target: &[i64], shape: &[usize]) -> Result<Vec<usize>, Str
     Ok(target.iter().map(|&side| if side == -1 { rest } else { side as usize }).collect())
 }
 
-/// Where a number of a larger shape is in a smaller one that is repeated along its sides.
+/// Maps indices of a larger shape to a smaller one that is repeated along its sides.
 pub(crate) struct Broadcast {
-    /// For each axis its length, and how far a step goes in the smaller shape.
+    /// For each axis, its length and the stride in the smaller shape.
     axes: Vec<(usize, usize)>,
 }
 
@@ -293,7 +294,7 @@ impl Broadcast {
     }
 }
 
-/// How numbers of one shape are repeated in another.
+/// How one shape is broadcast to another.
 pub(crate) fn broadcast(from: &[usize], to: &[usize]) -> Result<Broadcast, String> {
     let wrong = || format!("a constant of the shape {from:?} does not fit the shape {to:?}");
     let extra = from.len().saturating_sub(to.len());
@@ -321,7 +322,7 @@ fn arithmetic_float32(operator: &str, a: f32, b: f32) -> f32 {
         "Sub" => a - b,
         "Mul" => a * b,
         "Div" => a / b,
-        // A root is rounded once, as by programs; powers of other exponents differ from one to the other.
+        // A root is rounded once in all programs; for other exponents, programs differ.
         _ if b == 0.5 => a.sqrt(),
         _ if b == 2.0 => a * a,
         _ if b == 1.0 => a,
@@ -354,7 +355,7 @@ fn function(node: &Node<'_>, mut tensor: Tensor) -> Tensor {
     tensor
 }
 
-/// The places of a tensor's numbers after its axes have been put into another order, and its new shape.
+/// The source indices of a tensor's numbers after its axes are permuted, and its new shape.
 pub(crate) fn transposed(node: &Node<'_>, shape: &[usize]) -> Result<(Vec<usize>, Vec<usize>), Refusal> {
     let rank = shape.len();
     let order = match node.ints("perm")? {

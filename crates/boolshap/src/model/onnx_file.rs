@@ -2,12 +2,12 @@
 //! `onnx.proto`.
 //!
 //! Unknown fields are skipped, and for a repeated scalar field the last value counts, as protobuf requires. Numbers
-//! must fit into an f64 exactly, otherwise they are rejected.
+//! that do not fit into an f64 exactly are rejected.
 
 use super::number::half_to_f64;
 use super::protobuf::{Damage, Value, fields, push_doubles, push_floats, push_packed, push_varints};
 
-/// More axes than any network has: a damaged file cannot pass a long list of ones as a shape.
+/// More axes than any network has, so that a damaged file cannot pass a long list of ones as a shape.
 const MAX_RANK: usize = 8;
 
 /// Element types of tensors by their number, from 1 on.
@@ -45,12 +45,12 @@ pub(crate) struct Graph<'a> {
     pub(crate) initializers: Vec<&'a [u8]>,
     pub(crate) inputs: Vec<&'a [u8]>,
     pub(crate) outputs: Vec<&'a [u8]>,
-    /// Names of tensors and what is said of them.
+    /// Annotations of tensors by name.
     annotations: Vec<&'a [u8]>,
 }
 
 impl<'a> Graph<'a> {
-    /// What FINN and QONNX write beside a tensor about the numbers in it, such as `BIPOLAR` or `UINT2`.
+    /// The type of a tensor's numbers as FINN and QONNX annotate it, such as `BIPOLAR` or `UINT2`.
     pub(crate) fn number_type(&self, tensor: &str) -> Option<&'a str> {
         for annotation in &self.annotations {
             let mut name = "";
@@ -127,7 +127,7 @@ pub(crate) fn is_standard(domain: &str) -> bool {
 #[derive(Default)]
 pub(crate) struct Node<'a> {
     name: &'a str,
-    /// Its position in the file, from 1.
+    /// Its position in the file, counted from 1.
     number: usize,
     pub(crate) operator: &'a str,
     pub(crate) domain: &'a str,
@@ -165,7 +165,7 @@ impl<'a> Node<'a> {
         format!("{prefix}{} ({})", self.label(), self.operator)
     }
 
-    /// An input by its position; `None` if it is left out.
+    /// An input by its position; `None` if it is omitted.
     pub(crate) fn input(&self, index: usize) -> Option<&'a str> {
         self.inputs.get(index).copied().filter(|name| !name.is_empty())
     }
@@ -203,7 +203,7 @@ impl<'a> Node<'a> {
 #[derive(Default)]
 pub(crate) struct Attribute<'a> {
     pub(crate) name: &'a str,
-    /// Which of the values is used: 1 float, 2 int, 3 text, 4 tensor, 6 floats, 7 ints.
+    /// Which field holds the value: 1 float, 2 int, 3 text, 4 tensor, 6 floats, 7 ints.
     pub(crate) kind: u64,
     pub(crate) float: f32,
     pub(crate) int: i64,
@@ -238,7 +238,7 @@ impl<'a> Attribute<'a> {
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f64>,
-    /// Whether the numbers are what a quantiser gave.
+    /// Whether the numbers are the output of a quantiser.
     pub(crate) is_levels: bool,
 }
 
@@ -320,7 +320,7 @@ impl Tensor {
     }
 }
 
-/// Integers as floats, if these are exact: above 2^53 an integer may lie between two floats.
+/// Converts integers to floats if that is exact: above 2^53 an integer may lie between two floats.
 pub(crate) fn floats_of(whole: impl IntoIterator<Item = i64>) -> Result<Vec<f64>, String> {
     let float = |number: i64| Some(number as f64).filter(|&float| float as i128 == i128::from(number));
     whole.into_iter().map(|number| float(number).ok_or_else(|| format!("holds {number}, which is too large"))).collect()
@@ -339,7 +339,8 @@ impl<'a> ValueInfo<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let damage = |e: Damage| format!("an input or output: {e}");
         let mut info = ValueInfo { name: "", kind: None, shape: None };
-        // Name and type; inside the type a tensor type; in that the element type and the shape; in that the axes.
+        // Nested messages: name and type; in the type a tensor type; in that the element type and the shape; in that
+        // the axes.
         let (mut tensor, mut shape): (&[u8], Option<&[u8]>) = (&[], None);
         for field in fields(bytes) {
             match field.map_err(damage)? {
@@ -469,7 +470,7 @@ mod tests {
         for other in others {
             assert!(!begins_like_onnx(other), "{other:?}");
         }
-        // A field that no model has.
+        // A field that does not exist in a model.
         assert!(!begins_like_onnx(b"\x08\x07\x7a\x00\x3a\x00"));
     }
 }

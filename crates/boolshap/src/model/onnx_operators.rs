@@ -1,4 +1,4 @@
-//! The operators of ONNX on the chain: what each makes of the values (`import_onnx`).
+//! The operators of ONNX on the chain: how each changes the values (`import_onnx`).
 
 use super::import::{exact_rows, exact_vector, weights_of_kernel};
 use super::import_onnx::{Reader, Row};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 const MAX_TERMS: usize = 1 << 24;
 
 impl<'a> Reader<'a> {
-    /// The values become bits: from here on they are weighed.
+    /// Turns the values into the bits of a finished layer, over which later sums are taken.
     pub(crate) fn close(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let real = self.values.iter().any(|value| matches!(value, Value::Raw(_)));
         if real {
@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
         self.change(node, &bias, "the bias", Change::Add)
     }
 
-    /// The weights as rows, one for each output. Those that no quantiser gave go by the options.
+    /// The weights as rows, one for each output. Weights that do not come from a quantiser are interpreted by the
+    /// options.
     pub(crate) fn kernel(
         &mut self,
         name: &str,
@@ -97,7 +98,7 @@ impl<'a> Reader<'a> {
         Ok(rows.iter().map(|row| row.iter().map(|weight| weight.to_f64().value()).collect()).collect())
     }
 
-    /// Places new sums in the place of the values.
+    /// Replaces the values by new sums.
     pub(crate) fn set_sums(&mut self, node: &Node<'a>, shape: Vec<usize>, sums: Vec<Sum>) -> Result<(), Refusal> {
         let terms: usize = sums.iter().map(|sum| sum.terms.len()).sum();
         if terms > MAX_TERMS {
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The same change with a constant that is repeated as needed.
+    /// Applies the same operation with a constant that is broadcast.
     pub(crate) fn change(
         &mut self,
         node: &Node<'a>,
@@ -159,7 +160,7 @@ impl<'a> Reader<'a> {
         self.change(node, &tensor, "a constant", change)
     }
 
-    /// A power with a small whole exponent of values that are one of few.
+    /// A power with a small whole exponent, of values with few levels.
     pub(super) fn power(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let exponent = self.constants.get(node.input(1))?.values;
         match exponent.as_slice() {
@@ -177,7 +178,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Limits as inputs, or, in old files, as attributes.
+    /// Limits are inputs or, in old files, attributes.
     pub(super) fn clip(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let mut limit = |input: usize, attribute: &str| -> Result<f64, Refusal> {
             let none = if input == 1 { f32::MIN } else { f32::MAX };
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Exactly after sums; elsewhere with the two constants that programs compute in float32.
+    /// Batch normalisation: exact after sums; elsewhere with the two constants that programs compute in float32.
     pub(super) fn normalise(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         if node.int("training_mode", 0)? != 0 || node.outputs[1..].iter().any(|name| !name.is_empty()) {
             return Err("is in training mode".into());
@@ -251,7 +252,7 @@ impl<'a> Reader<'a> {
     pub(super) fn quantise(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let quantisers = Quantisers::of(node, &self.shape, &mut self.constants)?;
         if node.operator == "Sign" && self.values.iter().any(|value| matches!(value, Value::Raw(_))) {
-            // The sign of an input that nothing is known of leaves -1 and +1 as they are.
+            // If nothing is known about an input, its sign is taken as that of -1 and +1, which it leaves as they are.
             let inputs = self.inputs.clone().unwrap_or_else(InputValues::signs);
             for value in &mut self.values {
                 if let Value::Raw(raw) = value {
@@ -271,7 +272,7 @@ impl<'a> Reader<'a> {
             }
         }
         let layers = &self.layers;
-        // Columns that are read alike are cut alike.
+        // Columns with the same operations have the same cuts.
         let mut last: Option<(Value, Vec<RBig>, Cut)> = None;
         for (place, value) in self.values.iter_mut().enumerate() {
             let before = value.clone();
@@ -307,7 +308,7 @@ impl<'a> Reader<'a> {
             if self.values.len() == 1 {
                 return Err("has only one score to compare".into());
             }
-            // Before version 13 the default of Softmax was 1, which is the same axis of rows.
+            // Before version 13 the default axis of Softmax was 1, which is the same axis for rows.
             let axis = node.int("axis", if operator == "ArgMax" { 0 } else { -1 })?;
             let last = self.shape.len() as i64 - 1;
             if axis != last && axis != -1 && !(operator.ends_with("oftmax") && axis == 1) {
@@ -356,7 +357,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let mut target = self.constants.target(node, &self.shape)?;
-        // Rows are read one by one here; a file may be made for several at a time.
+        // Rows are read one by one here, but a file may be made for several at a time.
         if let (Some(batch), Some(first)) = (self.batch, target.first_mut())
             && batch > 1
             && *first == batch as i64
@@ -365,7 +366,7 @@ impl<'a> Reader<'a> {
         }
         let keeps_rows = |shape: &[usize]| shape.first() == Some(&1) || shape.len() == 1 && shape[0] == 1;
         let fits = resolve(&target, &self.shape).ok();
-        // With all rows in front, the open side is their number.
+        // With -1 as the first side, that side is the number of rows.
         let shape = match (fits, target.as_slice()) {
             (Some(shape), _) if keeps_rows(&shape) => shape,
             (_, [-1, rest @ ..]) if !rest.contains(&-1) => {

@@ -1,4 +1,4 @@
-//! The quantisers that nodes of an ONNX graph describe, one for each number that they are applied to: QONNX's `Quant` (also
+//! The quantisers described by nodes of an ONNX graph, one for each number they are applied to: QONNX's `Quant` (also
 //! called `IntQuant`), `BipolarQuant`, `Trunc` and `MultiThreshold`, and the standard's `Sign`.
 
 use super::onnx_constants::{Constants, Refusal, broadcast};
@@ -10,7 +10,7 @@ pub(crate) fn is_quantiser(operator: &str) -> bool {
     matches!(operator, "Quant" | "IntQuant" | "BipolarQuant" | "Trunc" | "MultiThreshold" | "Sign")
 }
 
-/// Quantisers for the numbers of a tensor: all of them, or one for every number.
+/// Quantisers for the numbers of a tensor: one for all, or one for each.
 pub(crate) enum Quantisers {
     One(Quantiser),
     Each(Vec<Quantiser>),
@@ -43,7 +43,7 @@ impl Quantisers {
     }
 }
 
-/// One quantiser for each number, from the numbers that these inputs have in its place.
+/// One quantiser for each number, made from the values of these inputs at its place.
 fn each<'a>(
     node: &Node<'a>,
     shape: &[usize],
@@ -65,7 +65,7 @@ fn each<'a>(
     Ok(Quantisers::Each((0..count).map(|place| make(&numbers(place))).collect::<Result<_, _>>()?))
 }
 
-/// A width in bits: one whole number.
+/// A bit width, given as a single whole number.
 fn width<'a>(node: &Node<'a>, input: usize, constants: &mut Constants<'a>) -> Result<u32, Refusal> {
     let width = constants.get(node.input(input))?.values;
     match width.as_slice() {
@@ -79,7 +79,7 @@ fn rounding(node: &Node<'_>, default: &str) -> Result<Rounding, String> {
     Rounding::named(&name).ok_or_else(|| format!("the rounding mode {name} is not read"))
 }
 
-/// The numbers of this width.
+/// The range of whole numbers of this width.
 fn range(bits: u32, signed: bool, narrow: bool) -> (i64, i64) {
     let half = 1i64 << (bits - 1);
     let narrow = i64::from(narrow);
@@ -100,7 +100,7 @@ fn quant<'a>(node: &Node<'a>, shape: &[usize], constants: &mut Constants<'a>) ->
     })
 }
 
-/// The first version has five inputs and keeps the scale, the second gives a scale of its own.
+/// The first version has five inputs and keeps the scale; the second also gives a new scale.
 fn trunc<'a>(node: &Node<'a>, shape: &[usize], constants: &mut Constants<'a>) -> Result<Quantisers, Refusal> {
     let rounding = rounding(node, "FLOOR")?;
     let before = width(node, 3, constants)?;
@@ -125,7 +125,7 @@ fn trunc<'a>(node: &Node<'a>, shape: &[usize], constants: &mut Constants<'a>) ->
     })
 }
 
-/// A row of thresholds for each channel, or one for all.
+/// Thresholds: a row for each channel, or one row for all.
 fn thresholds<'a>(node: &Node<'a>, shape: &[usize], constants: &mut Constants<'a>) -> Result<Quantisers, Refusal> {
     let tensor = constants.get(node.input(1))?;
     let &[rows, steps] = tensor.shape.as_slice() else {

@@ -1,5 +1,5 @@
-//! Networks of real weights in ONNX: a chain of matrices with ReLU, tanh, sigmoid and the like between them, and no
-//! quantiser. They become steps (`steps`), whose numbers are exact.
+//! Imports networks of real weights in ONNX: a chain of matrices with ReLU, tanh, sigmoid and the like between them,
+//! and no quantiser. They become steps (`steps`), whose numbers are exact.
 //!
 //! | operators | what becomes of them |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | `Flatten`, `Reshape`, `Squeeze`, `Unsqueeze`, `Identity`, `Dropout`, `Cast` to floats | nothing |
 //! | `Softmax`, `LogSoftmax`, `ArgMax` | the end: the largest score wins |
 //!
-//! Anything else, and a branch, is refused with the node's name.
+//! Any other operator, and any branch, is refused with the node's name.
 
 use super::fold::{BatchNorm, DenseLayer};
 use super::import::{exact_rows, exact_vector};
@@ -22,13 +22,13 @@ use super::steps::Step;
 use super::{ModelError, Problem};
 use dashu_ratio::RBig;
 
-/// Whether a graph has several matrices and nothing that quantises.
+/// Whether a graph has several matrices and no quantiser.
 pub(crate) fn is_real(nodes: &[Node<'_>]) -> bool {
     let matrices = nodes.iter().filter(|node| matches!(node.operator, "MatMul" | "Gemm")).count();
     matrices > 1 && !nodes.iter().any(|node| is_quantiser(node.operator) || node.operator == "Conv")
 }
 
-/// The steps of a graph.
+/// Converts a graph to steps.
 pub(crate) fn read<'a>(
     graph: &Graph<'a>,
     nodes: &'a [Node<'a>],
@@ -58,10 +58,10 @@ pub(crate) fn read<'a>(
 
 struct Reader<'a> {
     constants: Constants<'a>,
-    /// The tensors that depend on the input, one after the other.
+    /// The tensors that depend on the input, in order.
     chain: Vec<&'a str>,
     steps: Vec<Step>,
-    /// How many numbers there are, once a matrix has said it.
+    /// How many values there are, known from the first matrix on.
     width: Option<usize>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A factor and a shift of each number: into the layer before, or as a step of its own.
+    /// Scales and shifts each number: folded into the layer before, or as a separate step.
     fn affine(&mut self, node: &Node<'a>, of: impl Fn(usize) -> (RBig, RBig)) -> Result<(), Refusal> {
         let width = self.width.ok_or("changes the inputs before the first matrix")?;
         if let Some(Step::Dense(layer)) = self.steps.last_mut() {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Limits as inputs, or, in old files, as attributes; one may be missing.
+    /// Limits are inputs or, in old files, attributes; either may be missing.
     fn clip(&mut self, node: &'a Node<'a>) -> Result<(), Refusal> {
         let mut limit = |input: usize, attribute: &str, none: f32| -> Result<RBig, Refusal> {
             let number = match node.input(input) {
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A constant for each of some numbers: one for all, or one for each.
+/// A constant for each of `width` numbers, given as one for all or one for each.
 fn spread(name: &str, tensor: &Tensor, width: usize) -> Result<Vec<RBig>, Refusal> {
     let numbers = exact_vector(name, "a constant", &tensor.values)?;
     let is_row = tensor.shape.last().copied().unwrap_or(1) == numbers.len();

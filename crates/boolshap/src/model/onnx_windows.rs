@@ -1,8 +1,10 @@
-//! Convolutions and pooling: each output value reads a window of the input, whose places are found here.
+//! Convolutions and pooling: each output value reads a window of the input; this module computes the places in the
+//! windows.
 //!
-//! A convolution is a weighted sum for every place, with one kernel a channel; zeros around the image add nothing. An
-//! average is a sum too. The largest of quantised values is at least a level if one of them is: a gate for each level, over
-//! values that say whether the level is reached. The largest of other values waits until they are quantised (`Pool`).
+//! A convolution is a weighted sum at every place, with one kernel per channel; zeros around the image add nothing. An
+//! average is a sum too. The maximum of quantised values reaches a level if at least one of them does: a gate for each
+//! level, over values that say whether the level is reached. The maximum of other values is delayed until they are
+//! quantised (`Pool`).
 
 use super::import_onnx::Reader;
 use super::levels::{Condition, Source, Sum, Unit, Value};
@@ -14,7 +16,8 @@ use std::rc::Rc;
 
 /// The windows of a node over an image of any number of axes.
 struct Windows {
-    /// For each axis the sides of the image, the kernel and the result, the stride, the pad in front, and the dilation.
+    /// For each axis: the sides of the image, the kernel and the result, the stride, the padding in front, and the
+    /// dilation.
     axes: Vec<Axis>,
 }
 
@@ -59,7 +62,7 @@ impl Windows {
         self.axes.iter().map(|axis| axis.image).product()
     }
 
-    /// The places of a window, each with its place in the kernel; those on the pads are left out.
+    /// The places in a window, each with its place in the kernel; those in the padding are omitted.
     fn places(&self, result: usize) -> Vec<(usize, usize)> {
         let mut rest = result;
         let mut starts = Vec::with_capacity(self.axes.len());
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The mean of each window; zeros on the pads count only if the node says so.
+    /// The mean of each window; zeros in the padding count only if the node says so.
     pub(crate) fn average(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let (channels, sides) = self.image()?;
         let kernel = self.window(node, &sides)?;
@@ -192,7 +195,7 @@ impl<'a> Reader<'a> {
         window.ok_or("its window does not fit the image".into())
     }
 
-    /// The largest value of each window: at once if the values are quantised, else as soon as they are.
+    /// The maximum of each window: computed at once if the values are quantised, otherwise as soon as they are.
     pub(crate) fn maximum(&mut self, node: &Node<'a>) -> Result<(), Refusal> {
         let (channels, sides) = self.image()?;
         let kernel = self.window(node, &sides)?;
@@ -210,8 +213,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The largest of the quantised values of each window, or the least. A value says of every level whether it is reached;
-    /// the largest reaches a level if one of them does, the least if all do.
+    /// The maximum or minimum of the quantised values of each window. For every level, a value says whether it reaches
+    /// it; the maximum reaches a level if at least one value does, the minimum if all do.
     pub(crate) fn pool_units(&mut self, node: &Node<'a>, pool: Pool) -> Result<(), Refusal> {
         let Pool { windows, label, takes_least } = pool;
         let mut levels: Vec<RBig> = Vec::new();
@@ -221,7 +224,7 @@ impl<'a> Reader<'a> {
             }
         }
         levels.sort();
-        // For each level above the first a copy of all values that is 1 where it is reached.
+        // For each level above the first, a copy of all values that is 1 where the level is reached.
         let reached = |level: &RBig, value: &Value| {
             let mut value = value.clone();
             if let Value::Unit(unit) = &mut value {
@@ -259,29 +262,29 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A `MaxPool` that waits for a quantiser. Whatever never falls commutes with the largest value, and so do steps that fall
-/// if they make it the least: what comes between the two is done to every value of the image, and the windows are read
-/// when the values are one of few.
+/// A `MaxPool` that waits for a quantiser. Non-decreasing operations commute with the maximum, and decreasing ones turn
+/// it into the minimum. So the operations before the quantiser are applied to every value of the image, and the windows
+/// are evaluated once the values are quantised.
 pub(crate) struct Pool {
     windows: Windows,
     pub(crate) label: String,
-    /// For each channel whether an odd number of steps fell.
+    /// For each channel, whether an odd number of operations was decreasing.
     takes_least: Vec<bool>,
 }
 
 impl Pool {
-    /// Whether an operator can be done before the windows are read.
+    /// Whether an operator can be applied before the windows are evaluated.
     pub(crate) fn lets_pass(operator: &str) -> bool {
         let simple = matches!(operator, "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Neg" | "Relu" | "Clip");
         simple || is_quantiser(operator) || matches!(operator, "BatchNormalization" | "Identity" | "Dropout" | "Cast")
     }
 
-    /// The first of the values of the same channel.
+    /// The first value of the same channel.
     pub(crate) fn first(&self, place: usize) -> usize {
         place - place % self.windows.image()
     }
 
-    /// Takes note of a step at this place that falls.
+    /// Records a decreasing operation on the value at this place.
     pub(crate) fn turn(&mut self, place: usize) {
         if self.first(place) == place {
             let channel = place / self.windows.image();
@@ -289,7 +292,7 @@ impl Pool {
         }
     }
 
-    /// The shape of what it gives.
+    /// The shape of the result.
     pub(crate) fn shape(&self) -> Vec<usize> {
         [vec![1, self.takes_least.len()], self.windows.results()].concat()
     }

@@ -1,8 +1,9 @@
 //! Several functions of the same inputs as layers of gates: the classes of a network, or its last hidden layer.
 //!
-//! All functions share the hidden layers, so evaluating all classes costs little more than evaluating one. Class a of an
-//! argmax is "a beats b" for all other b; of two classes the one comparison serves both, once as it is and once negated:
-//! K (K-1) / 2 gates for K classes. Constant gates are folded away, and constant functions are known as such.
+//! All functions share the hidden layers, so evaluating all classes costs little more than evaluating one. Class a of
+//! an argmax is the conjunction of "a beats b" for all other b. One comparison serves both classes, once as it is and
+//! once negated: K (K-1) / 2 gates for K classes. Constant gates are folded away, and constant functions are recorded
+//! as such.
 
 use super::label::{constant, fold_layer};
 use super::{Gate, ModelError, Network, Output, Wire};
@@ -25,12 +26,12 @@ pub struct Outputs {
 #[derive(Debug, Clone)]
 enum Function {
     Constant(bool),
-    /// These gates of the last layer are true, or false.
+    /// These gates of the last layer have these values.
     All(Vec<(usize, bool)>),
 }
 
 impl Outputs {
-    /// "The answer is this class" for some classes of a network.
+    /// "The answer is this class", for some classes of a network.
     pub fn classes(network: &Network, classes: &[usize]) -> Result<Self, ModelError> {
         let count = network.classes();
         if let Some(&class) = classes.iter().find(|&&class| class >= count) {
@@ -48,7 +49,7 @@ impl Outputs {
                     let beats = network.class_gates(class)?;
                     let rivals = (0..count).filter(|&other| other != class);
                     let gates = rivals.zip(beats).map(|(other, gate)| match place[other * count + class] {
-                        // The rival's gate is "it beats this class", and one of the two does.
+                        // The rival's gate is "it beats this class", and exactly one of the two wins.
                         Some(known) => (known, false),
                         None => {
                             last.push(gate);
@@ -64,7 +65,7 @@ impl Outputs {
         Ok(Outputs { inputs: network.inputs(), layers, outputs }.folded())
     }
 
-    /// The gates that the last layer of a network adds up: those of the last hidden layer, or the inputs.
+    /// The values that a network's output layer adds up: the gates of the last hidden layer, or the inputs.
     pub fn last_hidden(network: &Network) -> Self {
         let inputs = network.inputs();
         let mut layers = network.hidden().to_vec();
@@ -80,7 +81,7 @@ impl Outputs {
         Outputs { inputs, layers, outputs }.folded()
     }
 
-    /// The inputs of a network that was projected: each as it was made from those that are left.
+    /// The inputs of a projected network, as functions of the remaining inputs.
     pub fn inputs_of(wires: &[Wire], inputs: usize) -> Self {
         let gate = |wire: &Wire| {
             let (weights, need): (Vec<i128>, _) = match *wire {
@@ -150,7 +151,7 @@ impl Outputs {
         }
     }
 
-    /// The gates of the other functions, in order.
+    /// The gates of the functions that are not constant, in order.
     pub(super) fn varying(&self) -> Vec<Vec<(usize, bool)>> {
         let gates = |output: &Function| match output {
             Function::Constant(_) => None,
@@ -167,7 +168,7 @@ mod tests {
     use crate::model::random::network_strategy;
     use proptest::prelude::*;
 
-    /// The table of each function, constants too.
+    /// The truth table of each function, including constants.
     fn tables(outputs: &Outputs) -> Vec<Vec<bool>> {
         let entries = 1usize << outputs.inputs();
         let mut words = Vec::new();

@@ -1,21 +1,22 @@
-//! Which pairs of bits say together what they do not say one by one.
+//! Finds pairs of bits that interact: together they say more than one by one.
 //!
-//! A logistic regression adds up what its bits say. If two bits interact, a further column "both are 1" helps; with the
-//! single bits it covers every function of the two. Columns are added one at a time, always the one that promises most,
-//! and the regression is fitted again after each.
+//! A logistic regression adds up the effects of its bits. If two bits interact, a further column "both are 1" helps;
+//! with the single bits it covers every function of the two. Columns are added one at a time, always the most promising
+//! one, and the regression is refitted after each.
 //!
-//! The promise is the score test (Rao 1948) of the interaction, all else being equal. Rows fall into four cells by the
-//! values of the two bits. In each, let `v` be the sum of the variances p (1 - p) and `r` that of the residuals (truth less
-//! p). What main effects cannot explain is the contrast `r11/v11 - r10/v10 - r01/v01 + r00/v00`, whose variance is `1/D =
-//! 1/v11 + 1/v10 + 1/v01 + 1/v00`; the test's statistic is `contrast^2 D`, damped where D is small, and summed over the
-//! outputs. All pairs together take one pass over the pairs of ones of each row, not one for each candidate.
+//! A pair's promise is the score test (Rao 1948) of the interaction, all else being equal. Rows fall into four cells by
+//! the values of the two bits. In each cell, let `v` be the sum of the variances p (1 - p) and `r` that of the
+//! residuals (truth minus p). Main effects cannot explain the contrast `r11/v11 - r10/v10 - r01/v01 + r00/v00`. Its
+//! variance is `1/D = 1/v11 + 1/v10 + 1/v01 + 1/v00`; the test's statistic is `contrast^2 D`, damped if D is small, and
+//! summed over the outputs. All pairs together take one pass over the pairs of ones of each row, rather than one pass
+//! per candidate.
 //!
-//! Bits of one category are never both 1, so they are no candidates.
+//! Bits of one category are never both 1, so they are not candidates.
 
 use super::logistic::{Design, Logistic, ROUGH, Shares, fit, probabilities};
 use crate::lit::{Stopped, Watch};
 
-/// Evidence of fewer than about this many uncertain rows is damped.
+/// Dampens evidence from fewer than about this many uncertain rows.
 const DAMPING: f64 = 0.5;
 
 /// A regression on bits and pairs of them.
@@ -25,7 +26,7 @@ pub(super) struct Paired {
     pub(super) model: Logistic,
 }
 
-/// Regressions with 0 pairs and with as many as each step says, as far as there are candidates.
+/// Regressions with 0 pairs and with the number of pairs of each step, as long as there are candidates.
 pub(super) fn grow(
     design: &Design,
     shares: &Shares,
@@ -52,7 +53,8 @@ pub(super) fn grow(
     Ok(result)
 }
 
-/// Sums over the rows by bits: of all rows, of those where a bit is 1 (on the diagonal), and where two are.
+/// Sums over rows by bits: over all rows, over those where a bit is 1 (on the diagonal), and over those where two
+/// are 1.
 struct Sums {
     all: f64,
     size: usize,
@@ -72,7 +74,7 @@ impl Sums {
         }
     }
 
-    /// The four cells of a pair, `a > b`: both, only a, only b, neither.
+    /// The four cells of a pair with `a > b`: both, only a, only b, neither.
     fn cells(&self, a: usize, b: usize) -> [f64; 4] {
         let at = |row: usize, column: usize| self.ones[row * self.size + column];
         let both = at(a, b);
@@ -115,7 +117,7 @@ fn most_promising(design: &Design, wide: &Design, shares: &Shares, now: &Paired)
 }
 
 fn promise(residuals: [f64; 4], variances: [f64; 4]) -> f64 {
-    // Sums that should be 0 are only nearly so.
+    // Sums that should be 0 may be slightly off.
     if variances.iter().any(|&variance| variance < 1e-6) {
         return 0.0;
     }
@@ -163,7 +165,8 @@ mod tests {
         assert_eq!(grow(&design, &shares, 1.0, &[1, 2], &Watch::unlimited()).unwrap().len(), 1);
     }
 
-    /// The statistic by weighted least squares: regress the product on 1 and both bits, then the residuals on the rest.
+    /// The statistic by weighted least squares: regress the product on 1 and both bits, then the residuals on what is
+    /// left of the product.
     #[test]
     fn the_promise_is_that_of_the_score_test() {
         let mut chance = Seeded::new(9, 0);

@@ -1,11 +1,11 @@
-//! A discrete search around a trained network: flip a sign, or move a weight or a threshold by one, and see how many training rows are
-//! right.
+//! A discrete search around a trained network: flip a sign, or change a weight or threshold by one, and count how many
+//! training rows are labelled correctly.
 //!
-//! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983), cooled until hardly a loss is accepted. Rows are collapsed and
-//! evaluated 64 to a word, and only the touched gate and the layers behind it are computed again, so that a small network
-//! tries hundreds of thousands of moves a second. The number of moves is fixed by the size of the work, never by a clock:
-//! the result depends on the seed alone. The best network seen is returned, which is never worse on the training rows than
-//! the one it began with.
+//! The idea: simulated annealing (Kirkpatrick, Gelatt, Vecchi 1983), cooled until almost no loss is accepted. Equal
+//! rows are merged and evaluated 64 to a word, and only the changed gate and the layers after it are recomputed, so a
+//! small network tries hundreds of thousands of moves per second. The number of moves depends on the size of the work,
+//! never on a clock, so the result depends on the seed alone. The best network seen is returned; it is never worse on
+//! the training rows than the initial one.
 
 use super::evaluate::gate_word;
 use super::network::{Gate, Network, Output, Score};
@@ -19,10 +19,10 @@ use crate::lit::Watch;
 const MAX_MOVES: u64 = 300_000;
 /// The most word operations spent, roughly a nanosecond each.
 const MAX_WORK: u64 = 4_000_000_000;
-/// The first temperature, as a share of all rows; it falls to a hundredth of that.
+/// The initial temperature, as a share of all rows; it falls to a hundredth of that.
 const HEAT: f64 = 0.0005;
 
-/// Searches for a network that labels more of the rows right.
+/// Searches for a network that labels more rows correctly.
 pub(crate) fn polish(
     start: &Network,
     rows: &Tally,
@@ -52,7 +52,7 @@ struct Search<'a> {
     network: Network,
     rows: &'a Tally,
     weights: Weights,
-    /// The values of each layer's inputs, first the rows themselves: a vector of words for each.
+    /// The inputs of each layer, starting with the rows themselves: a vector of words for each input.
     values: Vec<Vec<Vec<u64>>>,
     right: u64,
 }
@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Words read for one move in the worst layer.
+    /// The number of words read for one move, in the most expensive layer.
     fn cost_of_a_move(&self) -> u64 {
         let gates = self.network.hidden().iter().flatten().map(|gate| gate.weights().len());
         let outputs = match self.network.output() {
@@ -80,7 +80,8 @@ impl<'a> Search<'a> {
         ((gates.sum::<usize>() + outputs) * self.rows.rows().blocks()).max(1) as u64
     }
 
-    /// Proposes one change and keeps it if it is no worse, or with a chance that falls with the loss and the heat.
+    /// Proposes one change and keeps it if it is no worse, or else with a probability that falls with the loss and
+    /// rises with the heat.
     fn try_move(&mut self, chance: &mut Seeded, heat: f64) -> Result<(), ModelError> {
         let layers = self.network.hidden().len();
         let layer = chance.below(layers + 1);
@@ -92,7 +93,7 @@ impl<'a> Search<'a> {
             hidden[layer][index] = changed;
             let network = Network::new(self.network.inputs(), hidden, self.network.output().clone())?;
             if word == self.values[layer + 1][index] {
-                // Nothing sees the difference on these rows: drift freely.
+                // The change has no effect on these rows: accept it as a free drift.
                 self.network = network;
                 return Ok(());
             }
@@ -118,7 +119,7 @@ impl<'a> Search<'a> {
     }
 
     fn count_right(&self, output: &Output, inputs: &[Vec<u64>]) -> Result<u64, ModelError> {
-        // The output layer alone is a network too.
+        // The output layer alone forms a network too.
         let last = Network::new(inputs.len(), Vec::new(), output.clone())?;
         let mut evaluator = NetworkEvaluator::new(&last);
         let mut right = 0;
@@ -145,7 +146,7 @@ fn gate_values(gate: &Gate, inputs: &[Vec<u64>]) -> Vec<u64> {
         .collect()
 }
 
-/// Another weight: the other sign, or one up or down within the range.
+/// A different weight: the other sign, or one up or down within the range.
 fn change_weight(weight: i128, weights: Weights, chance: &mut Seeded) -> i128 {
     if weights == Weights::Binary {
         return -weight;
@@ -154,7 +155,7 @@ fn change_weight(weight: i128, weights: Weights, chance: &mut Seeded) -> i128 {
     (if chance.below(2) == 0 { weight - 1 } else { weight + 1 }).clamp(-largest, largest)
 }
 
-/// One weight changed, or the threshold one up or down.
+/// Changes one weight, or moves the threshold one up or down.
 fn change_gate(gate: &Gate, range: Weights, chance: &mut Seeded) -> Gate {
     let mut weights = gate.weights().to_vec();
     let mut need = gate.need() as i128;
@@ -177,7 +178,8 @@ fn change_output(output: &Output, range: Weights, chance: &mut Seeded) -> Output
             match chance.below(weights.len() + 2) {
                 0 => bias += 1,
                 1 => bias -= 1,
-                // Scores share a scale that makes their biases whole: one more or less would be a part of a weight.
+                // Scores are scaled so that their biases are whole numbers: changing a weight by one would change only
+                // a fraction of the original weight.
                 flip => weights[flip - 2] = -weights[flip - 2],
             }
             scores[index] = Score::new(weights, bias).expect("signs and small biases stay in range");

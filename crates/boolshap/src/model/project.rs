@@ -1,27 +1,28 @@
 //! A network in which inputs are fixed or tied together.
 //!
-//! *Idea.* Only the first layer sees the inputs. If some are fixed and others come and go together, each first-layer sum is
-//! a constant plus one whole number for each input that is left; everything behind it stays as it is. So a network
-//! of 784 pixels of which 25 regions can change is a network of 25 inputs. *Invariant.* The sum of signed weights is kept: with
-//! `w . s >= t` and t = 2 need - W, the sum of the tied weights and the constant of the fixed ones equal `w . s` on every
-//! input that is left. *Cost.* One addition for each weight of the first layer.
+//! *Idea.* Only the first layer sees the inputs. If some inputs are fixed and others always change together, each
+//! first-layer sum is a constant plus one whole number for each remaining input; all later layers stay as they are. So
+//! a network of 784 pixels in which 25 regions can change is a network of 25 inputs. *Invariant.* The sum of signed
+//! weights is kept: with `w . s >= t` and t = 2 need - W, the sum of the tied weights and the constant of the fixed
+//! ones equal `w . s` for every assignment of the remaining inputs. *Cost.* One addition for each weight of the first
+//! layer.
 
 use super::network::{Gate, Network, Output, Score};
 use super::{ModelError, Problem};
 
-/// Where an input of a network comes from.
+/// The source of a network's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// It always has this value.
     Fixed(bool),
-    /// It has the value of an input that is left.
+    /// It equals a remaining input.
     Tied(usize),
-    /// It has the other value than an input that is left.
+    /// It is the negation of a remaining input.
     Against(usize),
 }
 
 impl Network {
-    /// The network over `inputs` inputs, from which its own are made by `wires`, one for each.
+    /// The network over `inputs` inputs; `wires` says how each of its own inputs is made from them.
     ///
     /// ```
     /// use boolshap::model::{Gate, Network, Output, Wire};
@@ -52,7 +53,7 @@ impl Network {
         Network::new(inputs, hidden, output)
     }
 
-    /// The wires of a network of which all inputs but some are fixed to a row; those that are left keep their order.
+    /// Wires that fix all inputs but the `free` ones to a row; the free inputs keep their order.
     pub fn wires_at(row: &[bool], free: &[usize]) -> Vec<Wire> {
         let mut wires: Vec<Wire> = row.iter().map(|&value| Wire::Fixed(value)).collect();
         free.iter().enumerate().for_each(|(place, &input)| wires[input] = Wire::Tied(place));
@@ -60,7 +61,7 @@ impl Network {
     }
 }
 
-/// The weight of each input that is left, and what the fixed ones add to the sum.
+/// The weight of each remaining input, and what the fixed ones add to the sum.
 fn wired_weights(weights: &[i128], inputs: usize, wires: &[Wire]) -> (Vec<i128>, i128) {
     let (mut left, mut constant) = (vec![0; inputs], 0);
     for (&weight, wire) in weights.iter().zip(wires) {
@@ -87,7 +88,7 @@ mod tests {
     use crate::model::random::network_strategy;
     use proptest::prelude::*;
 
-    /// The old inputs that a new one means.
+    /// The old inputs for given new ones.
     fn old_inputs(wires: &[Wire], new: &[bool]) -> Vec<bool> {
         let value = |wire: &Wire| match *wire {
             Wire::Fixed(value) => value,

@@ -1,8 +1,9 @@
 //! The wire format of protocol buffers: a message is a sequence of fields, each with a number and a value of one of
-//! four types. The meaning of a field is up to the caller; a nested message is returned as bytes.
+//! four types. The caller interprets the fields; a nested message is returned as bytes.
 //!
-//! The reader returns slices of the input only, and checks every length against the bytes left: a damaged file ends in
-//! [`Damage`], and a length that it claims allocates nothing. Groups, which no current writer uses, count as damage.
+//! The reader only returns slices of the input and checks every length against the bytes left, so a damaged file gives
+//! [`Damage`], and no allocation depends on a length that the file claims. Groups, which no current writer uses, count
+//! as damage.
 
 /// A field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(crate) enum Value<'a> {
 /// Why bytes are not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Damage {
-    /// The field's number, or 0 if the number itself is cut off.
+    /// The field's number, or 0 if the number itself is truncated.
     #[error("field {0} ends beyond the bytes that are there")]
     CutOff(u32),
     #[error("not a sequence of protobuf fields")]

@@ -1,11 +1,11 @@
-//! Functions that leave few values: the quantisers of QONNX (Brevitas, QKeras, FINN, hls4ml) and the sign.
+//! Functions with few values: the quantisers of QONNX (Brevitas, QKeras, FINN, hls4ml) and the sign.
 //!
-//! A quantiser is a staircase that never falls: it starts at a level, and at each cut it rises to the next. A hidden unit
-//! with such an activation becomes one gate a cut (theory of quantised networks: `l_0 + sum of steps`), so what is needed of
-//! a quantiser are its cuts and levels, and both are exact rationals here. Whether a cut itself belongs to the level above is
-//! what rounding modes differ in: `HALF_EVEN` sends 1/2 to 0 and 3/2 to 2.
+//! A quantiser is a non-decreasing staircase: it starts at a level, and at each cut it rises to the next. A hidden unit
+//! with such an activation becomes one gate per cut (theory of quantised networks: `l_0 + sum of steps`), so only the
+//! cuts and levels of a quantiser are needed; both are exact rationals here. Rounding modes differ in whether a cut
+//! itself belongs to the level above: `HALF_EVEN` sends 1/2 to 0 and 3/2 to 2.
 //!
-//! Stored weights and raw inputs are another matter: there every program that executes such a file computes `x / scale +
+//! Stored weights and raw inputs are different: there, every program that executes such a file computes `x / scale +
 //! zero` in float32 before it rounds, and so does [`Quantiser::level`]; the level itself is exact again.
 
 use dashu_int::IBig;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The most levels that a single value may take.
 const MAX_LEVELS: usize = 1 << 12;
 
-/// How a number becomes whole.
+/// How a number is rounded to a whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     HalfEven,
@@ -45,7 +45,7 @@ impl Rounding {
         })
     }
 
-    /// As float32 does it.
+    /// Rounds as float32 arithmetic does.
     fn round(self, x: f32) -> f32 {
         let away = |size: f32| if x < 0.0 { -size } else { size };
         match self {
@@ -59,7 +59,7 @@ impl Rounding {
         }
     }
 
-    /// The least number that becomes `whole` or more, twice, and whether it does itself.
+    /// Twice the threshold from which numbers round to `whole` or more, and whether the threshold itself does.
     fn doubled_cut(self, whole: i64) -> (i64, bool) {
         let positive = whole > 0;
         match self {
@@ -74,22 +74,22 @@ impl Rounding {
     }
 }
 
-/// A staircase.
+/// A quantiser as a staircase.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Quantiser {
     /// `(round(x / scale + zero) - zero) * scale`, with the rounded number kept from `least` to `most`.
     Whole { scale: f64, zero: f64, least: i64, most: i64, rounding: Rounding },
     /// `(1 - zero) * scale` from `-zero * scale` on, `(-1 - zero) * scale` below.
     Bipolar { scale: f64, zero: f64 },
-    /// -1, 0 and 1, as ONNX has it.
+    /// -1, 0 and 1, as in ONNX.
     Sign,
-    /// `scale * (how many of these ascending numbers are at most x) + bias`.
+    /// `scale * (the number of these ascending thresholds that are at most x) + bias`.
     Thresholds { cuts: Rc<[f64]>, scale: f64, bias: f64 },
-    /// `to.scale * (round(even(x / scale + zero) / 2^shift) - to.zero)`, kept in range as by `Whole`.
+    /// `to.scale * (round(even(x / scale + zero) / 2^shift) - to.zero)`, clamped as in `Whole`.
     Truncate { scale: f64, zero: f64, shift: u32, to: Truncated },
 }
 
-/// What a truncation gives.
+/// The result of a truncation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Truncated {
     pub(crate) scale: f64,
@@ -99,7 +99,7 @@ pub(crate) struct Truncated {
     pub(crate) rounding: Rounding,
 }
 
-/// Where a staircase rises, whether it has risen at that very place, and what it has reached.
+/// A rise of a staircase: its position, whether the position itself belongs to the upper level, and that level.
 #[derive(Debug, Clone)]
 pub(crate) struct Rise {
     pub(crate) at: RBig,
@@ -107,7 +107,7 @@ pub(crate) struct Rise {
     pub(crate) to: RBig,
 }
 
-/// A number that is known to be finite.
+/// The rational for a float known to be finite.
 pub(crate) fn rational(value: f64) -> RBig {
     RBig::try_from(value).unwrap_or(RBig::ZERO)
 }
@@ -144,7 +144,8 @@ impl Quantiser {
         })
     }
 
-    /// The staircase between two numbers: the level before the first rise, and the rises. Both may reach further.
+    /// The staircase between two numbers: the level before the first rise, and the rises. Either may extend beyond the
+    /// interval.
     pub(crate) fn rises(&self, low: f64, high: f64) -> Result<(RBig, Vec<Rise>), String> {
         let half = |doubled: i64| RBig::from_parts(IBig::from(doubled), 2u8.into());
         match self {
@@ -189,7 +190,8 @@ impl Quantiser {
                 let (scale, zero) = (rational(*scale), rational(*zero));
                 let to = |whole: i64| (RBig::from(whole) - rational(*origin)) * rational(*unit);
                 let rise = |whole: i64| {
-                    // The least whole number that is cut down to this one, and then what is rounded to it.
+                    // First the smallest whole number that is truncated to this one, then the threshold that rounds to
+                    // it.
                     let (doubled, closed) = rounding.doubled_cut(whole);
                     let product = i128::from(doubled) << shift;
                     let inner = (product + if closed { 1 } else { 2 }).div_euclid(2) as i64;
@@ -209,12 +211,12 @@ impl Quantiser {
         Ok(reached.map_or(base, |rise| rise.to))
     }
 
-    /// Whether a larger value gives a smaller level.
+    /// Whether the quantiser is decreasing.
     pub(crate) fn falls(&self) -> bool {
         matches!(self, Quantiser::Thresholds { scale, .. } if *scale < 0.0)
     }
 
-    /// What cannot be a quantiser.
+    /// Why this is not a valid quantiser, if it is not.
     pub(crate) fn flaw(&self) -> Option<String> {
         let finite = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite() && number.abs() < 1e30);
         let (scale, numbers): (f64, &[f64]) = match self {
@@ -246,10 +248,10 @@ impl Quantiser {
     }
 }
 
-/// The whole numbers that `x / scale + zero` may become between two x.
+/// The range of whole numbers that `x / scale + zero` may become for x between two numbers.
 fn whole_range(low: f64, high: f64, scale: f64, zero: f64) -> Result<(i64, i64), String> {
     let [low, high] = [low, high].map(|x| x / scale + zero);
-    // What rounding of these floats and of the modes may add.
+    // Room for the rounding of these floats and of the rounding modes.
     let slack = 2.0 + 1e-6 * low.abs().max(high.abs());
     let (low, high) = ((low - slack).floor(), (high + slack).ceil());
     let fits = |x: f64| (-4e15..4e15).contains(&x);
@@ -274,7 +276,7 @@ mod tests {
     const MODES: [&str; 7] = ["ROUND", "CEIL", "FLOOR", "UP", "DOWN", "HALF_UP", "HALF_DOWN"];
 
     proptest! {
-        /// On quarters with scales that are powers of two float32 is exact, so both ways must agree, ties included.
+        /// For quarters and scales that are powers of two, float32 is exact, so both ways must agree, ties included.
         #[test]
         fn cuts_agree_with_rounding(
             mode in 0usize..7, quarter in -60i32..60, scale in prop::sample::select(vec![0.25, 0.5, 1.0, 4.0]),
@@ -315,7 +317,7 @@ mod tests {
         assert!(whole(0.0, 3).flaw().unwrap().contains("its scale is 0"));
         assert!(whole(f64::NAN, 3).flaw().is_some() && whole(1.0, -1).flaw().is_some());
         assert!(whole(1.0, 1 << 40).rises(-1e9, 1e9).unwrap_err().contains("levels where up to 4096 are read"));
-        // Only what can be reached counts.
+        // Only reachable levels count.
         assert!(whole(1.0, 1 << 40).rises(-5.0, 5.0).unwrap().1.len() < 12);
     }
 }

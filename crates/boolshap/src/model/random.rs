@@ -9,7 +9,7 @@ pub(crate) fn network_strategy(max_inputs: usize) -> impl Strategy<Value = Netwo
     any::<bool>().prop_flat_map(move |binary| weighted_network_strategy(max_inputs, binary))
 }
 
-/// The same with weights +-1 only.
+/// The same with weights +-1.
 #[cfg(feature = "sat")]
 pub(crate) fn binary_network_strategy(max_inputs: usize) -> impl Strategy<Value = Network> {
     weighted_network_strategy(max_inputs, true)

@@ -1,42 +1,42 @@
-//! Numbers that are made of raw columns: a constant, a slope for each column, and trees that ask "is it at most t?".
+//! Models on raw columns: a constant, a slope for each column, and trees with tests of the form "is it at most t?".
 //!
-//! This is what regressions, forests and gradient boosting compute before the last step. A number is
-//! `(constant + slopes * row + factor * sum of leaves) / divisor`, for each output; floats mean exactly what they are. A missing
-//! value goes where its node says; libraries that compare in single precision have their rows rounded first.
+//! Regressions, forests and gradient boosting compute such numbers before their last step. For each output, the number
+//! is `(constant + slopes * row + factor * sum of leaves) / divisor`; floats are taken exactly. A missing value goes
+//! where its node says; for libraries that compare in single precision, rows are rounded first.
 
 use super::ModelError;
 use crate::data::{DataError, RawRows};
 use serde::{Deserialize, Serialize};
 
-/// What a file of such a model calls itself.
+/// The format name in the file.
 const FORMAT: &str = "boolshap raw model 1";
-/// Below this size LightGBM takes a number for 0.
+/// LightGBM treats numbers smaller than this as 0.
 const NEARLY_ZERO: f64 = 1e-35f32 as f64;
 
-/// A model of raw columns.
+/// A model on raw columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawModel {
     format: String,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// The names of the outputs, or of two classes that one output decides between; empty for a number that has no name.
+    /// The names of the outputs, or of the two classes of a single output; empty for a number without a name.
     pub outputs: Vec<String>,
-    /// What each output begins with.
+    /// The constant of each output.
     pub constants: Vec<f64>,
-    /// For each output a slope for each column; empty where there are none.
+    /// For each output, a slope for each column; empty if there are none.
     pub slopes: Vec<Vec<f64>>,
-    /// What is added up.
+    /// The trees whose leaves are added up.
     pub trees: Vec<RawTree>,
     /// What every leaf is multiplied by.
     pub factor: f64,
-    /// What everything is divided by in the end.
+    /// What the sum is divided by at the end.
     pub divisor: u32,
-    /// Whether numbers are rounded to single precision before they are compared.
+    /// Whether numbers are rounded to single precision before comparisons.
     pub is_single: bool,
-    /// Whether leaves are added up in single precision, so that sums nearly equal could be either way round.
+    /// Whether leaves are added up in single precision, so that the order of nearly equal sums is uncertain.
     pub adds_in_single: bool,
-    /// Whether a missing value goes somewhere.
+    /// Whether missing values are allowed.
     pub takes_missing: bool,
     /// How the outputs decide.
     pub decision: Decision,
@@ -46,13 +46,13 @@ pub struct RawModel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// They do not: each is a number and nothing else.
+    /// They do not: each is just a number.
     Number,
     /// The class of the largest output, the first one in a tie.
     Largest,
-    /// Class 1 where the only output is at least 0.
+    /// Class 1 if the only output is at least 0.
     AtLeastZero,
-    /// Class 1 where the only output is above 0.
+    /// Class 1 if the only output is above 0.
     AboveZero,
 }
 
@@ -61,7 +61,7 @@ pub enum Decision {
 #[serde(deny_unknown_fields)]
 pub struct RawTree {
     nodes: Vec<RawNode>,
-    /// The output that it belongs to; its leaves have a number for each output where nothing is said.
+    /// The output that it belongs to; if `None`, its leaves have a number for each output.
     output: Option<usize>,
 }
 
@@ -71,28 +71,28 @@ pub struct RawTree {
 pub enum RawNode {
     /// The number of the tree's output, or one for each output.
     Leaf(Vec<f64>),
-    /// Continues at one of two nodes: the first where the test holds.
+    /// Continues at one of two nodes: the first if the test holds.
     Split {
-        /// The column that is asked.
+        /// The column that is tested.
         column: usize,
-        /// What is asked.
+        /// The test.
         test: RawTest,
-        /// Whether a missing value goes on at the first node.
+        /// Whether a missing value continues at the first node.
         missing_first: bool,
         /// Whether 0 counts as missing.
         zero_is_missing: bool,
-        /// Where it goes on.
+        /// The nodes to continue at.
         children: [usize; 2],
     },
 }
 
-/// What is asked of a number.
+/// A test of a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RawTest {
     /// Whether it is at most this.
     AtMost(f64),
-    /// Whether it is, without its fraction, one of these.
+    /// Whether it is one of these after its fraction is cut off.
     OneOf(Vec<u32>),
 }
 
@@ -114,7 +114,7 @@ impl RawNode {
 }
 
 impl RawTree {
-    /// A tree of nodes in any order, with this root. Every node below it must be there once.
+    /// A tree of nodes in any order, with this root. Every node below the root must be used exactly once.
     pub fn new(root: usize, given: &[RawNode], output: Option<usize>) -> Result<Self, ModelError> {
         let wrong = |problem: String| ModelError::Inconsistent(problem);
         let (mut nodes, mut places): (Vec<RawNode>, _) = (Vec::new(), vec![None; given.len()]);
@@ -143,7 +143,7 @@ impl RawTree {
         &self.nodes
     }
 
-    /// The output that its leaves belong to, if it is one.
+    /// The output that its leaves belong to, if there is only one.
     pub fn output(&self) -> Option<usize> {
         self.output
     }
@@ -211,12 +211,12 @@ impl RawModel {
         }
     }
 
-    /// How many numbers a row has.
+    /// The number of outputs per row.
     pub fn width(&self) -> usize {
         self.constants.len()
     }
 
-    /// The model, once everything in it fits together.
+    /// The model, after checking that all its parts fit together.
     pub fn checked(self) -> Result<Self, ModelError> {
         let wrong = |problem: &str| Err(ModelError::Inconsistent(problem.into()));
         let (columns, outputs) = (self.columns.len(), self.width());
@@ -246,12 +246,12 @@ impl RawModel {
         Ok(self)
     }
 
-    /// The content of a file.
+    /// The content of a model file.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("finite numbers and texts are always JSON")
     }
 
-    /// The model in the content of a file.
+    /// Reads the content of a model file.
     pub fn from_json(text: &str) -> Result<Self, ModelError> {
         let model: RawModel = serde_json::from_str(text)
             .map_err(|error| ModelError::Inconsistent(format!("this is no model: {error}")))?;
@@ -261,7 +261,7 @@ impl RawModel {
         model.checked()
     }
 
-    /// One of its outputs alone, which cannot decide.
+    /// A model of one output alone, which does not decide.
     pub fn only(&self, output: usize) -> Result<Self, ModelError> {
         let leaf = |node: &RawNode| match node {
             RawNode::Leaf(numbers) => RawNode::Leaf(vec![numbers[output.min(numbers.len() - 1)]]),
@@ -281,12 +281,12 @@ impl RawModel {
         .checked()
     }
 
-    /// Rows in the precision that the model compares in.
+    /// Rows in the precision in which the model compares.
     pub fn prepared(&self, source: &str, rows: &RawRows) -> Result<RawRows, DataError> {
         rows.prepared(source, &self.columns, self.is_single, self.takes_missing)
     }
 
-    /// The outputs of prepared rows, those of a row side by side.
+    /// The outputs of prepared rows, with those of a row side by side.
     pub fn numbers(&self, rows: &RawRows) -> Vec<f64> {
         let mut found = Vec::with_capacity(rows.len() * self.width());
         for row in 0..rows.len() {
@@ -303,7 +303,7 @@ impl RawModel {
         found
     }
 
-    /// Adds the numbers of a leaf to those of the trees before, as the libraries do it.
+    /// Adds the numbers of a leaf to the sums so far, as the libraries do.
     pub(crate) fn add(&self, sums: &mut [f64], tree: &RawTree, leaf: &[f64]) {
         match tree.output {
             Some(output) => sums[output] += self.factor * leaf[0],
@@ -311,7 +311,7 @@ impl RawModel {
         }
     }
 
-    /// The class that outputs lead to, where they lead to one.
+    /// The class that the outputs decide for, if they decide.
     pub fn decide(&self, numbers: &[f64]) -> Option<usize> {
         match self.decision {
             Decision::Number => None,

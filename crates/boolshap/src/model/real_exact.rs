@@ -1,8 +1,8 @@
-//! The numbers of a network of real weights without floats: in exact rationals where it has no other, else between two
-//! rationals that come as close as asked.
+//! Evaluates a network of real weights without floats: in exact rationals if the network has only rational numbers,
+//! otherwise in intervals of rationals as narrow as requested.
 //!
-//! A number is an interval of rationals. Sums and products of rationals are exact. Roots, tanh and sigmoid are not, and
-//! leave an interval of about 2^-bits; after each step intervals are rounded outwards to that many binary places, so that
+//! A number is an interval of rationals. Sums and products are exact; roots, tanh and sigmoid are not, and give an
+//! interval of about 2^-bits. After each step, intervals are rounded outwards to that many binary places, so that
 //! numbers do not grow with depth.
 
 use super::real_network::{Activation, RealNetwork, RealStep};
@@ -11,10 +11,10 @@ use dashu_float::{Context, FBig, round::mode::HalfEven};
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-/// Beyond this, tanh and sigmoid are as near to their limits as asked by any precision used here.
+/// Beyond this, tanh and sigmoid equal their limits at any precision used here.
 const FAR: i32 = 1 << 14;
 
-/// Two rationals with a number between them.
+/// An interval: two rationals that enclose a number.
 #[derive(Debug, Clone)]
 pub(super) struct Interval {
     pub(super) low: RBig,
@@ -26,7 +26,7 @@ impl Interval {
         Interval { low: number.clone(), high: number }
     }
 
-    /// What a function that never falls makes of it, given from below and from above.
+    /// Applies a non-decreasing function, which itself returns an interval.
     fn rising(&self, function: impl Fn(&RBig) -> Interval) -> Self {
         Interval { low: function(&self.low).low, high: function(&self.high).high }
     }
@@ -58,7 +58,7 @@ impl Interval {
     }
 }
 
-/// The numbers of an input, whose bit j is input j. Without `bits` the network must be rational.
+/// The outputs for an input, whose bit j is input j. Without `bits` the network must be rational.
 pub(super) fn evaluate(network: &RealNetwork, input: u64, bits: Option<usize>) -> Vec<Interval> {
     let mut values: Vec<Interval> =
         (0..network.inputs()).map(|bit| Interval::point(RBig::from(input >> bit & 1))).collect();
@@ -134,7 +134,7 @@ impl Activation {
     }
 }
 
-/// It falls below 0 where the slope is negative.
+/// With a negative slope it is decreasing below 0.
 fn leaky(value: &Interval, slope: &RBig) -> Interval {
     let of = |x: &RBig| if x.is_negative() { x * slope } else { x.clone() };
     let (one, other) = (of(&value.low), of(&value.high));
@@ -162,8 +162,9 @@ fn sigmoid(x: &RBig, bits: usize) -> Interval {
     Interval { low: of(&power.high), high: of(&power.low) }
 }
 
-/// exp of a rational that is not huge, to about this many binary places. Its argument is cut first: that and rounding change
-/// the last of 64 places more, and 48 of these are left on both sides.
+/// exp of a rational that is not huge, to about this many binary places. It works with 64 more places; rounding the
+/// argument and the result affects only the last of these, and the interval leaves a margin of 48 of them on both
+/// sides.
 fn exponential(x: &RBig, bits: usize) -> Interval {
     let precision = bits + 64;
     let scale = UBig::ONE << precision;
@@ -171,7 +172,7 @@ fn exponential(x: &RBig, bits: usize) -> Interval {
     let float: FBig<HalfEven, 2> = FBig::from_parts(cut, -(precision as isize));
     let power = match Context::<HalfEven>::new(precision).exp(float.repr(), None) {
         Ok(power) => RBig::try_from(power.value()).unwrap_or(RBig::ONE),
-        // It is finite here; an interval that says nothing decides nothing.
+        // Cannot happen for finite numbers; an interval that says nothing is safe.
         Err(_) => return Interval { low: RBig::ZERO, high: RBig::from(UBig::ONE << 30_000) },
     };
     let slack = &power * RBig::from_parts(1.into(), UBig::ONE << (bits + 16));

@@ -1,6 +1,6 @@
-//! A network of real weights with names, its file, and model files of either kind.
+//! A network of real weights with names, its file format, and model files of either kind.
 //!
-//! The file is a model file of version 2: JSON, with every number a fraction, so that nothing is rounded on the way.
+//! The file is a model file of version 2: JSON with every number as a fraction, so that nothing is rounded.
 
 use super::ModelError;
 use super::file::{FORMAT, Head, Model, parse_fraction};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The version of model files with real weights.
 pub(super) const REAL_VERSION: u32 = 2;
 
-/// A network of real weights with what it needs to be used.
+/// A network of real weights with the data needed to use it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RealModel {
     /// The names of the inputs.
@@ -24,15 +24,15 @@ pub struct RealModel {
     pub classes: Option<Vec<String>>,
     /// The network.
     pub network: RealNetwork,
-    /// Where it comes from: free facts by name.
+    /// Where it comes from, as free facts by name.
     pub provenance: BTreeMap<String, serde_json::Value>,
 }
 
-/// Why a model of trees on raw columns is not among these.
+/// Explains why a tree model on raw columns is not accepted here.
 const BOOSTER: &str =
     "this is a booster of XGBoost or LightGBM: it is explained as it is, against background rows, and not compiled";
 
-/// Whether a text is a model of trees that another library wrote.
+/// Whether a text is a tree model of another library.
 fn is_booster(text: &str) -> bool {
     #[derive(Deserialize)]
     struct Learner {
@@ -58,7 +58,7 @@ impl AnyModel {
         Self::from_json(&text).map_err(|message| ModelError::Format { path: path.into(), message })
     }
 
-    /// The same of the content of a file.
+    /// Reads the content of a model file of either kind.
     pub fn from_json(text: &str) -> Result<Self, String> {
         match serde_json::from_str::<Head>(text) {
             Ok(head) if head.format == FORMAT && head.version == REAL_VERSION => {
@@ -72,7 +72,7 @@ impl AnyModel {
         }
     }
 
-    /// The network of gates; an error if it has real weights.
+    /// The network of gates; an error if the model has real weights.
     pub fn gates(self) -> Result<Model, ModelError> {
         match self {
             AnyModel::Gates(model) => Ok(*model),
@@ -82,7 +82,7 @@ impl AnyModel {
         }
     }
 
-    /// Writes the model whole or not at all.
+    /// Writes the model file, completely or not at all.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         match self {
             AnyModel::Gates(model) => model.save(path),
@@ -90,7 +90,7 @@ impl AnyModel {
         }
     }
 
-    /// The same with this layout of its features; an error if the sizes do not fit.
+    /// Sets the layout of the features; an error if the sizes do not fit.
     pub fn with_grid(self, grid: Grid) -> Result<Self, String> {
         match self {
             AnyModel::Gates(model) => Ok(AnyModel::Gates(Box::new(model.with_grid(grid)?))),
@@ -104,19 +104,19 @@ impl AnyModel {
 }
 
 impl RealModel {
-    /// A model that only has names.
+    /// A model with names only.
     pub fn new(network: RealNetwork, features: Vec<String>, classes: Option<Vec<String>>) -> Result<Self, ModelError> {
         let model = RealModel { features, classes, network, provenance: BTreeMap::new() };
         model.flaw().map_or(Ok(model), |flaw| Err(ModelError::Inconsistent(flaw)))
     }
 
-    /// The names of the classes, or their numbers; of numbers that decide nothing, the names or numbers of these.
+    /// The names of the classes, or their numbers; for a network that does not decide, of its outputs.
     pub fn class_names(&self) -> Vec<String> {
         let count = self.network.classes().unwrap_or(self.network.outputs());
         self.classes.clone().unwrap_or_else(|| (0..count).map(|class| class.to_string()).collect())
     }
 
-    /// Writes the model whole or not at all.
+    /// Writes the model file, completely or not at all.
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         WholeFile::write(path, self.to_json().as_bytes()).map_err(|source| ModelError::Io { path: path.into(), source })
     }
@@ -157,7 +157,7 @@ impl RealModel {
         model.flaw().map_or(Ok(model), Err)
     }
 
-    /// What does not fit together, if anything.
+    /// Which parts do not fit together, if any.
     fn flaw(&self) -> Option<String> {
         let inputs = self.network.inputs();
         if self.features.len() != inputs {

@@ -1,4 +1,4 @@
-//! A network of real weights in floats, with a bound of the error that holds for all inputs.
+//! A network of real weights in floats, with an error bound that holds for all inputs.
 //!
 //! | step | error of the result, where the numbers before have the errors e and are at most m in size, u = 2^-53 |
 //! | --- | --- |
@@ -7,27 +7,28 @@
 //! | ReLU, clip | e; leaky ReLU: e times the slope if that is above 1, and a rounding |
 //! | tanh, sigmoid | e, plus 2^-48 for their own evaluation |
 //!
-//! Sums are exact where all numbers are multiples of a power of two that leaves them 53 bits: networks of small whole or
-//! dyadic weights have the bound 0, and ties in them are ties. `exp` is computed here and not by the system's library, whose
-//! error nothing states: argument reduction by ln 2 in two parts and 14 terms of the series, within 2^-50 of its size.
+//! Sums are exact if all numbers are multiples of a power of two and 53 bits suffice for them: networks of small whole
+//! or dyadic weights have the bound 0, and ties in them are ties. `exp` is computed here rather than by the system's
+//! library, whose error is not documented: argument reduction by ln 2 in two parts and 14 terms of the series, with a
+//! relative error below 2^-50.
 
 use super::ModelError;
 use super::real_exact::root;
 use super::real_network::{Activation, RealNetwork, RealStep};
 use dashu_ratio::RBig;
 
-/// Inputs side by side.
+/// How many inputs are evaluated side by side.
 pub(super) const LANES: usize = 64;
-/// The bits that number the inputs side by side.
+/// The number of bits that distinguish the inputs side by side.
 const LANE_BITS: usize = LANES.trailing_zeros() as usize;
 /// Half the distance from 1 to the next float.
 const ROUNDING: f64 = f64::EPSILON / 2.0;
-/// The error of tanh and sigmoid beside that of their argument.
+/// The error of tanh and sigmoid in addition to that of their argument.
 const CURVE: f64 = f64::EPSILON * 16.0;
-/// What rounding in the computation of bounds themselves cannot reach.
+/// A margin that covers rounding in the computation of the bounds themselves.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// A float, and how far from it the true number can be.
+/// A float, and the largest distance between it and the true number.
 pub(super) type Bounded = (f64, f64);
 
 #[derive(Debug, Clone)]
@@ -50,19 +51,19 @@ enum FloatActivation {
 pub(super) struct RealFloats {
     steps: Vec<FloatStep>,
     inputs: usize,
-    /// The sums of the first layer over the bits that number the lanes, unit by unit.
+    /// For each unit, the sums of the first layer over the bits that number the lanes.
     lanes: Vec<[f64; LANES]>,
-    /// The largest error of a number at the end, for any input.
+    /// The largest error of an output, for any input.
     pub(super) bound: f64,
-    /// No number at the end is larger.
+    /// The largest absolute value of an output.
     pub(super) size: f64,
 }
 
-/// What is known of all numbers after a step.
+/// What is known about all numbers after a step.
 struct Reach {
     size: Vec<f64>,
     error: Vec<f64>,
-    /// All numbers are whole multiples of this power of two, if that is known.
+    /// A power of two, as its exponent, of which all numbers are multiples, if known.
     unit: Option<i32>,
 }
 
@@ -88,7 +89,7 @@ impl RealFloats {
         Ok(RealFloats { steps, inputs, lanes, bound: largest(&reach.error), size: largest(&reach.size) })
     }
 
-    /// The numbers of the inputs `LANES * block` and following: those of the first output side by side, then the next.
+    /// The outputs for the inputs from `LANES * block` on: the first output for all lanes, then the next output.
     #[inline(always)]
     pub(super) fn block(&self, block: u64, values: &mut Vec<f64>, next: &mut Vec<f64>) {
         for (place, step) in self.steps.iter().enumerate() {
@@ -123,7 +124,8 @@ impl RealFloats {
         }
     }
 
-    /// The numbers of one input, each with a bound of its own: what a ReLU has made 0 has no error any more.
+    /// The outputs for one input, each with its own error bound: a number that a ReLU has certainly set to 0 has no
+    /// error.
     pub(super) fn input(&self, input: u64) -> Vec<Bounded> {
         let mut values: Vec<Bounded> = (0..self.inputs).map(|bit| (f64::from((input >> bit & 1) as u8), 0.0)).collect();
         for step in &self.steps {
@@ -145,7 +147,7 @@ impl RealFloats {
     }
 }
 
-/// A sum of products whose zeros take no part.
+/// A sum of products; zero terms add nothing to its error.
 fn bounded_sum(row: &[f64], bias: f64, values: &[Bounded]) -> Bounded {
     let terms =
         row.iter().zip(values).filter(|(weight, (value, error))| **weight != 0.0 && (*value != 0.0 || *error != 0.0));
@@ -159,7 +161,7 @@ fn bounded_sum(row: &[f64], bias: f64, values: &[Bounded]) -> Bounded {
     (sum, (error + (count + 3.0) * ROUNDING * size + count * f64::MIN_POSITIVE) * SLACK)
 }
 
-/// The sums of the first weights for each lane.
+/// For each lane, the sum over the first weights.
 fn lane_sums(row: &[f64]) -> [f64; LANES] {
     std::array::from_fn(|lane| {
         let low = row.iter().take(LANE_BITS).enumerate();
@@ -171,7 +173,7 @@ fn float(number: &RBig) -> f64 {
     number.to_f64().value()
 }
 
-/// Whether a float is exactly a number, and then the power of two that it is a multiple of.
+/// The exponent of the largest power of two that divides a number; `None` if the number is not exactly a float.
 fn unit_of(number: &RBig) -> Option<i32> {
     let float = float(number);
     if float == 0.0 {
@@ -185,12 +187,12 @@ fn unit_of(number: &RBig) -> Option<i32> {
     Some(exponent + whole.trailing_zeros() as i32)
 }
 
-/// The power of two that all of these are multiples of.
+/// The exponent of the largest power of two that divides all numbers.
 fn unit_of_all<'a>(numbers: impl IntoIterator<Item = &'a RBig>) -> Option<i32> {
     numbers.into_iter().try_fold(i32::MAX, |least, number| Some(least.min(unit_of(number)?)))
 }
 
-/// Whether multiples of a power of two up to this size are floats.
+/// Whether all multiples of a power of two up to this size are floats.
 fn fits(size: f64, unit: i32) -> bool {
     unit > -1000 && (unit >= 1000 || size * 2f64.powi(-unit) <= 2f64.powi(53))
 }
@@ -233,7 +235,7 @@ impl Reach {
             let own = sum(&mut before.error.iter().copied());
             let all = sum(&mut before.size.iter().zip(&before.error).map(|(m, e)| m + e)) + float(bias).abs();
             size.push(all * SLACK);
-            // A product that a float cannot hold is less than the smallest one.
+            // The error of a product that underflows is less than the smallest normal float.
             let tiny = row.len() as f64 * f64::MIN_POSITIVE;
             error.push((own + (row.len() as f64 + 3.0) * ROUNDING * all + tiny) * SLACK);
         }
@@ -331,13 +333,14 @@ const SERIES: [f64; 14] = {
     terms
 };
 
-/// The exponential of a number, within 2^-50 of its size; 0 and a huge number beyond what tanh and sigmoid can tell from it.
+/// The exponential of a number, with a relative error below 2^-50; beyond the range where tanh and sigmoid still
+/// change, 0 or a huge number.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
-    /// ln 2 in two parts, the first with room for products with whole numbers.
+    /// ln 2 in two parts; the first is short enough for exact products with whole numbers.
     const LN2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
     let x = x.clamp(-700.0, 700.0);
-    // Adding and taking away 1.5 * 2^52 rounds to a whole number, whose last bits are those of the sum.
+    // Adding and subtracting 1.5 * 2^52 rounds to a whole number, which the last bits of the sum hold.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     let shifted = x * std::f64::consts::LOG2_E + ROUNDER;
     let whole = shifted - ROUNDER;
@@ -361,7 +364,7 @@ mod tests {
                 worst = worst.max(((exp(x) - expected) / expected).abs());
             }
         }
-        // The system's own is within an ulp or two of the truth.
+        // The system's own function is within one or two ulps of the true value.
         assert!(worst < 2f64.powi(-50) - 2f64.powi(-52), "{worst:e}");
         assert_eq!(FloatActivation::Sigmoid.of(-1e9), exp(-700.0));
         assert_eq!(FloatActivation::Tanh.of(1e9), 1.0);

@@ -1,8 +1,8 @@
 //! Networks of real weights: ReLU, tanh and sigmoid between dense layers, on bits.
 //!
-//! Such a network is no circuit of gates, but its inputs are bits: up to 24 of them, every input can be tried
-//! (`real_table`). Parameters are exact rationals, as files store them, and what the network computes is meant in real
-//! arithmetic: floats find most answers, and where they are too close to tell, rationals do (`real_exact`).
+//! Such a network cannot be turned into gates, but its inputs are bits: with at most 24 of them, every input can be
+//! tried (`real_table`). Parameters are exact rationals, as stored in files, and the network is defined in real
+//! arithmetic: floats find most answers, and where they are too close to decide, rationals do (`real_exact`).
 
 use super::fold::BatchNorm;
 use super::real_exact::exact_root;
@@ -13,19 +13,19 @@ use dashu_ratio::RBig;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most inputs: all 16,777,216 values of them are tried.
+/// The most inputs: all 16,777,216 of their values are tried.
 pub const MAX_REAL_INPUTS: usize = 24;
-/// The most classes: their numbers are bytes.
+/// The most classes: a class number is one byte.
 const MAX_CLASSES: usize = 256;
 
-/// A function of each number between layers.
+/// A function applied to each number between layers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Activation {
-    /// What is below 0 becomes 0.
+    /// Replaces negative numbers by 0.
     Relu,
-    /// What is below 0 is multiplied by a slope.
+    /// Multiplies negative numbers by a slope.
     Leaky(RBig),
-    /// What is outside of two limits becomes the limit.
+    /// Clamps numbers to two limits.
     Clip(RBig, RBig),
     /// The hyperbolic tangent.
     Tanh,
@@ -34,7 +34,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// Whether it makes rationals of rationals.
+    /// Whether it maps rationals to rationals.
     pub(super) fn is_rational(&self) -> bool {
         !matches!(self, Activation::Tanh | Activation::Sigmoid)
     }
@@ -80,7 +80,7 @@ impl FromStr for Activation {
     }
 }
 
-/// What a network of real weights does with its numbers, one after the other.
+/// A step of a network of real weights.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RealStep {
     /// Sums: a row of weights and a bias for each output.
@@ -90,7 +90,7 @@ pub enum RealStep {
         /// The biases.
         bias: Vec<RBig>,
     },
-    /// `gamma (x - mean) / sqrt(variance) + beta`, each with parameters of its own. The variance is positive.
+    /// `gamma (x - mean) / sqrt(variance) + beta`, with separate parameters for each number. The variance is positive.
     Norm {
         /// Scales.
         gamma: Vec<RBig>,
@@ -98,23 +98,23 @@ pub enum RealStep {
         beta: Vec<RBig>,
         /// Means.
         mean: Vec<RBig>,
-        /// Variances, with what is added to them.
+        /// Variances, including the epsilon.
         variance: Vec<RBig>,
     },
-    /// The same function of each number.
+    /// Applies the same function to each number.
     Each(Activation),
 }
 
-/// How the last numbers decide.
+/// How the last numbers decide the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The label is 1 where the only number is at least 0.
+    /// The label is 1 if the only number is at least 0.
     AtLeastZero,
-    /// The label is 1 where the only number is above 0.
+    /// The label is 1 if the only number is above 0.
     AboveZero,
-    /// The class of the largest number, the first of equal ones.
+    /// The class of the largest number, the first one in a tie.
     Largest,
-    /// Numbers that decide nothing.
+    /// They do not decide.
     Number,
 }
 
@@ -176,17 +176,17 @@ impl RealNetwork {
         }
     }
 
-    /// How many bits enter.
+    /// The number of input bits.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// How many numbers leave.
+    /// The number of outputs.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// What is done, step by step.
+    /// The steps, in order.
     pub fn steps(&self) -> &[RealStep] {
         &self.steps
     }
@@ -196,7 +196,7 @@ impl RealNetwork {
         self.ending
     }
 
-    /// How many classes there are; none where numbers decide nothing.
+    /// The number of classes; `None` if the numbers do not decide.
     pub fn classes(&self) -> Option<usize> {
         match self.ending {
             Ending::AtLeastZero | Ending::AboveZero => Some(2),
@@ -214,7 +214,7 @@ impl RealNetwork {
         std::iter::once(self.inputs).chain(widths).map(|width| width.to_string()).collect::<Vec<_>>().join("-")
     }
 
-    /// Whether rational inputs have rational outputs, so that every sign can be decided.
+    /// Whether rational inputs give rational outputs, so that every sign can be decided exactly.
     pub(super) fn is_rational(&self) -> bool {
         self.steps.iter().all(|step| match step {
             RealStep::Dense { .. } => true,
@@ -223,7 +223,7 @@ impl RealNetwork {
         })
     }
 
-    /// The network of steps as another library runs them; `bits` says that 0 and 1 enter it and not -1 and +1.
+    /// The network made of another library's steps; `bits` says that the inputs are 0 and 1 rather than -1 and +1.
     pub(super) fn of_steps(steps: Vec<Step>, bits: bool) -> Result<Self, ModelError> {
         let last = steps.iter().rposition(|step| matches!(step, Step::Dense(_) | Step::Norm(_)));
         let Some(last) = last else { return Err(ModelError::Step("there is no dense layer".into())) };
@@ -250,19 +250,19 @@ impl RealNetwork {
         RealNetwork::new(taken, ending.unwrap_or(usual))
     }
 
-    /// The same whose numbers decide nothing.
+    /// The same network, whose outputs are then plain numbers that decide nothing.
     pub fn as_number(self) -> Self {
         RealNetwork { ending: Ending::Number, ..self }
     }
 }
 
-/// Whether floats cannot tell a number from 0, or from infinity.
+/// Whether a number that is not 0 is too small or too large for floats.
 fn is_out_of_reach(number: &RBig) -> bool {
     let size = number.to_f64().value().abs();
     !number.is_zero() && !(1e-290..1e290).contains(&size)
 }
 
-/// Weights of -1 and +1 as weights of the bits 0 and 1: a sign is 2 b - 1.
+/// Rewrites weights for -1 and +1 as weights for the bits 0 and 1: a sign is 2 b - 1.
 fn take_signs(weights: &mut [Vec<RBig>], bias: &mut [RBig]) {
     for (row, bias) in weights.iter_mut().zip(bias) {
         for weight in row {
@@ -283,7 +283,7 @@ fn between(step: &Step) -> Result<Activation, ModelError> {
     }
 }
 
-/// What follows the last layer: nothing is left of what keeps the order of scores.
+/// Handles a step after the last layer; functions that only preserve the order of scores are dropped.
 fn end(step: &Step, single: bool, taken: &mut Vec<RealStep>, ending: &mut Option<Ending>) -> Result<(), ModelError> {
     let refused = |why: &str| Err(ModelError::Step(format!("{}: {why}", step.name())));
     match step {
@@ -327,7 +327,7 @@ impl RealStep {
         }
     }
 
-    /// How many numbers leave the step of this number where this many enter.
+    /// The number of outputs of step `number` when it has `width` inputs.
     fn width_after(&self, width: usize, number: usize) -> Result<usize, ModelError> {
         let layer = || format!("step {number}");
         let length = |what, expected, found: usize| match expected == found {

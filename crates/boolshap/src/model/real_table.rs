@@ -1,9 +1,11 @@
-//! A network of real weights on all inputs: the class of each, or its numbers.
+//! Evaluates a network of real weights on all inputs: the class of each, or its numbers.
 //!
-//! Three ways, each only where the one before cannot tell. Floats, 64 inputs at a time, with one bound of the error for all
-//! inputs; floats with a bound for the input at hand, in which units that are off have no error; rationals, exact for ReLU
-//! networks and closer and closer for tanh, sigmoid and batch normalisation. Two scores that are equal only in the limit
-//! (a tie of tanh values) cannot be decided by any number of digits: that is an error, not a guess.
+//! Three methods, each used only if the previous one cannot decide. First floats, 64 inputs at a time, with one error
+//! bound for all inputs; then floats with an error bound for the given input, where inactive units have no error; then
+//! rationals, which are exact for ReLU networks and increasingly precise for tanh, sigmoid and batch normalisation. Two
+//! scores that are equal only in the limit (a tie of tanh values) cannot be decided by any number of digits: that is an
+//! error, not a guess.
+//!
 //! Cost: 2^n times the multiply-adds of all layers but the first, whose sums are made from two parts.
 
 use super::ModelError;
@@ -15,31 +17,31 @@ use crate::lit::{Meter, Watch};
 use dashu_ratio::RBig;
 use rayon::prelude::*;
 
-/// Blocks of `LANES` inputs that a thread takes at a time.
+/// How many blocks of `LANES` inputs a thread takes at a time.
 const BLOCKS: usize = 64;
-/// The binary places that are tried where a number is not rational.
+/// The precisions, in binary places, that are tried for irrational numbers.
 const PLACES: [usize; 3] = [160, 640, 2560];
-/// How far a number may be from the truth, beside its rounding to a float and in relation to the largest if that is above 1.
+/// The largest error of a number besides its rounding to a float, relative to the largest number if that is above 1.
 const TOLERANCE: f64 = 1e-12;
 
-/// Something of every input; entry k is the input whose bit j is input j of the network.
+/// A value for every input; entry k belongs to the input whose bit j is input j of the network.
 #[derive(Debug, Clone)]
 pub struct RealTable<T> {
-    /// The entries; where there are several numbers of an input, they stand side by side.
+    /// The entries; several numbers of an input are side by side.
     pub entries: Vec<T>,
-    /// How many inputs floats did not decide.
+    /// How many inputs floats could not decide.
     pub close: u64,
 }
 
-/// What decides an input.
+/// Decides inputs by increasingly precise methods.
 struct Judge<'n> {
     network: &'n RealNetwork,
     floats: RealFloats,
-    /// The binary places that are tried; nothing for exact numbers.
+    /// The precisions that are tried, in binary places; `None` means exact.
     places: Vec<Option<usize>>,
 }
 
-/// A class, and the numbers behind it if floats were not enough.
+/// A class, and the numbers behind it if floats did not suffice.
 struct Verdict {
     class: u8,
     numbers: Option<Vec<f64>>,
@@ -56,7 +58,8 @@ impl RealNetwork {
         })
     }
 
-    /// The numbers of every input, within 1e-12 (of the largest, if that is above 1); they decide as the network does.
+    /// The numbers of every input, within 1e-12 (relative to the largest, if that is above 1); they give the network's
+    /// decisions.
     pub fn numbers_of_all(&self, watch: &Watch<'_>) -> Result<RealTable<f64>, ModelError> {
         let judge = Judge::new(self)?;
         let tolerance = TOLERANCE * judge.floats.size.max(1.0);
@@ -78,7 +81,7 @@ impl RealNetwork {
         })
     }
 
-    /// The class of every row; nothing where numbers decide nothing.
+    /// The class of every row; `None` if the network's numbers decide nothing.
     pub fn classes_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Option<Vec<u32>>, ModelError> {
         if self.ending() == Ending::Number {
             return Ok(None);
@@ -91,7 +94,7 @@ impl RealNetwork {
         (0..rows.rows()).map(class).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The first number of every row, as near as those of all inputs.
+    /// The first number of every row, as precise as in [`RealNetwork::numbers_of_all`].
     pub fn numbers_of(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Vec<f64>, ModelError> {
         let judge = Judge::new(self)?;
         let tolerance = TOLERANCE * judge.floats.size.max(1.0);
@@ -103,7 +106,7 @@ impl RealNetwork {
     }
 }
 
-/// The number of an input: bit j is input j.
+/// A row as the number of its input: bit j is input j.
 fn number_of(rows: &Bits, row: usize) -> u64 {
     rows.row(row).iter().enumerate().fold(0, |input, (place, &bit)| input | u64::from(bit) << place)
 }
@@ -114,7 +117,7 @@ impl<'n> Judge<'n> {
         Ok(Judge { network, floats: RealFloats::new(network)?, places })
     }
 
-    /// Does something with the numbers of every input; what it says of an input is whether floats did not decide it.
+    /// Applies a function to the numbers of every input; it returns whether floats could not decide the input.
     fn table<T: Copy + Default + Send>(
         &self,
         width: usize,
@@ -136,7 +139,7 @@ impl<'n> Judge<'n> {
                     let input = block * LANES as u64 + lane as u64;
                     if entry(input, &one, place)? {
                         close += 1;
-                        // Rationals take their time.
+                        // Rational arithmetic is slow, so check the limits often.
                         if close % 64 == 0 {
                             watch.check()?;
                         }
@@ -150,7 +153,7 @@ impl<'n> Judge<'n> {
         Ok(RealTable { entries, close })
     }
 
-    /// The class of an input whose numbers are these, up to the bound of all inputs.
+    /// The class of an input with these numbers, whose error is at most the bound for all inputs.
     fn verdict(&self, input: u64, numbers: &[f64]) -> Result<Verdict, ModelError> {
         let bound = self.floats.bound;
         match self.class_by(numbers.len(), |place| (numbers[place], bound)) {
@@ -187,11 +190,11 @@ impl<'n> Judge<'n> {
         Ok(evaluate(self.network, input, self.places[0]).iter().map(Interval::to_f64).collect())
     }
 
-    /// The class that numbers with errors decide for, if they do. Without errors equal numbers are equal.
+    /// The class that numbers with error bounds decide for, if they do. Without errors, equal numbers tie.
     fn class_by(&self, count: usize, number: impl Fn(usize) -> Bounded) -> Option<u8> {
         let above = |(value, error): Bounded, (other, own): Bounded| {
             let all = error + own;
-            // The difference of two floats is rounded itself.
+            // The difference of two floats is itself rounded.
             value - other > all * (1.0 + f64::EPSILON * 4.0) && (all == 0.0 || value - other > f64::MIN_POSITIVE)
         };
         let equal = |(value, error): Bounded, (other, own): Bounded| value == other && error == 0.0 && own == 0.0;
@@ -214,7 +217,7 @@ impl<'n> Judge<'n> {
         }
     }
 
-    /// The same of numbers between rationals.
+    /// The same for rational intervals.
     fn class_between(&self, found: &[Interval]) -> Option<u8> {
         let is_point = |number: &Interval| number.low == number.high;
         match self.network.ending() {
@@ -237,7 +240,7 @@ impl<'n> Judge<'n> {
         }
     }
 
-    /// Lets rounded numbers decide for the class: by less than they are rounded.
+    /// Adjusts rounded numbers, by less than their rounding error, so that they decide for the class.
     fn agree(&self, numbers: &mut [f64], class: u8) {
         let class = usize::from(class);
         match self.network.ending() {
@@ -262,7 +265,7 @@ mod tests {
     use crate::data::Seeded;
     use crate::model::real_network::{Activation, RealStep};
 
-    /// Layers of small numbers, so that many sums are equal or 0.
+    /// Layers with small numbers, so that many sums are equal or 0.
     fn random_network(
         random: &mut Seeded,
         inputs: usize,
@@ -289,7 +292,7 @@ mod tests {
         RealNetwork::new(steps, ending).unwrap()
     }
 
-    /// By the definition, layer by layer in rationals.
+    /// The definition, layer by layer in rationals.
     fn by_definition(network: &RealNetwork, input: usize) -> Vec<RBig> {
         let mut values: Vec<RBig> = (0..network.inputs()).map(|bit| RBig::from(input >> bit & 1)).collect();
         for step in network.steps() {
@@ -317,7 +320,7 @@ mod tests {
         let mut random = Seeded::new(20, 0);
         let (mut ties, mut close) = (0, 0);
         for case in 0..240 {
-            // Thirds are no floats: what is near 0 must be decided without them.
+            // Thirds are not floats: numbers near 0 must be decided without them.
             let part = [1, 4, 3, 7][case % 4];
             let activation = if case % 5 == 0 {
                 Activation::Leaky(RBig::from_parts(1.into(), 3u8.into()))
@@ -351,7 +354,8 @@ mod tests {
         assert!(ties > 200 && close > 200, "{ties} {close}");
     }
 
-    /// Networks whose two scores are the same function in other words: no number of digits tells tanh from itself.
+    /// Networks whose two scores are the same function in different forms: no number of digits separates tanh from
+    /// itself.
     #[test]
     fn a_tie_of_curves_is_an_error_and_a_near_one_is_decided() {
         let number = |text: &str| crate::model::parse_decimal(text).unwrap();

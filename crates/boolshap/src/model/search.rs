@@ -1,19 +1,19 @@
-//! The choice of a network: how strongly to regularise, which pairs of bits to add, how fine the weights must be.
+//! Chooses a network: the strength of regularisation, the pairs of bits to add, and the precision of the weights.
 //!
-//! The idea: begin with what everybody compares with, logistic regression of strength 1, and move away from it only where
-//! cross-validation inside the training rows has clear evidence.
-//! 1. Strength. Another must lower the cross entropy by more than two standard errors, which confidence alone can do, and
-//!    raise the accuracy by more than one.
-//! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must lower the cross entropy by more than a
-//!    standard error and raise the accuracy by more than two; of those that do, the fewest whose accuracy is within a standard
-//!    error of the best are taken.
-//! 3. Weights ([`super::whole_weights`]). The coarsest that answer as the regression does on all but one in a thousand of
-//!    the training rows; the finest where there are fewer than a thousand, which cannot show that, and few bits.
+//! The idea: start from the usual baseline, logistic regression of strength 1, and move away from it only if
+//! cross-validation on the training rows gives clear evidence.
+//! 1. Strength. A different one must lower the cross entropy by more than two standard errors, which better confidence
+//!    alone can achieve, and raise the accuracy by more than one.
+//! 2. Pairs of bits ([`super::pairs`]). More pairs make a larger network, so they must lower the cross entropy by more
+//!    than a standard error and raise the accuracy by more than two; of the numbers of pairs that do, the smallest
+//!    whose accuracy is within a standard error of the best is taken.
+//! 3. Weights ([`super::whole_weights`]). The coarsest that agree with the regression on all but one in a thousand of
+//!    the training rows. With fewer than a thousand rows, which cannot show this, and few bits: the finest.
 //! 4. The circuit. The caller says whether the network is affordable; if not, weights get coarser, then pairs fewer.
 //!
-//! All differences are paired, row by row, so that their standard errors are small ([`super::validate`]). Folds are learned
-//! in parallel, each by itself, so the result does not depend on the number of threads. The work is bounded before it
-//! begins, by its size and not by a clock: large tables get fewer folds and pairs, and the words say so.
+//! All differences are paired, row by row, so their standard errors are small ([`super::validate`]). Folds are learned
+//! in parallel but independently, so the result does not depend on the number of threads. The work is bounded in
+//! advance by its size, not by a clock: large tables get fewer folds and pairs, and the explanation says so.
 
 use super::logistic::{Design, Logistic, PRECISE, ROUGH, Shares, fit};
 use super::pairs::{Paired, grow};
@@ -25,28 +25,29 @@ use crate::data::Tally;
 use crate::lit::{Watch, thousands};
 use rayon::prelude::*;
 
-/// Strengths below that of the start, then those above it.
+/// Strengths below the default, then those above it.
 const STRENGTHS: [&[f64]; 2] = [&[0.3, 0.1, 0.03, 0.01], &[3.0, 10.0]];
 /// Numbers of pairs to try.
 const PAIRS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Largest weights to try.
 const LARGEST: [u32; 12] = [2, 3, 5, 7, 10, 15, 22, 31, 45, 63, 127, 255];
-/// Those for few rows, of which each counts, by the most bits with which their circuits stay small.
+/// The finest weights, for tables so small that every row counts: the most columns with which circuits stay small, and
+/// the largest weight.
 const FINEST: [(usize, u32); 2] = [(20, 10_000), (40, 1023)];
-/// The share of training rows on which whole weights may answer otherwise than real ones.
+/// The share of training rows on which whole weights may disagree with real ones.
 const FIDELITY: f64 = 0.001;
 /// The most elementary steps of the validation, roughly a nanosecond each.
 const MAX_WORK: f64 = 1e10;
 /// Steps of Newton's method for all strengths together, and for each pair that is added.
 const STEPS: (f64, f64) = (30.0, 5.0);
 
-/// Says how many nodes the circuit of a network has; nothing if it is beyond what the caller wants to wait for.
+/// Gives the number of nodes of a network's circuit; `None` if it exceeds what the caller accepts.
 pub type Afford<'a> = &'a (dyn Fn(&Network) -> Result<Option<u64>, ModelError> + Sync);
 
 /// What was chosen, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// The strength of the regression behind it, scikit-learn's C.
+    /// The strength of the underlying regression, scikit-learn's C.
     pub strength: Option<f64>,
     /// The number of pairs of bits.
     pub pairs: usize,
@@ -54,9 +55,9 @@ pub struct Choice {
     pub folds: usize,
     /// The accuracy in cross-validation, and its standard error.
     pub accuracy: Option<[f64; 2]>,
-    /// The nodes of the circuit; nothing if it is too large.
+    /// The nodes of the circuit; `None` if it is too large.
     pub nodes: Option<u64>,
-    /// All of it in a sentence or two.
+    /// An explanation of the choice in a sentence or two.
     pub words: String,
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Search<'a> {
     watch: &'a Watch<'a>,
 }
 
-/// A network, its weights, the nodes of its circuit if that can be afforded, and its number of pairs.
+/// A network, its weights, the nodes of its circuit if it is affordable, and its number of pairs.
 struct Found {
     network: Network,
     weights: Weights,
@@ -78,7 +79,7 @@ struct Found {
     pairs: usize,
 }
 
-/// How much of the search the rows' size allows.
+/// How much of the search the number of rows allows.
 struct Plan {
     folds: usize,
     pairs: Vec<usize>,
@@ -93,7 +94,7 @@ impl<'a> Search<'a> {
         Search { tally, design, shares, class_weights, seed: options.seed, watch }
     }
 
-    /// The best network that the caller can afford; with or without pairs of bits.
+    /// The best network that the caller can afford, with or without pairs of bits.
     pub(super) fn choose(
         &self,
         weights: Option<Weights>,
@@ -113,7 +114,7 @@ impl<'a> Search<'a> {
             self.whole(&plain, strength, weights, afford)?.expect("a network without pairs is always taken");
         self.watch.step(2, 4)?;
         let (mut most, mut gain, mut judged) = (0, None, judged);
-        // Pairs make the circuit larger, so that they are no use if it is too large without them.
+        // Pairs make the circuit larger, so they are useless if it is already too large without them.
         if let Some(folds) = folds.as_ref().filter(|_| !plan.pairs.is_empty() && found.nodes.is_some()) {
             let (chosen, better, with_pairs) = self.choose_pairs(folds, strength, &plan.pairs)?;
             self.watch.step(3, 4)?;
@@ -132,7 +133,7 @@ impl<'a> Search<'a> {
         Ok((network, weights, choice))
     }
 
-    /// Ten folds for small tables, and fewer of everything where that would take too long.
+    /// Ten folds for small tables; fewer folds, pairs and so on if that would take too long.
     fn plan(&self, with_pairs: bool) -> Plan {
         let outputs = if self.shares.classes == 2 { 1.0 } else { self.shares.classes as f64 };
         let step = self.design.step_cost(self.shares.classes);
@@ -155,7 +156,7 @@ impl<'a> Search<'a> {
         plan
     }
 
-    /// The strength, and how it does in the folds.
+    /// The strength, and its results in the folds.
     fn choose_strength(&self, folds: &Folds) -> Result<(f64, Option<Judged>), ModelError> {
         let of_fold = |fold: usize| -> Result<Vec<Judged>, ModelError> {
             let [learn, _] = &folds.shares[fold];
@@ -186,7 +187,7 @@ impl<'a> Search<'a> {
         Ok((best.0, Some(best.2.clone())))
     }
 
-    /// The number of pairs, what they gain in accuracy, and how the choice does in the folds.
+    /// The number of pairs, their gain in accuracy, and the results of the choice in the folds.
     fn choose_pairs(
         &self,
         folds: &Folds,
@@ -196,7 +197,7 @@ impl<'a> Search<'a> {
         let of_fold = |fold: usize| -> Result<Vec<Judged>, ModelError> {
             let [learn, _] = &folds.shares[fold];
             let mut grown = grow(&self.design, learn, strength, steps, self.watch)?;
-            // Where candidates ran out, more steps change nothing.
+            // Once the candidates run out, further steps change nothing.
             let last = grown.last().expect("no pairs are there").clone();
             grown.resize(steps.len() + 1, last);
             Ok(grown.iter().map(|paired| self.judge_pairs(folds, fold, paired)).collect())
@@ -209,7 +210,7 @@ impl<'a> Search<'a> {
             })
             .collect();
         let by_accuracy = |&a: &usize, &b: &usize| {
-            // The first of equals.
+            // The first one in a tie.
             others[a].accuracy().mean.total_cmp(&others[b].accuracy().mean).then(b.cmp(&a))
         };
         let Some(best) = clear.iter().copied().max_by(by_accuracy) else {
@@ -225,7 +226,8 @@ impl<'a> Search<'a> {
         folds.judge(fold, |row, scores| paired.model.scores(&design.rows[row as usize], scores))
     }
 
-    /// Whole weights for the regression with most pairs that can be afforded. One without pairs is taken in any case.
+    /// Whole weights for the regression with the most pairs that is affordable. One without pairs is accepted in any
+    /// case.
     fn whole(
         &self,
         grown: &[Paired],
@@ -252,7 +254,7 @@ impl<'a> Search<'a> {
         Ok(finest)
     }
 
-    /// Weights to try: the coarsest that are known to be faithful, then coarser ones; or those that are asked for.
+    /// Weights to try: the coarsest that are known to be faithful, then coarser ones; or those requested.
     fn rounded(
         &self,
         model: &Logistic,
@@ -273,13 +275,13 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        // What several classes cost hardly depends on the weights, and finding out takes long.
+        // The cost of several classes hardly depends on the weights, and takes long to find out.
         let most = if self.shares.classes == 2 { tried.len() } else { 2 };
         Ok(tried.into_iter().rev().take(most).collect())
     }
 }
 
-/// Judges every fold, in parallel, and joins what is judged of each setting.
+/// Evaluates every fold in parallel, and joins the results of each setting.
 fn across_folds(
     folds: &Folds,
     of_fold: impl Fn(usize) -> Result<Vec<Judged>, ModelError> + Send + Sync,
@@ -289,7 +291,7 @@ fn across_folds(
     Ok((0..settings).map(|setting| Judged::joined(each.iter().map(|fold| fold[setting].clone()))).collect())
 }
 
-/// What was chosen and why.
+/// An explanation of the choice.
 fn words(choice: &Choice, network: &Network, weights: Weights, most: usize, gain: Option<Mean>) -> String {
     let Choice { strength, pairs, folds, accuracy, nodes, .. } = choice;
     let strength = strength.unwrap_or(1.0);
@@ -357,7 +359,7 @@ mod tests {
             let (Learned { network, weights, .. }, choice) = chosen(&tally, &TrainOptions::default(), &|_| Ok(Some(9)));
             assert_eq!((network.hidden().len(), choice.pairs, choice.nodes), (0, 0, Some(9)));
             assert!(matches!(weights, Weights::Integer(_)));
-            // Rounding costs next to nothing against the regression itself.
+            // Rounding costs almost nothing compared with the regression itself.
             let plain = super::super::regress(&tally, &Watch::unlimited()).unwrap().unwrap();
             let lost = plain.correct(&tally) as i64 - correct(&network, &tally) as i64;
             assert!(choice.strength != Some(1.0) || lost.abs() <= 2, "{lost}");
@@ -369,7 +371,7 @@ mod tests {
         let tally = odd_rows();
         let (Learned { network, .. }, choice) = chosen(&tally, &TrainOptions::default(), &|_| Ok(Some(9)));
         assert!(choice.pairs > 0 && network.hidden().len() == 1, "{}", choice.words);
-        // A tenth of the rows is noise, and without pairs about half are right.
+        // A tenth of the labels is noise, and without pairs about half of the answers are right.
         assert!(correct(&network, &tally) > 560, "{} right", correct(&network, &tally));
         let small = |network: &Network| Ok(network.hidden().is_empty().then_some(9));
         let (Learned { network, .. }, choice) = chosen(&tally, &TrainOptions::default(), &small);

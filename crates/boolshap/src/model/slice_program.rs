@@ -4,7 +4,7 @@
 //! column p of the binary addition, full adders turn three slices of weight 2^p into one of 2^p and one of 2^(p+1)
 //! (carry-save addition), so k unit weights cost k full adders of five operations each, whatever the width of the sum;
 //! a weight with several ones in binary enters several columns. `sum >= need` then takes one operation per column, from
-//! the lowest up. The adders are laid out once for all blocks; slots are reused once their value is no longer needed,
+//! the lowest up. The adders are laid out once for all blocks. Slots are reused once their value is no longer needed,
 //! so the program works in a few cache lines.
 
 use super::Gate;
@@ -17,7 +17,7 @@ pub(super) type Slice = [u64; WORDS];
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Adds three bits: `sum` and `carry` may overwrite operands.
+    /// Adds three bits; `sum` and `carry` may overwrite operands.
     Full {
         a: u32,
         b: u32,
@@ -36,7 +36,7 @@ enum Step {
         b: u32,
         out: u32,
     },
-    /// `b` where `a` is false.
+    /// `b` and not `a`.
     AndNot {
         a: u32,
         b: u32,
@@ -61,7 +61,7 @@ pub(super) struct SliceProgram {
     results: Vec<u32>,
 }
 
-/// The comparison so far: whether the sum in the columns below is at least the need's.
+/// The comparison so far: whether the sum of the lower columns reaches the lower bits of the need.
 #[derive(Clone, Copy)]
 enum AtLeast {
     Always,
@@ -83,7 +83,7 @@ impl SliceProgram {
         Self::several(inputs, layers, &[(0..last).map(|gate| (gate, true)).collect()])
     }
 
-    /// For each result the gates of the last layer that must be true (or false) together, at least one.
+    /// For each result, the gates of the last layer that must all have the given values; at least one gate.
     pub(super) fn several(inputs: usize, layers: &[Vec<Gate>], results: &[Vec<(usize, bool)>]) -> Self {
         let mut builder = Builder { steps: Vec::new(), slots: inputs as u32, free: Vec::new() };
         let mut values: Vec<u32> = (0..inputs as u32).collect();
@@ -106,7 +106,7 @@ impl SliceProgram {
         self.slots
     }
 
-    /// The slots in which the results are.
+    /// The slots of the results.
     pub(super) fn results(&self) -> &[u32] {
         &self.results
     }
@@ -156,7 +156,7 @@ impl Builder {
         })
     }
 
-    /// Computes the gate's value into a slot of its own.
+    /// Computes the gate's value into a new slot.
     fn gate(&mut self, gate: &Gate, values: &[u32], negations: &mut [Option<u32>]) -> u32 {
         // The slices of each column, and whether their slots may be reused.
         let mut columns: Vec<Vec<(u32, bool)>> = vec![Vec::new(); (u128::BITS - gate.total().leading_zeros()) as usize];
@@ -202,7 +202,7 @@ impl Builder {
         }
     }
 
-    /// Adds up one column into at most one slice, carrying into the next.
+    /// Adds up one column into at most one slice, and carries into the next column.
     fn add_column(&mut self, columns: &mut [Vec<(u32, bool)>], p: usize) -> Option<(u32, bool)> {
         let mut column = std::mem::take(&mut columns[p]);
         while column.len() >= 2 {
@@ -219,7 +219,7 @@ impl Builder {
             column.push((sum, true));
             match columns.get_mut(p + 1) {
                 Some(next) => next.push((carry, true)),
-                // The total fits into the columns, so this carry is never set.
+                // The total fits into the columns, so this carry is always 0.
                 None => self.free.push(carry),
             }
         }

@@ -1,7 +1,8 @@
-//! Networks as other libraries run them: steps one after the other, folded into gates.
+//! Networks as other libraries run them: a sequence of steps, which is folded into gates.
 //!
-//! The sign of 0. Larq says +1, `torch.sign` and `tf.sign` say 0. Gates say +1; -1 is the sign with +1 of the negated sum,
-//! negated. A sign that gives 0, or that was not seen at 0, is taken only if no input makes its argument 0.
+//! Libraries differ in the sign of 0: Larq gives +1, `torch.sign` and `tf.sign` give 0. Gates give +1. A sign with -1
+//! at 0 is computed by negating the sum, taking the sign with +1 at 0, and negating the result. A sign with 0 at 0, or
+//! with unknown behaviour there, is accepted only if no input makes its argument 0.
 
 use super::ModelError;
 use super::fold::{BatchNorm, DenseLayer, check_shapes, fold_network};
@@ -10,38 +11,38 @@ use super::real_network::{Activation, RealNetwork};
 use super::zero_sum::reaches_zero;
 use dashu_ratio::RBig;
 
-/// The most sums of one half of a neuron's weights.
+/// The most sums for half of a neuron's weights.
 const MAX_SUMS: usize = 1 << 18;
 
-/// What a network does with its values.
+/// A step of a network.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Sums, with weights and biases.
     Dense(DenseLayer),
-    /// Batch normalisation of the sums before.
+    /// Batch normalisation of the preceding sums.
     Norm(BatchNorm),
     /// +1 above 0 and -1 below.
     Sign {
-        /// For messages.
+        /// Its name, for messages.
         name: String,
-        /// What it makes of 0: 1, -1 or 0; nothing if that was not seen.
+        /// Its value at 0: 1, -1 or 0; `None` if unknown.
         at_zero: Option<i8>,
     },
     /// A function of each value (or a softmax).
     Function {
-        /// For messages.
+        /// Its name, for messages.
         name: String,
-        /// Whether what is above 0 stays there, and what is below.
+        /// Whether positive values stay positive and negative ones negative.
         keeps_signs: bool,
-        /// Whether what is larger stays larger.
+        /// Whether it preserves the order of values.
         keeps_order: bool,
-        /// What it computes, if that is known.
+        /// The function itself, if known.
         real: Option<Activation>,
     },
 }
 
 impl Step {
-    /// A function that is known.
+    /// The step for a known function.
     pub(crate) fn function_of(activation: Activation) -> Self {
         let is_curve = !activation.is_rational();
         let keeps_order = is_curve || matches!(&activation, Activation::Leaky(slope) if *slope > RBig::ZERO);
@@ -62,17 +63,17 @@ impl Step {
     }
 }
 
-/// A network of gates, or one of real weights.
+/// A network of gates or of real weights.
 #[derive(Debug, Clone)]
 pub enum AnyNetwork {
     /// Gates with whole weights.
     Gates(Network),
-    /// Real weights, with other functions than signs between the layers.
+    /// Real weights, with functions other than signs between the layers.
     Real(RealNetwork),
 }
 
-/// Takes steps as gates if there are signs between the layers, else as a network of real weights; `bits` says that 0 and 1
-/// enter it and not -1 and +1.
+/// Takes steps as gates if there are signs between the layers, otherwise as a network of real weights; `bits` says that
+/// the inputs are 0 and 1 rather than -1 and +1.
 pub fn take_steps(steps: Vec<Step>, bits: bool) -> Result<AnyNetwork, ModelError> {
     match has_real_weights(&steps) {
         true => RealNetwork::of_steps(steps, bits).map(AnyNetwork::Real),
@@ -80,14 +81,14 @@ pub fn take_steps(steps: Vec<Step>, bits: bool) -> Result<AnyNetwork, ModelError
     }
 }
 
-/// Whether there are several layers, and no signs between them.
+/// Whether there are several layers without signs between them.
 pub(super) fn has_real_weights(steps: &[Step]) -> bool {
     let places: Vec<usize> = (0..steps.len()).filter(|&at| matches!(steps[at], Step::Dense(_))).collect();
     let has_sign = |pair: &[usize]| steps[pair[0]..pair[1]].iter().any(|step| matches!(step, Step::Sign { .. }));
     places.len() > 1 && !places.windows(2).any(has_sign)
 }
 
-/// Folds steps into a network; `bits` says that 0 and 1 enter it and not -1 and +1.
+/// Folds steps into a network; `bits` says that the inputs are 0 and 1 rather than -1 and +1.
 pub fn fold_steps(steps: Vec<Step>, mut bits: bool) -> Result<Network, ModelError> {
     let mut layers: Vec<DenseLayer> = Vec::new();
     // The signs and functions that follow each layer.
@@ -131,8 +132,8 @@ pub fn fold_steps(steps: Vec<Step>, mut bits: bool) -> Result<Network, ModelErro
     fold_network(&layers)
 }
 
-/// Whether the inputs are bits also after a step in front of the layers. Signs leave +1 and -1 as they are, and may turn
-/// bits into signs.
+/// Whether the inputs are still bits after a step in front of the first layer. A sign function leaves +1 and -1 as they
+/// are, and may turn bits into signs.
 fn stays_bits(step: &Step, bits: bool) -> Result<bool, ModelError> {
     match step {
         Step::Sign { at_zero, .. } if !bits || *at_zero == Some(0) => Ok(bits),
@@ -145,7 +146,7 @@ fn stays_bits(step: &Step, bits: bool) -> Result<bool, ModelError> {
     }
 }
 
-/// The layer of signs that has the same sums as this layer of bits: a bit b is (s + 1) / 2 of the sign s.
+/// Rewrites a layer on bits as a layer on signs with the same sums: a bit b is (s + 1) / 2 for the sign s.
 pub(super) fn take_bits(layer: &mut DenseLayer) {
     let half = RBig::from_parts(1.into(), 2u8.into());
     for (weights, bias) in layer.weights.iter_mut().zip(&mut layer.bias) {
@@ -154,7 +155,7 @@ pub(super) fn take_bits(layer: &mut DenseLayer) {
     }
 }
 
-/// The first sign after a layer; before it may come functions that keep signs, after it further signs.
+/// The first sign after a layer; functions that keep signs may precede it, and further signs may follow.
 fn sign_between<'a>(layer: &DenseLayer, after: &'a [Step], next: &DenseLayer) -> Result<&'a Step, ModelError> {
     let mut sign = None;
     for step in after {
@@ -173,7 +174,8 @@ fn sign_between<'a>(layer: &DenseLayer, after: &'a [Step], next: &DenseLayer) ->
     })
 }
 
-/// Whether the layer must be negated for its sign to give -1 at 0; an error if 0 has no place in the network.
+/// Whether the layer must be negated so that its sign gives -1 at 0; an error if its sign at 0 is neither +1 nor -1 and
+/// the sum may be 0.
 fn is_negated(sign: &Step, layer: &DenseLayer) -> Result<bool, ModelError> {
     let gives = match sign {
         Step::Sign { at_zero: Some(0), .. } => "gives 0 at 0",
@@ -200,7 +202,8 @@ fn negate(layer: &mut DenseLayer) {
     }
 }
 
-/// What follows the last layer: it gives a score that is at least 0 or not, or the largest of several.
+/// Handles the steps after the last layer, which gives a single score compared with 0, or several scores of which the
+/// largest wins.
 fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
     let units = layer.weights.len();
     for step in after {
@@ -222,7 +225,7 @@ fn end(layer: &mut DenseLayer, after: &[Step]) -> Result<(), ModelError> {
     }
     match sign {
         Step::Sign { at_zero: Some(-1), .. } if layer.norm.is_none() => {
-            // The answer is 1 above 0 only: a tie with a score of 0 goes to the first.
+            // The answer is 1 only above 0: add a first score of 0, which wins ties.
             layer.weights.insert(0, vec![RBig::ZERO; layer.weights[0].len()]);
             layer.bias.insert(0, RBig::ZERO);
         }
@@ -252,7 +255,7 @@ mod tests {
         Step::Sign { name: name.into(), at_zero }
     }
 
-    /// Two layers of small whole numbers, so that sums of 0 are frequent, step by step in floats.
+    /// Two layers of small whole numbers, so that sums of 0 are frequent, compared with running the steps in floats.
     #[test]
     fn signs_of_zero_are_what_they_were() {
         let mut random = Seeded::new(3, 0);

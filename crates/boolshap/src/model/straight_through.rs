@@ -1,13 +1,14 @@
-//! A network of signs as a function with slopes.
+//! A network of sign functions with a usable gradient: the straight-through estimator.
 //!
-//! Layer by layer, signs `s` enter and sums `z = sign(W) s / sqrt(inputs) + b` come out; their signs enter the next
-//! layer, and the last sums are logits. A single logit is that of class 1 against a constant 0. The loss is the mean of
-//! the cross entropies of a batch, each times the weight of its class.
+//! Each layer takes signs `s` and gives sums `z = sign(W) s / sqrt(inputs) + b`. The signs of the sums enter the next
+//! layer; the last sums are logits. A single logit is that of class 1 against a constant 0. The loss is the mean cross
+//! entropy of a batch, weighted by class.
 //!
 //! With weights from -K to K, `round(K W) / K` takes the place of `sign(W)`.
 //!
-//! A sign is flat everywhere but at 0, so the way back takes the slope of x clipped to +-1 instead: 1 where |x| <= 1, else
-//! 0 (the straight-through estimator of Bengio, Leonard and Courville 2013). Writing d for slopes of the loss:
+//! The sign function is flat everywhere but at 0, so the backward pass uses the gradient of x clipped to +-1 instead: 1
+//! where |x| <= 1, else 0 (the straight-through estimator of Bengio, Leonard and Courville 2013). Writing d for
+//! gradients of the loss:
 //!
 //! ```text
 //! dz = (softmax(z) - 1 at the label) * the class's weight / rows     at the last layer
@@ -15,38 +16,39 @@
 //! ds = dz sign(W) / sqrt(inputs)      dz of the layer before = ds where |z| <= 1, else 0
 //! ```
 //!
-//! Weights must lie within +-1, so their own signs let every slope through. A batch costs about 6 operations for each
-//! weight and row. Every sum is taken in one fixed order, so the result does not depend on threads or vector units.
+//! Weights must lie within +-1, so that their own sign functions always pass the gradient on. A batch costs about 6
+//! operations for each weight and row. Every sum is taken in one fixed order, so the result does not depend on threads
+//! or vector units.
 
 use super::train_options::Weights;
 use std::ops::Range;
 
-/// The layers and the memory of one pass there and back. The parameters are one vector: each layer's weights, a row for
-/// each output, then its biases.
+/// The layers, and the buffers of one forward and backward pass. The parameters are one vector: each layer's weights, a
+/// row for each output, then its biases.
 pub(super) struct StraightThrough {
     layers: Vec<Layer>,
-    /// What each parameter is rounded to: a sign or a whole number.
+    /// The rounded parameters: signs or whole numbers.
     signs: Vec<f32>,
     gradient: Vec<f32>,
     weights: Weights,
     class_weights: Vec<f32>,
 }
 
-/// A layer, and what it last worked on: row after row.
+/// A layer, and the data it last worked on, row by row.
 pub(super) struct Layer {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     start: usize,
-    /// What a weight of 1 is rounded to.
+    /// The whole number that a weight of 1 is rounded to.
     unit: f32,
     entering: Vec<f32>,
     sums: Vec<f32>,
-    /// The slopes of the sums.
+    /// The gradient with respect to the sums.
     slopes: Vec<f32>,
 }
 
 impl StraightThrough {
-    /// Layers between neighbouring widths, of which there are at least two.
+    /// The layers between neighbouring widths; there must be at least two widths.
     pub(super) fn new(widths: &[usize], weights: Weights, class_weights: &[f64]) -> Self {
         let mut start = 0;
         let layer = |pair: &[usize]| {
@@ -67,12 +69,12 @@ impl StraightThrough {
         StraightThrough { layers, signs: Vec::new(), gradient: vec![0.0; start], weights, class_weights }
     }
 
-    /// What a latent weight of 1 is rounded to.
+    /// The whole number that a latent weight of 1 is rounded to.
     pub(super) fn unit(&self) -> u32 {
         self.weights.largest()
     }
 
-    /// What a latent weight is rounded to: a sign, or a whole number up to [`unit`](Self::unit).
+    /// Rounds a latent weight: to a sign, or to a whole number up to [`unit`](Self::unit).
     pub(super) fn rounded(&self, weight: f32) -> f32 {
         match self.weights {
             Weights::Binary => sign(weight),
@@ -84,7 +86,7 @@ impl StraightThrough {
         &self.layers
     }
 
-    /// The slopes of the mean loss of these rows, which are signs, one row after another.
+    /// The gradient of the mean loss over these rows, which are signs, one row after another.
     pub(super) fn gradient(&mut self, parameters: &[f32], rows: &[f32], labels: &[u32]) -> &[f32] {
         self.signs = parameters.iter().map(|&value| self.rounded(value)).collect();
         self.forward(parameters, rows);
@@ -125,23 +127,23 @@ impl StraightThrough {
 }
 
 impl Layer {
-    /// Where its weights are among the parameters.
+    /// The range of its weights among the parameters.
     pub(super) fn weights(&self) -> Range<usize> {
         self.start..self.start + self.inputs * self.outputs
     }
 
-    /// Where its biases are among the parameters.
+    /// The range of its biases among the parameters.
     pub(super) fn bias(&self) -> Range<usize> {
         let start = self.weights().end;
         start..start + self.outputs
     }
 
-    /// What tames a sum of signs.
+    /// Scales a sum of signs to a moderate size.
     fn scale(&self) -> f32 {
         1.0 / (self.inputs as f32).sqrt()
     }
 
-    /// The same for sums of rounded weights.
+    /// The same for sums with rounded weights.
     fn rounded_scale(&self) -> f32 {
         self.scale() / self.unit
     }
@@ -176,18 +178,18 @@ impl Layer {
         }
     }
 
-    /// What entered and the slopes of what came out, for each row.
+    /// The inputs and the gradients of the sums, for each row.
     fn rows(&self) -> impl Iterator<Item = (&[f32], &[f32])> {
         self.entering.chunks_exact(self.inputs).zip(self.slopes.chunks_exact(self.outputs))
     }
 }
 
-/// 0 counts as +1, just as a gate's sum that reaches its need.
+/// 0 counts as +1, like a gate's sum that just reaches its need.
 fn sign(value: f32) -> f32 {
     if value >= 0.0 { 1.0 } else { -1.0 }
 }
 
-/// The slopes of the mean cross entropy: probabilities less the truth, over the number of rows.
+/// The gradient of the mean cross entropy: probabilities minus the truth, divided by the number of rows.
 fn loss_slopes(logits: &[f32], outputs: usize, labels: &[u32], class_weights: &[f32], slopes: &mut Vec<f32>) {
     slopes.clear();
     let mean = 1.0 / labels.len() as f32;
@@ -206,7 +208,7 @@ fn loss_slopes(logits: &[f32], outputs: usize, labels: &[u32], class_weights: &[
     }
 }
 
-/// The sum of the products of signs and whole weights. It is a whole number, so several partial sums lose nothing.
+/// The dot product of signs and whole weights. It is a whole number, so splitting it into partial sums is exact.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a, a_rest) = a.as_chunks::<16>();
     let (b, b_rest) = b.as_chunks::<16>();
@@ -229,9 +231,9 @@ mod tests {
     use super::*;
     use crate::data::Seeded;
 
-    /// The same network in f64, straight from the definition, with every sign(x) replaced by
-    /// clip(x) + sign(x0) - clip(x0): at x = x0 it has the value of the sign and the slope of the clip. The first run
-    /// notes sign(x0) - clip(x0) for each sign taken.
+    /// The same network in f64, straight from the definition, with every sign(x) replaced by clip(x) + sign(x0) -
+    /// clip(x0): at x = x0 it has the value of the sign and the gradient of the clip. The first run records sign(x0) -
+    /// clip(x0) for each sign taken.
     struct Surrogate {
         offsets: Vec<f64>,
         next: usize,
@@ -284,7 +286,7 @@ mod tests {
             let class_weights: Vec<f64> = (0..classes).map(|class| 1.0 + class as f64 / 2.0).collect();
             let mut pass = StraightThrough::new(widths, Weights::Binary, &class_weights);
             let count = pass.gradient.len();
-            // Biases beyond +-1 too, so that some sums let no slope through.
+            // Biases beyond +-1 too, so that some sums block the gradient.
             let mut parameters: Vec<f32> = (0..count).map(|_| (chance.unit() * 2.0 - 1.0) as f32).collect();
             for layer in pass.layers() {
                 parameters[layer.bias()].iter_mut().for_each(|bias| *bias *= 1.5);

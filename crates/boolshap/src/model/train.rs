@@ -1,15 +1,17 @@
-//! Training: a network of given layers by gradient descent and a discrete polish, or a network that is chosen.
+//! Trains networks: given layers by gradient descent and a discrete polish; otherwise the network is chosen by a
+//! search.
 //!
-//! Given layers: real latent weights are kept beside their signs (or the whole numbers that they are rounded to), and
-//! [`super::straight_through`] pretends that rounding has slopes, as Hubara et al. 2016 train binary networks. AdamW moves
-//! the latent weights over mini-batches; after every epoch the rounded network is judged on rows held back from the
-//! training part, and training stops when it has not improved for a while. Then [`super::polish`] searches around the best
-//! one. One neuron with whole weights is a rounded regression instead, for which there is no need to pretend.
+//! Given layers: real latent weights are kept beside their rounded values (signs or whole numbers), and
+//! [`super::straight_through`] treats rounding as if it had a gradient, as Hubara et al. 2016 train binary networks.
+//! AdamW updates the latent weights on mini-batches; after every epoch the rounded network is evaluated on rows held
+//! back from the training part, and training stops when it has not improved for a while. Then [`super::polish`]
+//! searches around the best network. One neuron with whole weights is a rounded regression instead, which needs no such
+//! gradient.
 //!
-//! Without given layers, [`super::search`] chooses; among networks of weights +-1, [`choose_width`].
+//! Without given layers, [`super::search`] chooses; for networks of weights +-1, [`choose_width`] does.
 //!
-//! All chance comes from the seed, sums are taken in a fixed order and rows come as a [`Tally`], so neither the order of
-//! rows in a file nor the number of cores matters: one seed gives one network.
+//! All randomness comes from the seed, sums are taken in a fixed order and rows come as a [`Tally`], so neither the
+//! order of rows in a file nor the number of cores matters: the same seed gives the same network.
 
 use super::fold::{DenseLayer, fold_network};
 use super::polish::polish;
@@ -23,12 +25,12 @@ use crate::lit::Watch;
 use dashu_ratio::RBig;
 use rayon::prelude::*;
 
-/// More weights than this are refused before memory runs out.
+/// More weights than this are refused, before memory runs out.
 const MAX_WEIGHTS: usize = 100_000_000;
-/// The share of the training rows that judges the epochs.
+/// The share of the training rows held back to evaluate the epochs.
 const HELD_BACK: f64 = 0.1;
 
-/// Class weights are counted in this unit.
+/// Class weights are rounded to multiples of one over this.
 const WEIGHT_UNIT: f64 = 1000.0;
 
 /// A trained network.
@@ -36,14 +38,14 @@ const WEIGHT_UNIT: f64 = 1000.0;
 pub struct Learned {
     /// The network.
     pub network: Network,
-    /// The weights that it may have.
+    /// The weights it may have.
     pub weights: Weights,
-    /// What was chosen and why, if there was a choice.
+    /// What was chosen and why, if anything was.
     pub choice: Option<Choice>,
 }
 
-/// Trains a network on rows of two or more classes: a step output for two, argmax for more. Where there is a choice, a
-/// network is taken whose circuit can be afforded.
+/// Trains a network on rows of two or more classes: a step output for two, argmax for more. If the network is chosen,
+/// it is one whose circuit is affordable.
 pub fn train(
     rows: &Tally,
     options: &TrainOptions,
@@ -103,13 +105,14 @@ fn widths_of(rows: &Tally, hidden: &[usize]) -> Result<Vec<usize>, ModelError> {
     Ok(widths)
 }
 
-/// How many rows there are of each class.
+/// The number of rows of each class.
 fn class_sizes(rows: &Tally) -> Vec<u64> {
     let of_class = |class: usize| rows.counts().iter().map(|counts| counts[class]).sum();
     (0..rows.counts()[0].len()).map(of_class).collect()
 }
 
-/// The rows with counts times the weights of their classes, as whole numbers; as they are if all count the same.
+/// The rows with counts multiplied by the weights of their classes, as whole numbers; unchanged if all weights are
+/// equal.
 fn class_weighted(rows: &Tally, options: &TrainOptions) -> Tally {
     let weights = options.class_weights.of(&class_sizes(rows));
     if weights.iter().all(|&weight| weight == 1.0) {
@@ -123,7 +126,7 @@ fn class_weighted(rows: &Tally, options: &TrainOptions) -> Tally {
     Tally::from_counts(rows.rows().features(), counted)
 }
 
-/// How many of the rows the network labels right.
+/// How many rows the network labels correctly.
 pub fn correct(network: &Network, rows: &Tally) -> u64 {
     let mut evaluator = NetworkEvaluator::new(network);
     let mut right = 0;
@@ -133,7 +136,7 @@ pub fn correct(network: &Network, rows: &Tally) -> u64 {
     right
 }
 
-/// How many rows of a block of 64 distinct ones are of the class that their lane has.
+/// How many rows, in a block of 64 distinct ones, have the class predicted in their lane.
 pub(super) fn right_in_block(rows: &Tally, block: usize, classes: &[u64]) -> u64 {
     let counts = rows.counts()[block * 64..].iter().take(64).enumerate();
     let right = |(lane, counts): (usize, &Vec<u64>)| {
@@ -145,8 +148,8 @@ pub(super) fn right_in_block(rows: &Tally, block: usize, classes: &[u64]) -> u64
 /// Hidden widths of binary networks to choose from.
 const BINARY_WIDTHS: [&[usize]; 4] = [&[], &[3], &[7], &[13]];
 
-/// A network of weights +-1 whose width is chosen: the smallest within a standard error of the best in three folds, and
-/// not beyond what can be afforded.
+/// A network of weights +-1 whose width is chosen: the smallest within a standard error of the best over three folds,
+/// limited to what is affordable.
 fn choose_width(
     rows: &Tally,
     options: &TrainOptions,
@@ -228,7 +231,7 @@ fn descend(
     Ok(best.0)
 }
 
-/// The training rows one by one, as (index of the distinct row, class), without those held back for judging.
+/// The training rows one by one, as (index of the distinct row, class), and separately those held back for evaluation.
 fn hold_back(rows: &Tally, seed: u64) -> (Vec<(u32, u32)>, Tally) {
     let mut all = Vec::new();
     for (row, counts) in rows.counts().iter().enumerate() {
@@ -245,7 +248,7 @@ fn hold_back(rows: &Tally, seed: u64) -> (Vec<(u32, u32)>, Tally) {
     (all, Tally::from_counts(rows.rows().features(), counted))
 }
 
-/// Latent weights and biases, and the passes that find their slopes.
+/// Latent weights and biases, and the passes that compute their gradient.
 struct Latent {
     parameters: Vec<f32>,
     pass: StraightThrough,
@@ -256,7 +259,7 @@ impl Latent {
         let pass = StraightThrough::new(widths, weights, class_weights);
         let mut chance = Seeded::new(seed, 3);
         let mut parameters = Vec::new();
-        // Ternary weights must not all be rounded to 0 at first: nothing would lead away from there.
+        // Ternary weights must not all round to 0 at first: there would be no way out.
         let width = if weights == Weights::Ternary { 2.0 } else { 1.0 };
         for layer in pass.layers() {
             parameters.extend(layer.weights().map(|_| (width * (chance.unit() - 0.5)) as f32));
@@ -265,7 +268,7 @@ impl Latent {
         Latent { parameters, pass }
     }
 
-    /// One step down the slope of a batch's loss.
+    /// One gradient step on a batch.
     fn learn(&mut self, bits: &Bits, batch: &[(u32, u32)], adam: &mut AdamW, rate: f64) {
         let mut rows = Vec::with_capacity(batch.len() * bits.features());
         for &(row, _) in batch {
@@ -275,7 +278,7 @@ impl Latent {
         let labels: Vec<u32> = batch.iter().map(|&(_, class)| class).collect();
         let gradient = self.pass.gradient(&self.parameters, &rows, &labels);
         adam.step(&mut self.parameters, gradient, rate);
-        // Latent weights beyond +-1 would get no gradient and never come back.
+        // Latent weights beyond +-1 would get no gradient and stay there.
         for layer in self.pass.layers() {
             self.parameters[layer.weights()].iter_mut().for_each(|weight| *weight = weight.clamp(-1.0, 1.0));
         }
@@ -303,7 +306,7 @@ impl Latent {
 }
 
 /// Adam (Kingma and Ba 2015) with the weight decay of Loshchilov and Hutter 2019: a step is the running mean of the
-/// slopes over the root of the running mean of their squares, both corrected for beginning at 0.
+/// gradient divided by the root of the running mean of its square, both corrected for their start at 0.
 struct AdamW {
     steps: i32,
     means: Vec<f32>,
@@ -338,7 +341,7 @@ impl AdamW {
 mod tests {
     use super::*;
 
-    /// All assignments of some features, three of each, with the class that a function gives them.
+    /// All assignments of some features, three times each, with the class that a function gives them.
     fn rows_of(features: usize, classes: usize, class: impl Fn(&[bool]) -> usize) -> Tally {
         let counted = (0..1usize << features).map(|number| {
             let row: Vec<bool> = (0..features).map(|feature| number >> feature & 1 == 1).collect();
@@ -414,7 +417,7 @@ mod tests {
         let mut expected = f64::from(parameter[0]);
         for (t, &slope) in slopes.iter().enumerate() {
             adam.step(&mut parameter, &[slope as f32], rate);
-            // The running means written out as the sums that they are.
+            // The running means, written out as sums.
             let running = |beta: f64, power: i32| {
                 let past = slopes[..=t].iter().enumerate();
                 let sum: f64 = past.map(|(k, g)| beta.powi((t - k) as i32) * g.powi(power)).sum();

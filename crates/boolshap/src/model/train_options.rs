@@ -1,4 +1,4 @@
-//! What to train: the widths of the layers, the weights that they may have, and how rows count.
+//! Options of training: the widths of the layers, the weights allowed, and the weights of rows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// The hidden layers of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hidden {
-    /// What validation inside the training rows suggests and the circuit can bear.
+    /// Chosen by cross-validation on the training rows, as far as the circuit stays small enough.
     Auto,
-    /// Layers of these widths; none is a single neuron, or one for each of several classes.
+    /// Layers of these widths; an empty list gives a single neuron, or one per class if there are several classes.
     Layers(Vec<usize>),
 }
 
@@ -28,7 +28,7 @@ impl FromStr for Hidden {
     }
 }
 
-/// The weights that a network may have.
+/// The weights a network may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weights {
     /// +1 and -1: every input counts, and all count the same.
@@ -74,15 +74,15 @@ impl FromStr for Weights {
     }
 }
 
-/// How much the rows of each class count.
+/// How rows of each class are weighted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ClassWeights {
-    /// Every row counts the same.
+    /// Every row has the same weight.
     #[default]
     Equal,
-    /// Every class counts the same, so that the rows of a rare one count more.
+    /// Every class has the same total weight, so rows of a rare class count more.
     Balanced,
-    /// What a row of each class counts, in proportion.
+    /// The relative weight of a row of each class.
     Given(Vec<f64>),
 }
 
@@ -96,7 +96,7 @@ impl ClassWeights {
         }
     }
 
-    /// The weight of a row of each class, given how many rows there are of each. Weights have the mean 1 over all rows.
+    /// The weight of a row of each class, given the number of rows of each. Weights average 1 over all rows.
     pub fn of(&self, rows: &[u64]) -> Vec<f64> {
         let total: u64 = rows.iter().sum();
         let present = rows.iter().filter(|&&count| count > 0).count();
@@ -132,19 +132,19 @@ impl FromStr for ClassWeights {
 pub struct TrainOptions {
     /// The hidden layers.
     pub hidden: Hidden,
-    /// The weights; if nothing is said, binary for given layers, and what suits the rows otherwise.
+    /// The weights; by default binary for given layers, and otherwise whatever suits the rows.
     pub weights: Option<Weights>,
-    /// How much the rows of each class count.
+    /// How rows of each class are weighted.
     pub class_weights: ClassWeights,
-    /// Where folds, initial weights, batches and the polish are drawn from.
+    /// The seed of folds, initial weights, batches and the polish.
     pub seed: u64,
-    /// The most passes over the training rows.
+    /// The maximum number of passes over the training rows.
     pub epochs: usize,
-    /// How many passes without improvement end the training.
+    /// After this many passes without improvement, training ends.
     pub patience: usize,
-    /// Rows in a batch.
+    /// The number of rows in a batch.
     pub batch: usize,
-    /// The step size of AdamW at the start; it falls to zero along a cosine.
+    /// The initial step size of AdamW; it decays to zero along a cosine.
     pub learning_rate: f64,
 }
 

@@ -1,8 +1,8 @@
 //! Decision trees over binary features, and forests of them, which add up the values at their leaves.
 //!
 //! A forest's answer is the class with the largest sum, the first one in a tie. The sums are floating-point sums in the
-//! order of the trees, divided by their number, as in programs that train forests: the compiled function is exactly
-//! what such a program answers, ties and rounding included.
+//! order of the trees, divided by their number, as in programs that train forests. So the compiled function is exactly
+//! what such a program answers, including ties and rounding.
 
 use super::ModelError;
 
@@ -110,7 +110,7 @@ impl Forest {
     }
 }
 
-/// Why these nodes are not a valid tree, if so.
+/// Why these nodes are not a valid tree, if they are not.
 fn flaw(nodes: &[TreeNode], features: usize, classes: usize) -> Option<String> {
     let mut parents = vec![0; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
@@ -145,7 +145,7 @@ fn flaw(nodes: &[TreeNode], features: usize, classes: usize) -> Option<String> {
     repeated(nodes, features).map(|(at, feature)| format!("node {at} tests feature {feature} a second time"))
 }
 
-/// A node that tests a feature already tested above it.
+/// A node and the feature it tests that was already tested above it.
 fn repeated(nodes: &[TreeNode], features: usize) -> Option<(usize, usize)> {
     let mut above = vec![false; features];
     // Each node is popped twice: on the way down, and when everything below it is done.

@@ -1,22 +1,23 @@
-//! Cross-validation inside the training rows: how much better one way of learning is than another, and how sure that is.
+//! Cross-validation on the training rows: how much better one way of learning is than another, and how certain that is.
 //!
-//! Rows are dealt into folds, class by class. Each way learns on all folds but one and is judged on that one, so that every
-//! row is judged once by a model that has not seen it. Two ways are compared row by row: the standard error of the mean
-//! difference is much smaller than that of either accuracy, because most rows are right or wrong with both.
+//! Rows are distributed over folds, class by class. Each method learns on all folds but one and is evaluated on that
+//! one, so every row is evaluated once by a model that has not seen it. Two methods are compared row by row: the
+//! standard error of the mean difference is much smaller than that of either accuracy, because both get most rows right
+//! or both get them wrong.
 
 use super::logistic::Shares;
 use crate::data::{Seeded, Tally};
 
-/// The folds of the rows of a tally.
+/// The folds of a tally's rows.
 pub(super) struct Folds {
-    /// For each fold, what is learned from and what is judged.
+    /// For each fold, the rows to learn from and the rows to evaluate on.
     pub(super) shares: Vec<[Shares; 2]>,
-    /// For each fold, the judged rows by class: (row, class, how many, the weight of each).
+    /// For each fold, the evaluated rows by class: (row, class, count, weight of each).
     pub(super) cells: Vec<Vec<(u32, u32, u64, f64)>>,
 }
 
 impl Folds {
-    /// Deals the rows into folds by chance.
+    /// Distributes the rows over folds at random.
     pub(super) fn new(tally: &Tally, class_weights: &[f64], folds: usize, seed: u64) -> Self {
         let (classes, rows) = (class_weights.len(), tally.counts().len());
         let mut judged = vec![vec![0u64; rows * classes]; folds];
@@ -51,7 +52,7 @@ impl Folds {
         Folds { shares: judged.iter().map(of_fold).collect(), cells: judged.iter().map(cells_of).collect() }
     }
 
-    /// What a fold's model makes of its rows, given a function from a row to scores.
+    /// Evaluates a fold's model on its rows, given a function from a row to scores.
     pub(super) fn judge(&self, fold: usize, mut scores: impl FnMut(u32, &mut Vec<f64>)) -> Judged {
         let mut result = Judged::default();
         let mut row_scores = Vec::new();
@@ -82,7 +83,7 @@ impl Folds {
         Tally::from_counts(tally.rows().features(), counted)
     }
 
-    /// What a fold's model makes of its rows, given a function from a row to a class; there is no cross entropy.
+    /// Evaluates a fold's model on its rows, given a function from a row to a class; there is no cross entropy.
     pub(super) fn judge_answers(&self, fold: usize, answer: impl Fn(u32) -> usize) -> Judged {
         let mut result = Judged::default();
         for &(row, class, count, weight) in &self.cells[fold] {
@@ -94,7 +95,7 @@ impl Folds {
     }
 }
 
-/// The judged cells of one way of learning: whether they are right, and their cross entropies.
+/// The evaluated cells of one method: whether they are right, and their cross entropies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Judged {
     pub(super) right: Vec<f64>,
@@ -110,8 +111,8 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Whether it is above 0 by more than two standard errors: of several ways that are tried, one is often better by one
-    /// error by chance.
+    /// Whether it is above 0 by more than two standard errors: among several methods tried, one is often better by one
+    /// standard error by chance.
     pub(super) fn is_beyond_chance(self) -> bool {
         self.mean > 2.0 * self.error
     }
@@ -123,7 +124,7 @@ impl Mean {
 }
 
 impl Judged {
-    /// All folds together.
+    /// Joins all folds.
     pub(super) fn joined(folds: impl IntoIterator<Item = Judged>) -> Self {
         folds.into_iter().fold(Judged::default(), |mut all, fold| {
             all.right.extend(fold.right);
@@ -133,17 +134,17 @@ impl Judged {
         })
     }
 
-    /// The share of right answers.
+    /// The accuracy: the share of right answers.
     pub(super) fn accuracy(&self) -> Mean {
         self.mean(self.right.iter().copied())
     }
 
-    /// How much larger the share of right answers is than that of another way.
+    /// How much higher the accuracy is than that of another method.
     pub(super) fn more_right(&self, other: &Judged) -> Mean {
         self.mean(self.right.iter().zip(&other.right).map(|(ours, theirs)| ours - theirs))
     }
 
-    /// How much smaller the cross entropy is than that of another way.
+    /// How much lower the cross entropy is than that of another method.
     pub(super) fn less_loss(&self, other: &Judged) -> Mean {
         self.mean(self.loss.iter().zip(&other.loss).map(|(ours, theirs)| theirs - ours))
     }

@@ -1,29 +1,30 @@
-//! A regression as a network with whole weights: one neuron, or one for each class, behind it the pairs that it uses.
+//! Rounds a regression to a network with whole weights: one neuron, or one for each class, after a layer for the pairs
+//! it uses.
 //!
-//! Weights are multiplied by a common factor and rounded, not beyond K. Two ways to choose the factor:
-//! - [`Whole::faithful`] wants the regression's own answers: the factor with which the fewest training rows get another one,
-//!   which with fine weights are next to none. Few rows are no test of that, so the share of other answers that rounding
-//!   is expected to give, from the rows' margins, counts as well, tenfold because rows that were not learned from have
-//!   smaller margins;
-//! - [`Whole::best`] makes the most of coarse weights: the factor with the least cross entropy on the training rows, once
-//!   scale and biases are fitted again; then single weights move by 1 as long as that helps.
+//! Weights are multiplied by a common factor, rounded, and limited to K. There are two ways to choose the factor:
+//! - [`Whole::faithful`] preserves the regression's own answers: it takes the factor that changes the answers of the
+//!   fewest training rows, which is almost none for fine weights. A few rows are not a sufficient test, so the share of
+//!   changes that rounding is expected to cause, given the rows' margins, counts as well. It counts tenfold, because
+//!   rows that were not learned from have smaller margins.
+//! - [`Whole::best`] makes the most of coarse weights: it takes the factor with the least cross entropy on the training
+//!   rows after scale and biases are refitted; then single weights move by 1 as long as that helps.
 //!
-//! A network has layers, and an output sees the last one only. So a network with pairs has a hidden layer in which a gate
-//! for each used bit passes it on, and a gate for each pair says that both are 1.
+//! An output sees only the last hidden layer. So a network with pairs has a hidden layer with a gate that passes on
+//! each used bit, and a gate for each pair that is true if both are 1.
 
 use super::ModelError;
 use super::logistic::{Design, Logistic, Shares, answer, cross_entropy};
 use super::network::{Gate, Network, Output, Score};
 use crate::lit::Watch;
 
-/// How much the expected share of other answers counts against the counted one.
+/// How much the expected share of changed answers counts compared with the counted share.
 const CAUTION: f64 = 10.0;
-/// How many factors are tried.
+/// The number of factors tried.
 const FACTORS: usize = 24;
 /// The most sweeps over all weights that move them by 1.
 const MAX_SWEEPS: usize = 8;
 
-/// Whole weights, and the real scale and biases that fit them: log-odds are `scale * (w . x) + bias`.
+/// Whole weights, with the real scale and biases that fit them: log-odds are `scale * (w . x) + bias`.
 #[derive(Debug, Clone)]
 pub(super) struct Whole {
     columns: usize,
@@ -34,8 +35,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// Weights of at most `largest` that answer as the regression does, and the share of rows on which they do not: as
-    /// counted, or ten times as expected, whichever is more.
+    /// Weights of at most `largest` that agree best with the regression, and the share of rows on which they disagree:
+    /// as counted, or ten times as expected, whichever is more.
     pub(super) fn faithful(model: &Logistic, design: &Design, shares: &Shares, largest: u32) -> (Self, f64) {
         let judged = Self::rounded(model, largest).map(|whole| {
             let [counted, expected] = whole.differs(model, design, shares);
@@ -46,7 +47,7 @@ impl Whole {
         (whole, differs)
     }
 
-    /// The best weights of at most `largest` that a search finds around the regression's.
+    /// The best weights of at most `largest` found by a search around the regression's.
     pub(super) fn best(
         model: &Logistic,
         design: &Design,
@@ -63,8 +64,8 @@ impl Whole {
         Ok(whole)
     }
 
-    /// The regression rounded after multiplication by each of the factors: from the one at which nothing is cut off to one
-    /// that cuts off all beyond a third of the largest weight.
+    /// The regression multiplied by each factor and rounded: the first factor cuts off no weight, the last one cuts off
+    /// all weights above a third of the largest.
     fn rounded(model: &Logistic, largest: u32) -> impl Iterator<Item = Self> {
         let weights = || (0..model.outputs).flat_map(|output| model.output(output).0.iter().copied());
         let most = weights().fold(0.0, |most: f64, weight| most.max(weight.abs()));
@@ -110,7 +111,7 @@ impl Whole {
         loss
     }
 
-    /// Fits scale and biases to the weights, by a small regression whose columns are the sums; gives the loss.
+    /// Fits scale and biases to the weights by a small regression with the sums as columns; returns the loss.
     fn fit_scale(&mut self, design: &Design, shares: &Shares) -> f64 {
         let mut loss = self.loss(design, shares);
         for _ in 0..6 {
@@ -133,7 +134,7 @@ impl Whole {
         loss
     }
 
-    /// The first and second derivatives of the loss by the scale and the biases.
+    /// The first and second derivatives of the loss with respect to the scale and the biases.
     fn scale_slopes(&self, design: &Design, shares: &Shares) -> (Vec<f64>, Vec<f64>) {
         let size = self.outputs + 1;
         let (mut slopes, mut matrix) = (vec![0.0; size], vec![0.0; size * size]);
@@ -150,7 +151,7 @@ impl Whole {
                 let residual = total * p[output] - truth;
                 slopes[0] += residual * sums[output];
                 slopes[output + 1] += residual;
-                // The derivative of p by the scale.
+                // The derivative of p with respect to the scale.
                 let by_scale = total * p[output] * (sums[output] - mean);
                 matrix[0] += by_scale * sums[output];
                 matrix[(output + 1) * size] += by_scale;
@@ -196,8 +197,8 @@ impl Whole {
         Ok(())
     }
 
-    /// The share of the rows on which the answer is another than the regression's, and the share that is to be expected:
-    /// a rounded weight is off by an even chance within half a unit, and the sum of them by about a normal one.
+    /// The share of rows whose answer differs from the regression's, and the expected share: the rounding error of a
+    /// weight is uniform within half a unit, so the error of their sum is about normal.
     fn differs(&self, model: &Logistic, design: &Design, shares: &Shares) -> [f64; 2] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         let (mut counted, mut expected, mut all) = (0.0, 0.0, 0.0);
@@ -241,18 +242,18 @@ impl Whole {
         let weights = |output: usize| -> Vec<i128> {
             columns.iter().map(|&column| i128::from(self.line(output)[column])).collect()
         };
-        // Beyond every sum a bias decides alone, whatever its size.
+        // A bias beyond every possible sum decides alone, whatever its size.
         let bound = f64::from(u32::MAX) * 1e6;
         let bias = |output: usize| (self.biases[output] / self.scale).clamp(-bound, bound);
         if self.outputs == 1 {
-            // w . x + bias > 0 means that w . x is at least the whole number above -bias; turning the negative weights
-            // around adds them to both sides.
+            // w . x + bias > 0 means that w . x is at least the next whole number above -bias; turning the negative
+            // weights around adds their sizes to both sides.
             let weights = weights(0);
             let least = (-bias(0)).floor() as i128 + 1;
             let turned: i128 = weights.iter().map(|weight| (-weight).max(0)).sum();
             return Output::Step(Gate::new(weights, least + turned).expect("small weights"));
         }
-        // Scores count in signs, s = 2 x - 1: w . s + (sum of w + 2 bias) = 2 (w . x + bias).
+        // Scores are sums over signs, s = 2 x - 1: w . s + (sum of w + 2 bias) = 2 (w . x + bias).
         let score = |output: usize| {
             let weights = weights(output);
             let shift = weights.iter().sum::<i128>() + (2.0 * bias(output)).round() as i128;
@@ -262,7 +263,7 @@ impl Whole {
     }
 }
 
-/// How far the answer is ahead of the next.
+/// By how much the answer leads the next one.
 fn margin(scores: &[f64]) -> f64 {
     if let &[score] = scores {
         return score.abs();

@@ -1,7 +1,8 @@
-//! Whether the argument of a neuron's sign can be exactly 0, where programs differ: +1, -1 or 0.
+//! Decides whether the argument of a neuron's sign can be exactly 0, where programs differ: +1, -1 or 0.
 //!
-//! A neuron is 0 at one value of its weighted sum, so the question is whether some signs of the inputs give that value: a
-//! subset sum. It is decided in whole numbers, by meeting in the middle, and left open where the sums become too many.
+//! The argument is 0 at one value of the weighted sum, so the question is whether some signs of the inputs give this
+//! value: a subset-sum problem. It is solved in whole numbers by meeting in the middle, and left open if there are too
+//! many sums.
 
 use super::fold::{DenseLayer, scale};
 use dashu_base::{SquareRootRem, UnsignedAbs};
@@ -9,8 +10,8 @@ use dashu_int::UBig;
 use dashu_ratio::RBig;
 use std::collections::HashSet;
 
-/// Whether a neuron is exactly 0 for some signs of its inputs; nothing if that takes more than `most` sums of a half of the
-/// weights.
+/// Whether a neuron is exactly 0 for some signs of its inputs; `None` if that takes more than `most` sums for half of
+/// the weights.
 pub(crate) fn reaches_zero(layer: &DenseLayer, neuron: usize, most: usize) -> Option<bool> {
     let mut sum = -&layer.bias[neuron];
     if let Some(norm) = &layer.norm {
@@ -39,7 +40,7 @@ pub(crate) fn reaches_zero(layer: &DenseLayer, neuron: usize, most: usize) -> Op
     }
 }
 
-/// Whether the weights, each with some sign, add up to a target of at most their total.
+/// Whether the weights, each with some sign, add up to a target that is at most their total.
 fn signed_sum(weights: &[i128], total: i128, target: i128, most: usize) -> Option<bool> {
     if (target ^ total) & 1 == 1 {
         return Some(false);
@@ -67,7 +68,7 @@ fn root(square: &RBig) -> Option<RBig> {
         return None;
     }
     let whole = |number: &UBig| Some(number.sqrt_rem()).filter(|(_, rest)| rest.is_zero()).map(|(root, _)| root);
-    // A fraction in lowest terms is a square if both of its parts are.
+    // A fraction in lowest terms is a square if its numerator and denominator are.
     Some(RBig::from_parts(whole(&square.numerator().unsigned_abs())?.into(), whole(square.denominator())?))
 }
 

@@ -1,21 +1,22 @@
-//! A file out of a zip archive, as Keras packs its models: found by the archive's list of contents, stored or deflated.
+//! Extracts a file from a zip archive, as used by Keras for models: located by the archive's central directory, stored
+//! or deflated.
 
 use std::io::Read;
 
-/// The most bytes of an unpacked file for each byte of the archive.
+/// The most unpacked bytes per byte of the archive.
 const MAX_GROWTH: u64 = 1 << 10;
 
-/// The content of a file in an archive; nothing if the archive does not hold it.
+/// The content of a file in an archive; `None` if the archive does not contain it.
 pub(super) fn unpacked(archive: &[u8], name: &str) -> Result<Option<Vec<u8>>, String> {
     let damaged = || "the archive is damaged or cut off".to_string();
-    // The list ends with a record of at least 22 bytes, behind which there may be a comment.
+    // The directory ends with a record of at least 22 bytes, which a comment may follow.
     let end = archive.windows(4).rposition(|four| four == b"PK\x05\x06").ok_or_else(damaged)?;
     let number = |at: usize, bytes: usize| -> Result<u64, String> {
         let bytes = archive.get(at..at.checked_add(bytes).ok_or_else(damaged)?).ok_or_else(damaged)?;
         Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     };
     let (entries, mut at) = (number(end + 10, 2)?, number(end + 16, 4)? as usize);
-    // The length of the comment ends the record.
+    // The record ends with the length of the comment.
     number(end + 20, 2)?;
     for _ in 0..entries {
         if number(at, 4)? != 0x0201_4b50 {

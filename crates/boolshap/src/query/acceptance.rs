@@ -1,8 +1,8 @@
 //! How likely each class is in each group of protected values, under a distribution of independent players.
 //!
-//! The probability of a region with some features fixed is one sweep over its diagram with fractions; a level that a path
-//! skips counts with the weights of both values. The values of a one-hot column have the probabilities of its features: a 0
-//! weighs 1 there, because exactly one of them is 1.
+//! The probability of a region with some features fixed takes one sweep over its diagram with fractions. A level that a
+//! path skips contributes the weights of both values. In a one-hot column, a feature's probability is that of its
+//! value: a 0 has weight 1 because exactly one feature of the column is 1.
 
 use super::diagrams::{Diagrams, Region};
 use super::{Classifier, QueryError};
@@ -58,7 +58,7 @@ pub fn acceptance(
     Ok(found.into_iter().map(group).collect())
 }
 
-/// All values of the protected features, as far as columns have exactly one 1.
+/// All values of the protected features with exactly one 1 in each one-hot column.
 fn groups(classifier: &Classifier, protected: &[usize]) -> Result<Vec<Vec<bool>>, QueryError> {
     let space = classifier.space();
     let mut groups = vec![vec![false; space.features()]];

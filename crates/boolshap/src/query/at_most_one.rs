@@ -1,4 +1,4 @@
-//! Determinism by SAT: for every or-gate in question, that no child is true together with one before it.
+//! Checks determinism by SAT: in each given or-gate, no child is true together with an earlier one.
 
 use super::QueryError;
 use super::clauses::Clauses;

@@ -1,15 +1,17 @@
-//! What each player has to do with the reasons of a decision.
+//! Each player's part in the reasons of a decision.
 //!
 //! A player is necessary if it is in every sufficient reason, relevant if in some, else irrelevant; the share of the
-//! reasons with it is its formal attribution (Yu, Ignatiev and Stuckey, "On formal feature attribution and its
+//! reasons that contain it is its formal attribution (Yu, Ignatiev and Stuckey, "On formal feature attribution and its
 //! approximation", 2023). The Shapley and Banzhaf values are those of the game in which a set is worth 1 if it suffices.
 //!
-//! *Idea.* A player swings a set that suffices with it and not without. The Banzhaf value is the share of the sets that it
-//! swings, the Shapley value the same with sets weighed by their size. Cost: n 2^n / 64 word operations for each player.
+//! *Idea.* A player swings a set that suffices with it but not without it. The Banzhaf value is the share of the sets
+//! that it swings; the Shapley value weights these sets by their size. Cost: n 2^n / 64 word operations for each
+//! player.
 //!
-//! *Beyond the table.* The contrastive sets are a diagram over the players. How many sets of each size lead from the root to a
-//! node, and from a node to the leaf, are two sweeps; at a node the swings of its player are the sets that lead there, times
-//! what its two children differ in. Cost: n^2 additions a node.
+//! *Beyond the table.* The contrastive sets form a diagram over the players. Two sweeps count, by size, the sets that
+//! lead from the root to each node and from each node to the leaf. At a node, the number of swings of its player is the
+//! number of sets that lead there times the difference between the counts of its two children. Cost: n^2 additions per
+//! node.
 
 use super::classifier::Engine;
 use super::complete_reason::{ContrastiveSets, Effort, Family};
@@ -23,7 +25,7 @@ use dashu_ratio::RBig;
 /// One player's part in the reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribution {
-    /// In how many of the sufficient reasons it is.
+    /// How many sufficient reasons contain it.
     pub reasons: UBig,
     /// How many sufficient reasons there are.
     pub of: UBig,
@@ -44,7 +46,7 @@ impl Attribution {
         self.reasons > UBig::ZERO
     }
 
-    /// The share of the reasons that it is in.
+    /// The share of the reasons that contain it.
     pub fn share(&self) -> RBig {
         RBig::from_parts(self.reasons.clone().into(), self.of.clone().max(UBig::ONE))
     }
@@ -81,7 +83,7 @@ impl Attribution {
         Attribution { reasons: UBig::ZERO, of, shapley: RBig::ZERO, banzhaf: RBig::ZERO }
     }
 
-    /// From how many sets of each size of the other players a player swings.
+    /// From how many sets of the other players, by size, this player swings.
     fn of_swings(reasons: UBig, of: UBig, swings: &[UBig]) -> Self {
         let players = swings.len();
         let factorial = |k: usize| (1..=k).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
@@ -108,14 +110,16 @@ fn on_diagram(
     let (of, having) = sets.minimal(Family::Sufficient, &[], Effort::FULL, watch)?.counts();
     let mut all = vec![Attribution::none(of.clone()); players];
     for ((&player, reasons), mut swings) in sets.players.iter().zip(having).zip(swings(&sets, watch)?) {
-        // Free sets swing where the sets of the others that are kept do: as many, of the size that is left.
+        // A free set swings exactly if its complement, the set of the other players that are kept, does: the sizes are
+        // reversed.
         swings.reverse();
         all[player] = Attribution::of_swings(reasons, of.clone(), &swings);
     }
     Ok(all)
 }
 
-/// For each place of a diagram of sets, how many sets of each size without its player are not in the family, but are with it.
+/// For each place of a diagram of sets and each size, how many sets are outside the family but enter it with this
+/// player.
 fn swings(sets: &ContrastiveSets, watch: &Watch<'_>) -> Result<Vec<Vec<UBig>>, QueryError> {
     let players = sets.players.len();
     let place = |node: u32| if node <= 1 { players } else { sets.nodes[node as usize][0] as usize };
@@ -134,7 +138,7 @@ fn swings(sets: &ContrastiveSets, watch: &Watch<'_>) -> Result<Vec<Vec<UBig>>, Q
         let [own, fixed, free] = sets.nodes[at];
         let ways = std::mem::take(&mut above[at]);
         let child = |child: u32| skipping(&below[child as usize], place(child) - own as usize - 1);
-        // More free players change more: what the fixed child has, the free one has too.
+        // More free players can change more: each set of the fixed child is also one of the free child.
         let (with, without) = (child(free), child(fixed));
         let differ = with.iter().enumerate().map(|(size, count)| count - without.get(size).unwrap_or(&UBig::ZERO));
         for (size, differ) in differ.enumerate().filter(|(_, differ)| *differ > UBig::ZERO) {
@@ -150,12 +154,12 @@ fn swings(sets: &ContrastiveSets, watch: &Watch<'_>) -> Result<Vec<Vec<UBig>>, Q
     Ok(all)
 }
 
-/// The same numbers where any of some more players may be added.
+/// The counts by size after adding any subset of this many further players.
 fn skipping(counts: &[UBig], players: usize) -> Vec<UBig> {
     (0..players).fold(counts.to_vec(), |counts, _| sum(counts.clone(), shifted(counts)))
 }
 
-/// With one player more.
+/// The counts by size after adding one player to each set.
 fn shifted(mut counts: Vec<UBig>) -> Vec<UBig> {
     if !counts.is_empty() {
         counts.insert(0, UBig::ZERO);

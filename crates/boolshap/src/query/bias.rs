@@ -1,10 +1,10 @@
-//! Bias: whether a decision hangs on protected players alone.
+//! Bias: whether changing protected players alone can change a decision.
 //!
-//! A decision is biased if an input that differs from the entity in protected players only is of another class; a
-//! classifier if any of its decisions is (Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020).
+//! A decision is biased if an input that differs from the entity in protected players only has another class; a
+//! classifier is biased if any of its decisions is (Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020).
 //!
-//! *Idea.* The inputs that are not of a class are spread over all values of the protected players; what they then meet of
-//! the class is biased. Cost: a pass over the table for each protected bit and class.
+//! *Idea.* Extend the inputs outside a class to all values of the protected players; those that then fall into the
+//! class are biased. Cost: a pass over the table for each protected bit and class.
 
 use super::classifier::Engine;
 use super::set_family::{SetFamily, shifted_word};
@@ -17,12 +17,12 @@ pub struct Bias {
     protected: Vec<usize>,
     inputs: UBig,
     first: Option<Vec<bool>>,
-    /// The biased inputs, where all inputs have a number.
+    /// The biased inputs by their codes, if inputs are numbered.
     biased: Option<SetFamily>,
 }
 
 impl Bias {
-    /// The decisions that hang on these players.
+    /// Finds the decisions that depend on these players.
     pub fn new(classifier: &Classifier, protected: &[usize], watch: &Watch<'_>) -> Result<Self, QueryError> {
         let protected = protected.to_vec();
         let tables = match &classifier.engine {
@@ -67,7 +67,7 @@ impl Bias {
         classifier.counterexample(entity, &is_free, watch)
     }
 
-    /// Two inputs that differ in protected players only and are of different classes, if there are such.
+    /// Two inputs of different classes that differ in protected players only, if any exist.
     pub fn witness(&self, classifier: &Classifier, watch: &Watch<'_>) -> Result<Option<[Vec<bool>; 2]>, QueryError> {
         let Some(first) = &self.first else { return Ok(None) };
         let entity = classifier.entity(first, "the witness")?;

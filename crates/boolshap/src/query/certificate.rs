@@ -1,20 +1,20 @@
-//! The certificate of an answer: what is claimed, of which network, and witnesses by which a reader can check it alone.
+//! The certificate of an answer: a claim about a network, with evidence from which a reader can check it independently.
 //!
-//! A certificate is a JSON file. It speaks of the network and never of a circuit: inputs as texts of 0 and 1 in the order of
-//! the model's features, sets by the names of the players. Its evidence is of three kinds:
+//! A certificate is a JSON file. It refers to the network, never to a circuit: inputs are strings of 0 and 1 in the
+//! order of the model's features, sets are lists of player names. There are three kinds of evidence:
 //!
-//! | evidence | what a reader does with it |
+//! | evidence | how a reader checks it |
 //! | --- | --- |
 //! | an input | evaluates the network on it |
-//! | a set of players, with or without a proof | a proof (LRAT) is checked against clauses that the reader makes of the network; without one the reader tries all inputs that agree with the entity on the set |
-//! | a proof for the whole claim, or none | the same for "none is nearer", "no pair of inputs differs" |
+//! | a set of players, with or without a proof | checks the proof (LRAT) against clauses derived from the network; without a proof, tries all inputs that agree with the entity on the set |
+//! | an optional proof of the whole claim | the same for "none is nearer", "no pair of inputs differs" |
 //!
-//! What is claimed of sets then follows from the two lists by the duality of sufficient and contrastive sets (Ignatiev,
-//! Narodytska, Asher and Marques-Silva, "From Contrastive to Abductive Explanations and Back Again", AI*IA 2020): a
-//! sufficient set meets the difference of the entity and every input that is decided otherwise.
+//! Claims about sets then follow from the two lists by the duality of sufficient and contrastive sets (Ignatiev,
+//! Narodytska, Asher and Marques-Silva, "From Contrastive to Abductive Explanations and Back Again", AI*IA 2020): for
+//! every input with another decision, a sufficient set contains a player in which that input differs from the entity.
 //!
-//! The seal is the SHA-256 of everything else. It finds files that were changed by accident or without care; who changes a
-//! file and seals it again has made another claim, and its evidence is checked as that of any other.
+//! The seal is the SHA-256 of everything else. It detects accidental or careless changes. A file that is changed and
+//! sealed again is simply another claim, and its evidence is checked like any other.
 
 use super::QueryError;
 use super::claims::Claim;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 const FORMAT: &str = "boolshap certificate";
 const VERSION: u32 = 1;
 
-/// What is claimed of a network, and the evidence.
+/// A claim about a network and its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
@@ -32,17 +32,17 @@ pub struct Certificate {
     version: u32,
     /// The digest of the model's file.
     pub network: String,
-    /// The decision is whether the answer is this class; without one, it is the class itself.
+    /// If given, the decision is whether the network answers this class; otherwise the decision is the class itself.
     pub class: Option<usize>,
-    /// Who plays, if not each feature for itself. Every feature has one player.
+    /// The players, unless each feature is its own player. Every feature belongs to one player.
     pub players: Option<Vec<Group>>,
-    /// Features of which exactly one is 1 in every input that is looked at.
+    /// Groups of features of which exactly one is 1 in every valid input.
     pub one_hot: Vec<Vec<usize>>,
-    /// Clauses over the features, counted from 1, that hold in every input that is looked at.
+    /// Clauses over the features, counted from 1, that hold in every valid input.
     pub constraint: Vec<Vec<i32>>,
-    /// What is claimed.
+    /// The claim.
     pub claim: Claim,
-    /// What shows it.
+    /// The evidence for it.
     pub evidence: Evidence,
     seal: String,
 }
@@ -57,23 +57,23 @@ pub struct Group {
     pub features: Vec<usize>,
 }
 
-/// What shows a claim.
+/// The evidence for a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// Sets of players that suffice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sufficient: Vec<Sufficient>,
-    /// Inputs that are decided otherwise.
+    /// Inputs with another decision than the entity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// Pairs of inputs that are decided differently, or proofs that there are none, in the order of the claim.
+    /// Pairs of inputs with different decisions, or proofs that none exist, in the order of the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<PairEvidence>,
-    /// The proof that none is nearer; without one the reader tries all.
+    /// The proof that no input is nearer; without one the reader tries all inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
-    /// The proof that no part of a change is enough; without one the reader tries all.
+    /// The proof that no part of the change is enough; without one the reader tries all inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
 }
@@ -84,24 +84,24 @@ pub struct Evidence {
 pub struct Sufficient {
     /// The players.
     pub players: Vec<String>,
-    /// The proof; without one the reader tries all.
+    /// The proof; without one the reader tries all inputs.
     pub proof: Option<String>,
 }
 
-/// Two inputs, or that there are none.
+/// A pair of inputs, or evidence that no such pair exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairEvidence {
-    /// Two inputs that show it.
+    /// The two inputs.
     Pair(String, String),
-    /// A proof that there are none.
+    /// A proof that no such pair exists.
     Proof(String),
-    /// There are none: the reader tries all inputs.
+    /// No such pair exists: the reader tries all inputs.
     All,
 }
 
 impl Certificate {
-    /// A claim of a network, not sealed yet.
+    /// A claim about a network, not yet sealed.
     pub fn new(network: Digest, class: Option<usize>, claim: Claim) -> Self {
         Certificate {
             format: FORMAT.into(),
@@ -117,7 +117,7 @@ impl Certificate {
         }
     }
 
-    /// The content of its file, sealed.
+    /// The content of the certificate's file, sealed.
     pub fn to_json(&self) -> String {
         let sealed = Certificate { seal: self.seal().to_string(), ..self.clone() };
         let mut text = serde_json::to_string_pretty(&sealed).expect("texts and numbers are always JSON");
@@ -125,7 +125,7 @@ impl Certificate {
         text
     }
 
-    /// Reads the content of a file; refuses what is no certificate, or was changed.
+    /// Reads the content of a file; fails if it is not a certificate or was changed after sealing.
     pub fn from_json(text: &str) -> Result<Self, QueryError> {
         #[derive(Deserialize)]
         struct Head {

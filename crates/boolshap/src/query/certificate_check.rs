@@ -1,8 +1,9 @@
-//! The checker of certificates: evaluates the network by its definition, tries all inputs where few are free, and has proofs
-//! checked against clauses that it makes itself. It shares no code with the search for answers and knows no circuit.
+//! The checker of certificates: evaluates the network by its definition, tries all inputs where few features are free,
+//! and checks proofs against clauses that it generates itself. It shares no code with the search for answers and uses
+//! no circuit.
 //!
-//! What a certificate says is not believed: the network is known by its digest, the players must share out its features, each
-//! input must be one of those that are looked at, and each claim follows from evidence that has been checked before.
+//! It trusts nothing in a certificate: the network is identified by its digest, the players must partition its
+//! features, each input must be valid, and each claim must follow from evidence that has been checked.
 
 use super::certificate::{Certificate, PairEvidence};
 use super::certificate_clauses::{Decider, NetworkDecider, PairQuestion, Question, Subject};
@@ -13,17 +14,17 @@ use crate::lit::{Digest, Watch};
 use crate::model::Model;
 use std::collections::{HashMap, HashSet};
 
-/// How many inputs are tried at most for one claim: all values of this many features.
+/// The limit on inputs tried for one claim: all values of this many features.
 const MOST_FREE: usize = 20;
 
 /// A certificate that has been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What it proves, in words.
+    /// What the certificate proves, in words.
     pub claim: String,
 }
 
-/// Checks a certificate, given as the content of its file, against a model. The error says why it is refused.
+/// Checks a certificate, given as its file content, against a model. The error gives the reason for a refusal.
 pub fn check_certificate(content: &str, model: &Model, watch: &Watch<'_>) -> Result<Checked, QueryError> {
     let certificate = Certificate::from_json(content)?;
     let network: Digest = certificate.network.parse().map_err(|problem| QueryError::Certificate { problem })?;
@@ -39,7 +40,7 @@ pub fn check_certificate(content: &str, model: &Model, watch: &Watch<'_>) -> Res
     Ok(Checked { claim: super::certificate_words::claim_in_words(&certificate, model) })
 }
 
-/// A certificate with what its names mean.
+/// A certificate with its names resolved.
 pub(super) struct Checker<'a> {
     pub(super) certificate: &'a Certificate,
     pub(super) subject: Subject<'a>,
@@ -47,17 +48,17 @@ pub(super) struct Checker<'a> {
     pub(super) members: Vec<Vec<usize>>,
     names: HashMap<&'a str, usize>,
     pub(super) features: HashMap<&'a str, usize>,
-    /// As many inputs are tried at most as this many features have values.
+    /// The checker tries at most 2 to the power of this many inputs.
     pub(super) most_free: usize,
     pub(super) watch: Watch<'a>,
 }
 
-/// A refusal.
+/// Refuses the certificate, with the reason.
 pub(super) fn refuse<T>(problem: impl Into<String>) -> Result<T, QueryError> {
     Err(QueryError::Certificate { problem: problem.into() })
 }
 
-/// Bits as a text.
+/// Bits as a string of 0 and 1.
 pub(super) fn text_of(input: &[bool]) -> String {
     input.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }
@@ -106,7 +107,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The players of these names, each once.
+    /// The set of players with these names; fails if a name is unknown or repeated.
     pub(super) fn set(&self, names: &[String]) -> Result<PlayerSet, QueryError> {
         let mut set = PlayerSet::new(self.members.len(), []);
         for name in names {
@@ -121,7 +122,7 @@ impl<'a> Checker<'a> {
         Ok(set)
     }
 
-    /// The players that a claim's sets may have.
+    /// The players that a claim's sets may contain: these, or all.
     pub(super) fn among(&self, names: &Option<Vec<String>>) -> Result<PlayerSet, QueryError> {
         match names {
             Some(names) => self.set(names),
@@ -129,7 +130,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A value for each feature.
+    /// Parses one bit for each feature.
     pub(super) fn bits(&self, text: &str) -> Result<Vec<bool>, QueryError> {
         let inputs = self.subject.inputs();
         if text.len() != inputs || !text.bytes().all(|bit| bit == b'0' || bit == b'1') {
@@ -138,7 +139,7 @@ impl<'a> Checker<'a> {
         Ok(text.bytes().map(|bit| bit == b'1').collect())
     }
 
-    /// An input that is looked at.
+    /// Parses an input; fails if it is not valid.
     pub(super) fn input(&self, text: &str) -> Result<Vec<bool>, QueryError> {
         let input = self.bits(text)?;
         match self.subject.is_valid(&input) {
@@ -149,7 +150,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The entity of a claim, with the decision that is claimed.
+    /// Parses the entity of a claim; fails if its decision is not the claimed one.
     pub(super) fn entity(&self, text: &str, label: usize) -> Result<Vec<bool>, QueryError> {
         let entity = self.input(text)?;
         match self.subject.decide(&entity) {
@@ -164,7 +165,7 @@ impl<'a> Checker<'a> {
         PlayerSet::new(self.members.len(), (0..self.members.len()).filter(differ))
     }
 
-    /// The values of these players in an input, and nothing of the others.
+    /// The features' values in an input for these players, and `None` for all others.
     pub(super) fn given(&self, input: &[bool], players: &PlayerSet) -> Vec<Option<bool>> {
         let mut given = vec![None; input.len()];
         for player in players.members() {
@@ -178,7 +179,7 @@ impl<'a> Checker<'a> {
         self.choices(given).iter().map(Choice::ways).fold(1u64, u64::saturating_mul) <= 1 << self.most_free
     }
 
-    /// What is open where these values are given: columns with all of their values, and other features.
+    /// The open choices where these values are given: whole one-hot columns, and single features.
     fn choices(&self, given: &[Option<bool>]) -> Vec<Choice<'a>> {
         let mut open: Vec<bool> = given.iter().map(Option::is_none).collect();
         let mut choices = Vec::new();
@@ -192,7 +193,7 @@ impl<'a> Checker<'a> {
         choices
     }
 
-    /// Goes through all valid inputs with these values, unless there are too many or the visitor fails.
+    /// Visits all valid inputs with these values; fails if there are too many or the visitor fails.
     pub(super) fn try_all(
         &self,
         given: &[Option<bool>],
@@ -219,7 +220,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// That all valid inputs which agree with the entity on these players are decided as it is.
+    /// Checks that all valid inputs that agree with the entity on these players have its decision.
     pub(super) fn suffices(
         &self,
         entity: &[bool],
@@ -243,7 +244,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The evidence about sets: some that suffice, and the players that inputs which are decided otherwise change.
+    /// The checked evidence about sets: sets that suffice, and the sets of players changed by inputs with another
+    /// decision.
     pub(super) fn shown(&self, entity: &[bool], label: usize) -> Result<[Vec<PlayerSet>; 2], QueryError> {
         let mut sufficient = Vec::new();
         for one in &self.certificate.evidence.sufficient {
@@ -262,11 +264,11 @@ impl<'a> Checker<'a> {
         Ok([sufficient, changes])
     }
 
-    /// Minimal sets of players that suffice (`reasons`), or that can change the decision.
+    /// Checks minimal sets of players that suffice (`reasons`), or that can change the decision.
     pub(super) fn sets(&self, claim: &SetsClaim, reasons: bool) -> Result<(), QueryError> {
         let entity = self.entity(&claim.entity, claim.label)?;
         let [sufficient, changes] = self.shown(&entity, claim.label)?;
-        // What makes a set one of its kind, and what every set of its kind has to meet.
+        // A set is of its kind if it contains one of `makes`, and every set of its kind meets each of `meets`.
         let (makes, meets) = if reasons { (&sufficient, &changes) } else { (&changes, &sufficient) };
         let among = self.among(&claim.among)?;
         let sets = claim.sets.iter().map(|names| self.set(names)).collect::<Result<Vec<_>, _>>()?;
@@ -279,7 +281,7 @@ impl<'a> Checker<'a> {
         self.check_extent(claim.extent, among, &sets, meets)
     }
 
-    /// That a set is of its kind, and minimal.
+    /// Checks that a set is of its kind and minimal.
     fn check_set(
         &self,
         set: &PlayerSet,
@@ -305,7 +307,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// That no set is left out which should be listed.
+    /// Checks that the list misses no set that it should contain.
     pub(super) fn check_extent(
         &self,
         extent: Extent,
@@ -354,7 +356,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// That there are two valid inputs as the question describes them, or that there are none.
+    /// Checks that a pair of valid inputs answers the question (`exists`), or that none does.
     pub(super) fn pair(
         &self,
         question: &PairQuestion<'_>,
@@ -389,7 +391,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Something of an input that is open.
+/// An open choice in an input.
 enum Choice<'a> {
     /// A feature.
     Bit(usize),
@@ -417,7 +419,7 @@ impl Choice<'_> {
 
 type Names<'a> = HashMap<&'a str, usize>;
 
-/// The features of each player, which share out all of them, and the players by name.
+/// The features of each player and the players by name; fails unless the players partition the features.
 fn players<'a>(
     certificate: &'a Certificate,
     features: &'a [String],

@@ -1,29 +1,29 @@
-//! Questions about a network as clauses that must be contradictory: what the proofs of certificates refute.
+//! Questions about a network as unsatisfiable clauses: what the proofs of certificates refute.
 //!
-//! Whoever checks a proof makes these clauses from the network again, so a proof of other clauses is of no use. Features whose
-//! value is given are constants, which makes the network small before the solver sees it.
+//! The checker derives these clauses from the network again, so a proof of other clauses is useless. Features with
+//! given values become constants, which shrinks the network before the solver sees it.
 
 use super::QueryError;
 use super::clauses::Clauses;
 use crate::lit::Watch;
 use crate::model::Network;
 
-/// Clauses of one question.
+/// The limit on clauses of one question.
 const MOST_CLAUSES: usize = 30_000_000;
 
-/// Something that decides inputs: evaluated one by one, or as clauses.
+/// A decision function that can be evaluated on an input or encoded as clauses.
 pub(super) trait Decider {
     /// How many features an input has.
     fn inputs(&self) -> usize;
-    /// How many decisions there are.
+    /// The number of possible decisions.
     fn labels(&self) -> usize;
     /// The decision on an input.
     fn decide(&self, input: &[bool]) -> usize;
-    /// For each of these decisions a literal that is true when these features are decided so.
+    /// For each of these labels, a literal that is true exactly if the input of these features has this decision.
     fn literals(&self, clauses: &mut Clauses<'_>, features: &[i32], labels: &[usize]) -> Result<Vec<i32>, QueryError>;
 }
 
-/// A network: which class its answer is, or whether it is a given one.
+/// A network: the decision is the class of its answer, or whether the answer is the given class.
 pub(super) struct NetworkDecider<'a> {
     pub(super) network: &'a Network,
     pub(super) class: Option<usize>,
@@ -53,11 +53,11 @@ impl Decider for NetworkDecider<'_> {
     }
 }
 
-/// What decides, and which inputs are looked at.
+/// The decision function and the valid inputs.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) decider: &'a dyn Decider,
-    /// Features of which exactly one is 1.
+    /// Groups of features of which exactly one is 1.
     pub(super) one_hot: &'a [Vec<usize>],
     /// Clauses over the features, counted from 1.
     pub(super) constraint: &'a [Vec<i32>],
@@ -74,14 +74,14 @@ impl Subject<'_> {
         self.decider.decide(input)
     }
 
-    /// Whether an input is one of those that are looked at.
+    /// Whether an input satisfies the constraint and the one-hot columns.
     pub(super) fn is_valid(&self, input: &[bool]) -> bool {
         let holds = |&literal: &i32| input[literal.unsigned_abs() as usize - 1] == (literal > 0);
         self.constraint.iter().all(|clause| clause.iter().any(holds))
             && self.one_hot.iter().all(|group| group.iter().filter(|&&feature| input[feature]).count() == 1)
     }
 
-    /// Literals of the features in which the given values are constants.
+    /// The literals of the features, with constants for given values.
     fn features(clauses: &Clauses<'_>, given: &[Option<bool>]) -> Vec<i32> {
         let literal = |(feature, value): (usize, &Option<bool>)| match value {
             Some(value) => clauses.constant(*value),
@@ -90,7 +90,7 @@ impl Subject<'_> {
         given.iter().enumerate().map(literal).collect()
     }
 
-    /// That these features are an input that is looked at.
+    /// Adds clauses that make these features a valid input.
     fn valid(&self, clauses: &mut Clauses<'_>, features: &[i32]) {
         let literal = |&number: &i32| features[number.unsigned_abs() as usize - 1] * number.signum();
         for clause in self.constraint {
@@ -106,23 +106,23 @@ impl Subject<'_> {
     }
 }
 
-/// "There is an input with these values and this decision (or any other than it), and it does not cost more than this."
+/// "An input exists with these values, with this decision (or any other), at no more than this cost."
 pub(super) struct Question<'a> {
     pub(super) subject: Subject<'a>,
-    /// The values that are given.
+    /// The given values.
     pub(super) given: Vec<Option<bool>>,
-    /// The decision, and whether it is asked for or excluded.
+    /// The decision, and whether it is required or excluded.
     pub(super) label: usize,
     pub(super) is: bool,
-    /// What differences cost, and how much may be spent.
+    /// The costs of differences from an entity, and the most that may be spent.
     pub(super) budget: Option<Budget>,
 }
 
-/// What differences cost.
+/// A limit on the total cost of differences from an entity.
 pub(super) struct Budget {
-    /// The input from which it is counted.
+    /// The input that differences are counted from.
     pub(super) entity: Vec<bool>,
-    /// The features of each player, and what a change of them costs.
+    /// The features of each player, and the cost of changing any of them.
     pub(super) costs: Vec<(Vec<usize>, u128)>,
     /// How much may be spent.
     pub(super) most: u128,
@@ -152,12 +152,12 @@ impl Question<'_> {
     }
 }
 
-/// "There are two inputs with these values, equal in all features but some, that are decided differently."
+/// "Two inputs exist with these values and different decisions that differ only in some features."
 pub(super) struct PairQuestion<'a> {
     pub(super) subject: Subject<'a>,
     /// For each feature its values in the two inputs, if they are given.
     pub(super) given: Vec<Option<(bool, bool)>>,
-    /// The features in which they may differ.
+    /// The features in which the inputs may differ.
     pub(super) differ: Vec<bool>,
     /// How the decisions differ.
     pub(super) apart: Apart,
@@ -167,7 +167,7 @@ pub(super) struct PairQuestion<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
     Somehow,
-    /// The second has the greater number.
+    /// The second decision has the greater number.
     Rising,
     Falling,
 }
@@ -202,7 +202,7 @@ impl PairQuestion<'_> {
         let labels: Vec<usize> = (1..subject.decider.labels()).collect();
         let one = subject.decider.literals(&mut clauses, &first, &labels)?;
         let other = subject.decider.literals(&mut clauses, &second, &labels)?;
-        // For each number above 0, that the first (or the second) decision has it or a greater one, and the other has not.
+        // For each label above 0: one decision has at least this label, and the other does not.
         let mut apart = Vec::new();
         for least in 0..labels.len() {
             let (one, other) = (clauses.any(&one[least..]), clauses.any(&other[least..]));
@@ -218,7 +218,7 @@ impl PairQuestion<'_> {
     }
 }
 
-/// "There is an input that another network decides otherwise."
+/// "An input exists on which another network decides differently."
 pub(super) struct DifferQuestion<'a> {
     pub(super) subject: Subject<'a>,
     pub(super) other: &'a dyn Decider,
@@ -231,7 +231,7 @@ impl DifferQuestion<'_> {
         let mut clauses = Clauses::new(subject.inputs(), MOST_CLAUSES, watch);
         let features: Vec<i32> = (1..=subject.inputs() as i32).collect();
         subject.valid(&mut clauses, &features);
-        // Each network decides for one label, so the two differ if they do in one label above 0.
+        // Each network gives exactly one label, so the two differ exactly if they differ in some label above 0.
         let labels: Vec<usize> = (1..subject.decider.labels()).collect();
         let one = subject.decider.literals(&mut clauses, &features, &labels)?;
         let other = self.other.literals(&mut clauses, &features, &labels)?;

@@ -1,9 +1,9 @@
-//! The part of the checker that knows games: values of players in "this set suffices" and in "the decision is favourable",
-//! taken from the definitions over all sets of players, and the mean distance of all inputs from another decision.
+//! The part of the checker for games: values of players in "this set suffices" and in "the decision is favourable",
+//! computed by definition over all sets of players, and the mean distance of all inputs from another decision.
 //!
-//! *Mean distance.* A distance counts players, and each player can take every value whatever the others are. So the players
-//! can be gone through one after another: with one player more that may change, an input is as far as the nearest of the
-//! inputs that differ from it in that player only, plus 1, or as far as before.
+//! *Mean distance.* A distance counts players, and each player can take every value independently of the others. So the
+//! distances can be updated one player at a time: when one more player may change, an input's distance is the smaller
+//! of its previous distance and 1 plus the least distance among the inputs that differ from it in that player only.
 
 use super::QueryError;
 use super::certificate_check::{Checker, refuse};
@@ -13,7 +13,7 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 use std::collections::HashMap;
 
-/// Sets of as many players are gone through with fractions.
+/// The most players for which all sets are tried with fractions.
 const MOST_FRACTIONS: usize = 14;
 
 /// A fraction that may be negative.
@@ -28,7 +28,7 @@ fn factorial(number: usize) -> UBig {
     (1..=number).fold(UBig::ONE, |product, factor| product * UBig::from(factor))
 }
 
-/// For each of `players` players and each size of a set without it, what the player adds to the sets of that size.
+/// For each player and each size, the sum of what the player adds to the sets of that size without it.
 fn added(players: usize, worth: impl Fn(usize) -> i64) -> Vec<Vec<i64>> {
     let mut added = vec![vec![0; players]; players];
     for set in 0..1usize << players {
@@ -39,7 +39,7 @@ fn added(players: usize, worth: impl Fn(usize) -> i64) -> Vec<Vec<i64>> {
     added
 }
 
-/// The Shapley value: a set of s of the other players counts in s! (n - s - 1)! of the n! orders.
+/// The Shapley value: a set of s other players has weight s! (n - s - 1)! among the n! orders.
 fn shapley(added: &[i64]) -> RBig {
     let orders = |size: usize| IBig::from(factorial(size) * factorial(added.len() - size - 1));
     let sum = added.iter().enumerate().fold(IBig::ZERO, |sum, (size, &added)| sum + orders(size) * added);
@@ -47,7 +47,7 @@ fn shapley(added: &[i64]) -> RBig {
 }
 
 impl Checker<'_> {
-    /// Each player's part in the sufficient reasons, from the list of all of them.
+    /// Checks each player's part in the sufficient reasons, from the complete list of reasons.
     pub(super) fn attribution(&self, claim: &AttributionClaim) -> Result<(), QueryError> {
         if claim.reasons.extent != Extent::All || claim.reasons.among.is_some() {
             return refuse("shares are of all reasons, and not all are listed");
@@ -98,7 +98,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The mean distance of all valid inputs from the nearest with another decision.
+    /// Checks the mean distance of all valid inputs from the nearest input with another decision.
     pub(super) fn mean_radius(&self, claim: &MeanRadiusClaim) -> Result<(), QueryError> {
         let values: Vec<usize> = self.members.iter().map(|members| self.values(members)).collect();
         let all = values.iter().fold(1usize, |all, &values| all.saturating_mul(values));
@@ -148,7 +148,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The place of an input among all values of the players.
+    /// The index of an input among all combinations of the players' values.
     fn place(&self, input: &[bool], values: &[usize]) -> usize {
         let mut stride = 1;
         let mut place = 0;
@@ -163,7 +163,7 @@ impl Checker<'_> {
         place
     }
 
-    /// The reasons of a letter, and the change that helps.
+    /// Checks the reasons in a letter and the change that would help.
     pub(super) fn letter(&self, claim: &LetterClaim) -> Result<(), QueryError> {
         let change = &claim.change;
         if change.to != Some(claim.favourable) || change.label == claim.favourable {
@@ -176,7 +176,7 @@ impl Checker<'_> {
         }
     }
 
-    /// That the listed players are those with the lowest scores.
+    /// Checks that the listed players are those with the lowest scores.
     pub(super) fn letter_scores(&self, claim: &LetterClaim, reasons: &ScoresClaim) -> Result<(), QueryError> {
         let entity = self.entity(&claim.change.entity, claim.change.label)?;
         let scores = match &reasons.against {
@@ -200,7 +200,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Scores against rows: the mean over the rows of the games in which players that are left out are as in the row.
+    /// Scores against rows: the mean over the rows of the games in which absent players take the row's values.
     fn scores_against(&self, entity: &[bool], favourable: usize, rows: &[GroupRow]) -> Result<Vec<RBig>, QueryError> {
         let mut tried = 0u64;
         let mut sums = vec![RBig::ZERO; self.members.len()];
@@ -233,14 +233,15 @@ impl Checker<'_> {
         Ok(sums.into_iter().map(|sum| sum / RBig::from(all)).collect())
     }
 
-    /// Scores among all inputs: a set is worth the share of the valid inputs that agree on it and are decided favourably.
+    /// Scores among all inputs: a set is worth the share of favourable decisions among the valid inputs that agree on
+    /// it.
     fn scores_among_all(&self, entity: &[bool], favourable: usize) -> Result<Vec<RBig>, QueryError> {
         let players = self.members.len();
         if players > MOST_FRACTIONS.min(self.most_free) {
             return Err(QueryError::Untried { inputs: format!("all sets of {players} players") });
         }
         let shares = self.shares(entity, favourable)?;
-        // Equal numbers of inputs are added up as whole numbers.
+        // Shares with the same denominator are summed as integers.
         let mut sums: Vec<HashMap<(usize, u64), i64>> = vec![HashMap::new(); players];
         for set in 0..shares.len() {
             for (player, sums) in sums.iter_mut().enumerate().filter(|(player, _)| set >> player & 1 == 0) {

@@ -1,8 +1,7 @@
-//! The part of the checker that is about distances: the nearest inputs with another decision, how many there are, and what an
-//! input is that was said to be nearest.
+//! The part of the checker for distances: the nearest inputs with another decision, their number, and verdicts on an
+//! input that was said to be nearest.
 //!
-//! That none is nearer is proved, or tried: the inputs within the distance, one after another, of which there are at most as
-//! many as 20 features have values.
+//! That no input is nearer is shown by a proof, or by trying all inputs within the distance, at most 2^20.
 
 use super::certificate_check::{Checker, refuse, text_of};
 use super::certificate_clauses::{Budget, Question};
@@ -14,7 +13,7 @@ use dashu_int::UBig;
 use dashu_ratio::RBig;
 use std::collections::{BTreeMap, HashSet};
 
-/// Where a claim starts from, and what it wishes for.
+/// The entity of a claim, the requested decision and the allowed changes.
 pub(super) struct Start<'a> {
     entity: &'a str,
     label: usize,
@@ -38,23 +37,23 @@ impl<'a> From<&'a InputVerdictClaim> for Start<'a> {
 /// The same with names and fractions resolved.
 pub(super) struct Journey {
     pub(super) entity: Vec<bool>,
-    /// Values that may not change.
+    /// The values that must not change.
     given: Vec<Option<bool>>,
-    /// The decision that is asked for, or excluded.
+    /// The decision that is required (`is`) or excluded.
     label: usize,
     is: bool,
-    /// What a change of each player costs, in whole parts of 1.
+    /// The cost of changing each player, in units of 1 / `parts`.
     costs: Vec<u128>,
     parts: u128,
 }
 
 impl Journey {
-    /// A cost in parts, if it is a whole number of them.
+    /// Parses a cost as a whole number of parts.
     pub(super) fn parts(&self, text: &str) -> Result<u128, QueryError> {
         whole(&(fraction(text)? * RBig::from(self.parts)))
     }
 
-    /// What a change of these players costs.
+    /// The cost of changing these players.
     pub(super) fn cost(&self, players: &PlayerSet) -> u128 {
         players.members().map(|player| self.costs[player]).sum()
     }
@@ -72,7 +71,7 @@ fn whole(value: &RBig) -> Result<u128, QueryError> {
 }
 
 impl Checker<'_> {
-    /// The nearest inputs that are decided as wished.
+    /// Checks the nearest inputs with the requested decision.
     pub(super) fn nearest(&self, claim: &NearestClaim) -> Result<(), QueryError> {
         let journey = self.journey(claim.into())?;
         let distance = claim.distance.as_ref().map(|text| journey.parts(text)).transpose()?;
@@ -134,14 +133,14 @@ impl Checker<'_> {
         Ok(Journey { entity, given, label, is, costs, parts: whole(&parts)? })
     }
 
-    /// Whether an input can occur, makes allowed changes only and is decided as wished.
+    /// Whether an input is valid, makes allowed changes only and has the requested decision.
     pub(super) fn is_wished(&self, journey: &Journey, input: &[bool]) -> bool {
         journey.allows(input)
             && self.subject.is_valid(input)
             && (self.subject.decide(input) == journey.label) == journey.is
     }
 
-    /// That no input that is wished for costs less than the distance, or at all.
+    /// Checks that no input as requested costs less than the distance, or, without a distance, that none exists.
     fn none_nearer(&self, journey: &Journey, distance: Option<u128>, proof: Option<&str>) -> Result<(), QueryError> {
         match proof {
             Some(proof) => {
@@ -155,7 +154,7 @@ impl Checker<'_> {
         }
     }
 
-    /// "An input is decided as wished and costs less than the distance": what the proof of a claim refutes.
+    /// "An input has the requested decision and costs less than the distance": what the proof of a claim refutes.
     pub(super) fn nearer_question(
         &self,
         journey: &Journey,
@@ -173,7 +172,7 @@ impl Checker<'_> {
         Ok(Question { subject, given, label: journey.label, is: journey.is, budget })
     }
 
-    /// Such an input, found by trying all.
+    /// An input nearer than the distance, found by trying all.
     pub(super) fn some_nearer(
         &self,
         journey: &Journey,
@@ -197,7 +196,7 @@ impl Checker<'_> {
         Ok(found)
     }
 
-    /// What an input is that was said to be nearest.
+    /// Checks the verdict on an input that was said to be nearest.
     pub(super) fn input_verdict(&self, claim: &InputVerdictClaim) -> Result<(), QueryError> {
         let journey = self.journey(claim.into())?;
         let input = self.bits(&claim.input)?;
@@ -242,7 +241,7 @@ impl Checker<'_> {
         if shown.next().is_some() { refuse("there is more evidence than claims") } else { Ok(()) }
     }
 
-    /// That no input that is wished for changes only a part of these players.
+    /// Checks that no input as requested changes only a proper subset of these players.
     fn none_inside(&self, journey: &Journey, changed: &PlayerSet, proof: Option<&str>) -> Result<(), QueryError> {
         match proof {
             Some(proof) => {
@@ -256,7 +255,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What may not change where only these players may.
+    /// The values that must not change if only these players may change.
     fn given_outside(&self, journey: &Journey, changed: &PlayerSet) -> Vec<Option<bool>> {
         let mut given = journey.given.clone();
         for player in (0..self.members.len()).filter(|&player| !changed.has(player)) {
@@ -265,7 +264,7 @@ impl Checker<'_> {
         given
     }
 
-    /// "An input is decided as wished and changes only a part of these players."
+    /// "An input has the requested decision and changes only a proper subset of these players."
     pub(super) fn inside_question(&self, journey: &Journey, changed: &PlayerSet) -> Result<Question<'_>, QueryError> {
         if changed.len() == 0 {
             return refuse("there is nothing to prove of an input that changes nothing");
@@ -276,7 +275,7 @@ impl Checker<'_> {
         Ok(Question { subject, given, label: journey.label, is: journey.is, budget })
     }
 
-    /// Such an input, found by trying all.
+    /// An input that changes only a proper subset of these players, found by trying all.
     pub(super) fn some_inside(&self, journey: &Journey, changed: &PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
         let mut found = None;
         self.try_all(&self.given_outside(journey, changed), |input| {
@@ -295,7 +294,7 @@ impl Checker<'_> {
         self.within(&journey, journey.parts(distance)?, |_, _| Ok(()))
     }
 
-    /// How many inputs are wished for within a cost, of those whose cost counts.
+    /// Counts the inputs as requested within a cost, restricted to costs accepted by `counts`.
     fn count_within(&self, journey: &Journey, most: u128, counts: impl Fn(u128) -> bool) -> Result<u64, QueryError> {
         let mut count = 0;
         self.within(journey, most, |input, cost| {
@@ -305,14 +304,14 @@ impl Checker<'_> {
         Ok(count)
     }
 
-    /// Goes through all valid inputs that are reached at this cost at most.
+    /// Visits all valid inputs that can be reached at no more than this cost.
     fn within(
         &self,
         journey: &Journey,
         most: u128,
         mut visit: impl FnMut(&[bool], u128) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
-        // Changes that are to be tried further: the input, the first player that may change next, what it has cost.
+        // Inputs to extend further: the input, the first player that may change next, the cost so far.
         let mut open = vec![(journey.entity.clone(), 0, 0)];
         let mut visited = 0u32;
         while let Some((input, from, cost)) = open.pop() {
@@ -335,7 +334,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The input with every other value of a player that may be taken; a column has one value.
+    /// The input with each other allowed value of a player; a one-hot column has exactly one 1.
     fn changes(&self, journey: &Journey, input: &[bool], player: usize) -> Result<Vec<Vec<bool>>, QueryError> {
         let members = &self.members[player];
         let allowed = |changed: &Vec<bool>| {

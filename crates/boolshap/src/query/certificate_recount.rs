@@ -1,6 +1,6 @@
-//! The part of the checker that counts: shares of completions, inputs that a protected player decides, how players matter.
+//! The part of the checker that counts: shares of completions, biased inputs, influence of players.
 //!
-//! All of it by trying inputs one after another: all values of at most 20 features.
+//! All counts come from trying inputs one by one: all values of at most 20 features.
 
 use super::QueryError;
 use super::certificate_check::{Checker, refuse, text_of};
@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two inputs.
 type Pair = (Vec<bool>, Vec<bool>);
-/// Inputs by the features in which they are equal: how many there are, and their decisions.
+/// Inputs grouped by the values of the features in which they are equal: their number and their decisions.
 type Groups = HashMap<Vec<bool>, (u64, HashSet<usize>)>;
 
-/// A fraction that is not negative.
+/// Parses a non-negative fraction.
 pub(super) fn fraction(text: &str) -> Result<RBig, QueryError> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'/');
-    // The parser takes "1/0" for a fraction.
+    // The parser accepts "1/0" as a fraction.
     let divides = text.split_once('/').is_none_or(|(_, below)| below.bytes().any(|byte| byte != b'0'));
     match Some(text).filter(|_| digits && divides).map(str::parse::<RBig>) {
         Some(Ok(value)) => Ok(value),
@@ -26,7 +26,7 @@ pub(super) fn fraction(text: &str) -> Result<RBig, QueryError> {
     }
 }
 
-/// A whole number that is not negative.
+/// Parses a non-negative integer.
 fn number(text: &str) -> Result<u64, QueryError> {
     text.parse().or_else(|_| refuse(format!("'{text}' is not a number that can be counted to")))
 }
@@ -39,17 +39,17 @@ pub(super) fn counted(what: &str, found: u64, claimed: &str) -> Result<(), Query
 }
 
 impl Checker<'_> {
-    /// Sets with which a share of the inputs keeps the decision.
+    /// Checks sets with which a share of the inputs keeps the decision.
     pub(super) fn probable(&self, claim: &ProbableClaim) -> Result<(), QueryError> {
         let entity = self.entity(&claim.entity, claim.label)?;
         let (mut shares, least) = (self.shares(&entity, claim.label)?, fraction(&claim.share)?);
         if claim.contrasts {
-            // The complement of a set has the number that is left of all ones.
+            // Complementing a set reverses the index order.
             shares.reverse();
         }
         let has = |(kept, all): &(u64, u64)| RBig::from(*kept) >= &least * RBig::from(*all);
         let enough: Vec<bool> = shares.iter().map(|share| has(share) != claim.contrasts).collect();
-        // Whether a set within this one has the share.
+        // Whether a proper subset of this set has the share.
         let mut below = vec![false; enough.len()];
         for mask in 0..enough.len() {
             let without = (0..self.members.len()).filter(|player| mask >> player & 1 == 1).map(|one| mask ^ 1 << one);
@@ -95,7 +95,8 @@ impl Checker<'_> {
         claim.sets.iter().map(share).collect()
     }
 
-    /// For every set of players: of the valid inputs that agree on it, how many keep the decision, and how many there are.
+    /// For every set of players, among the valid inputs that agree on it: how many keep the decision, and how many
+    /// there are.
     pub(super) fn shares(&self, entity: &[bool], label: usize) -> Result<Vec<(u64, u64)>, QueryError> {
         if self.members.len() > self.most_free {
             return Err(QueryError::Untried { inputs: format!("all sets of {} players", self.members.len()) });
@@ -117,7 +118,7 @@ impl Checker<'_> {
         Ok(shares)
     }
 
-    /// Whether two inputs that differ in protected players only are decided differently.
+    /// Checks whether two inputs that differ in protected players only have different decisions.
     pub(super) fn classifier_bias(&self, claim: &ClassifierBiasClaim) -> Result<(), QueryError> {
         let mut differ = vec![false; self.subject.inputs()];
         for player in self.set(&claim.protected)?.members() {
@@ -136,7 +137,7 @@ impl Checker<'_> {
     /// Two inputs as the question describes them, found by trying all.
     pub(super) fn some_pair(&self, question: &PairQuestion<'_>) -> Result<Option<Pair>, QueryError> {
         type ByLabel = BTreeMap<usize, Vec<bool>>;
-        // In order, so that the same pair is found every time.
+        // An ordered map, so that the same pair is found every time.
         let mut groups: BTreeMap<Vec<bool>, (ByLabel, ByLabel)> = BTreeMap::new();
         self.try_all(&vec![None; question.given.len()], |input| {
             let label = self.subject.decide(input);
@@ -165,7 +166,7 @@ impl Checker<'_> {
         Ok(None)
     }
 
-    /// How the decision depends on players.
+    /// Checks how the decision depends on players.
     pub(super) fn properties(&self, claim: &PropertiesClaim) -> Result<(), QueryError> {
         let mut evidence = self.certificate.evidence.pairs.iter();
         let names: Vec<String> = claim.players.iter().map(|one| one.name.clone()).collect();
@@ -204,7 +205,7 @@ impl Checker<'_> {
         Ok(self.members[player].clone())
     }
 
-    /// What is to be shown of a player: each with whether there are such inputs.
+    /// The questions about a player, each with whether the claim says that such a pair exists.
     pub(super) fn player_questions(&self, claim: &PlayerClaim) -> Result<Vec<(PairQuestion<'_>, bool)>, QueryError> {
         let members = self.members_of(&claim.name)?;
         let question = |apart: Apart, values: Option<(bool, bool)>| {
@@ -223,7 +224,7 @@ impl Checker<'_> {
         Ok(questions)
     }
 
-    /// The decisions whose valid inputs all have one value of these features.
+    /// The decisions whose valid inputs all have the same value of these features.
     fn mandatory(&self, members: &[usize]) -> Result<Vec<MandatoryClaim>, QueryError> {
         let mut seen: BTreeMap<usize, BTreeSet<Vec<bool>>> = BTreeMap::new();
         self.try_all(&vec![None; self.subject.inputs()], |input| {
@@ -238,7 +239,8 @@ impl Checker<'_> {
         Ok(seen.iter().filter_map(only).collect())
     }
 
-    /// At how many valid inputs a change of these features changes the decision, and how many there are.
+    /// The number of valid inputs at which changing these features can change the decision, and the number of valid
+    /// inputs.
     fn influence(&self, members: &[usize]) -> Result<(u64, u64), QueryError> {
         let mut differ = vec![false; self.subject.inputs()];
         members.iter().for_each(|&feature| differ[feature] = true);
@@ -247,7 +249,7 @@ impl Checker<'_> {
         Ok((changed, groups.values().map(|(inputs, _)| inputs).sum()))
     }
 
-    /// The valid inputs that are equal in all other features, counted, with their decisions.
+    /// Groups the valid inputs that are equal in all other features, with their number and decisions.
     fn groups(&self, differ: &[bool]) -> Result<Groups, QueryError> {
         let mut groups = Groups::new();
         self.try_all(&vec![None; differ.len()], |input| {
@@ -260,7 +262,7 @@ impl Checker<'_> {
     }
 }
 
-/// The values of the features in which two inputs of a pair are equal.
+/// The values of the features in which a pair of inputs must be equal.
 fn outside(input: &[bool], differ: &[bool]) -> Vec<bool> {
     input.iter().zip(differ).filter(|(_, differ)| !**differ).map(|(&value, _)| value).collect()
 }

@@ -1,18 +1,17 @@
-//! What follows for sets of players from a list of sets that must be met: the part of a certificate's check that looks at no
-//! network.
+//! A hitting-set search over sets of players: the part of checking a certificate that does not involve the network.
 //!
-//! A set is looked for that meets each of some sets and contains none of others. The search takes the smallest set that is
-//! not met and tries its players one after another, leaving out those that were tried before: each candidate is met once. It
-//! turns back where a forbidden set is contained, where too few players are left, or where sets that have no player in common
-//! are more than the players that may still be added. Exponential at worst, so there is a limit of steps.
+//! The search looks for a set that meets each set of one list and contains none of another. It takes the smallest unmet
+//! set and branches on its players in turn, excluding those already tried, so that it sees each candidate once. It
+//! backtracks if a forbidden set is contained, if too few players are left, or if the unmet sets include more pairwise
+//! disjoint sets than players may still be added. The worst case is exponential, so the steps are limited.
 
 use super::QueryError;
 use crate::lit::Watch;
 
-/// Sets looked at before the search is given up.
+/// The most sets examined before the search gives up.
 const MOST_STEPS: u64 = 20_000_000;
 
-/// A set of players as words of bits.
+/// A set of players as a bit set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct PlayerSet(Vec<u64>);
 
@@ -56,15 +55,15 @@ impl PlayerSet {
     }
 }
 
-/// The question whether there is a set of these players that meets each set of one list and contains none of another.
+/// A search for a set of these players that meets each set of one list and contains none of another.
 pub(super) struct SetSearch<'a> {
-    /// The players that it may have.
+    /// The players that it may contain.
     pub(super) among: PlayerSet,
     /// The sets that it must meet.
     pub(super) meet: &'a [PlayerSet],
     /// The sets that it must not contain.
     pub(super) avoid: &'a [PlayerSet],
-    /// How many players it may have at most.
+    /// Its maximum size.
     pub(super) most: usize,
 }
 
@@ -76,7 +75,7 @@ impl SetSearch<'_> {
         self.extend(&mut chosen, 0, &mut self.among.clone(), &mut steps, watch)
     }
 
-    /// Adds players that are open; depth at most the number of players.
+    /// Extends the chosen set by open players; the recursion depth is at most the number of players.
     fn extend(
         &self,
         chosen: &mut PlayerSet,
@@ -116,7 +115,7 @@ impl SetSearch<'_> {
     }
 }
 
-/// How many of these sets have no player in common, taken greedily: as many players at least are needed to meet them.
+/// The number of pairwise disjoint sets, chosen greedily: a lower bound on the players needed to meet all sets.
 fn apart(sets: &[PlayerSet]) -> usize {
     let mut order: Vec<&PlayerSet> = sets.iter().collect();
     order.sort_by_key(|set| set.len());

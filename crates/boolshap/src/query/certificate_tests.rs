@@ -1,5 +1,5 @@
-//! Certificates of random claims against the definitions: what is true is certified and checks, by trying and by proofs; what
-//! is not true is neither certified nor accepted.
+//! Certificates of random claims against the definitions: true claims are certified and pass the check, by trying and
+//! by proofs; false claims are neither certified nor accepted.
 
 use super::certify::certify_by_proofs;
 use super::*;
@@ -9,7 +9,7 @@ use crate::model::{Model, Network};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A network with blocks as players, columns and clauses, and a table of its decisions.
+/// A network with groups of features as players, one-hot columns and clauses.
 #[derive(Debug)]
 struct World {
     model: Model,
@@ -68,7 +68,7 @@ impl World {
         certificate
     }
 
-    /// Whether the claim is certified; what is certified must check, and only with this model.
+    /// Whether the claim is certified; if so, asserts that the certificate passes the check, and only with this model.
     fn is_certified(&self, claim: Claim) -> bool {
         let certificate = self.certificate(claim);
         let watch = &Watch::unlimited();
@@ -138,10 +138,10 @@ proptest! {
             prop_assert!(world.is_certified(claim(&sets, Extent::Some)));
             if let Some(last) = sets.last().copied() {
                 prop_assert!(world.is_certified(claim(&sets[..1], Extent::Smallest)));
-                // One is left out.
+                // One set is left out.
                 let rest = &sets[usize::from(drop)..sets.len() - usize::from(!drop)];
                 prop_assert!(!world.is_certified(claim(rest, Extent::All)));
-                // One has a player more, or less.
+                // One set has one player more, or one fewer.
                 let all = (1usize << world.players.len()) - 1;
                 if last != all {
                     prop_assert!(!world.is_certified(claim(&[last | (last + 1)], Extent::Some)));
@@ -281,7 +281,7 @@ fn a_changed_file_is_refused_with_the_reason() {
         let error = check_certificate(&good.replacen(old, new, 1), &model, watch).unwrap_err().to_string();
         assert!(error.starts_with(&format!("the certificate is refused: {reason}")), "{error}");
     }
-    // Sealed again, it is another claim, which nothing shows.
+    // Sealed again, it is another claim, for which the evidence shows nothing.
     let Claim::Reasons(claim) = &mut certificate.claim else { panic!() };
     claim.entity = "111".into();
     let error = check_certificate(&certificate.to_json(), &model, watch).unwrap_err().to_string();

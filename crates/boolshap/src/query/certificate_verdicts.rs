@@ -1,4 +1,4 @@
-//! The part of the checker for claims about what others made: a set of players that was said to be a reason, and another
+//! The part of the checker for claims about external material: a set of players said to be a reason, and another
 //! network.
 
 use super::certificate::PairEvidence;
@@ -12,13 +12,14 @@ use crate::model::Model;
 use std::collections::HashSet;
 
 impl Checker<'_> {
-    /// What a set is that was said to be a reason, and which of its players can be left out.
+    /// Checks the verdict on a set that was said to be a reason, and which of its players can be left out.
     pub(super) fn set_verdict(&self, claim: &SetVerdictClaim) -> Result<(), QueryError> {
         let entity = self.entity(&claim.entity, claim.label)?;
         let [sufficient, changes] = self.shown(&entity, claim.label)?;
         let (makes, meets) = if claim.contrastive { (changes, sufficient) } else { (sufficient, changes) };
         let said = claim.set.join(", ");
-        // A set is of its kind if it contains one that is, and is not if it misses one that every such set meets.
+        // A set is of its kind if it contains a set that is; it is not if it misses a set that all sets of the kind
+        // meet.
         let shows = |set: &PlayerSet, is: bool| match is {
             true if makes.iter().any(|one| one.within(set)) => Ok(()),
             false if meets.iter().any(|one| !one.meets(set)) => Ok(()),
@@ -40,7 +41,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The other network of a claim: it must be about the same features and decisions.
+    /// The other network of a claim: it must have the same features and decisions.
     pub(super) fn other_network(&self, claim: &DifferenceClaim) -> Result<Model, QueryError> {
         let problem = |problem| QueryError::Certificate { problem: format!("the other network: {problem}") };
         let other = Model::from_json(&claim.other.to_string()).map_err(problem)?;
@@ -56,12 +57,12 @@ impl Checker<'_> {
         }
     }
 
-    /// The other network with the decision that the certificate is about.
+    /// The other network as a decision function, with the certificate's kind of decision.
     pub(super) fn decider_of<'m>(&self, other: &'m Model) -> NetworkDecider<'m> {
         NetworkDecider { network: &other.network, class: self.certificate.class }
     }
 
-    /// Where another network decides otherwise.
+    /// Checks on which inputs another network decides differently.
     pub(super) fn network_difference(&self, claim: &DifferenceClaim) -> Result<(), QueryError> {
         let other = self.other_network(claim)?;
         let other = self.decider_of(&other);
@@ -96,7 +97,7 @@ impl Checker<'_> {
         }
     }
 
-    /// How many valid inputs another network decides otherwise, and one of them, found by trying all.
+    /// The number of valid inputs on which another network decides differently, and one of them, found by trying all.
     pub(super) fn some_difference(&self, other: &dyn Decider) -> Result<(u64, Option<Vec<bool>>), QueryError> {
         let (mut count, mut first) = (0, None);
         self.try_all(&vec![None; self.subject.inputs()], |input| {

@@ -1,4 +1,4 @@
-//! What a certificate claims, in words: one sentence that can be read without the file.
+//! The claim of a certificate in words: one sentence that can be read without the file.
 
 use super::certificate::Certificate;
 use super::claims::{

@@ -1,11 +1,12 @@
-//! The evidence of a certificate: given a claim, the inputs and proofs that show it.
+//! The evidence of a certificate: given a claim, finds the inputs and proofs that show it.
 //!
-//! Nothing here is believed by the checker, and nothing comes from the search for the answer: inputs are looked for in the
-//! decider itself, by trying all where few features are free and else by SAT. That sets are minimal is shown by one input
-//! (or one sufficient set) a player. That none is left out is shown by a loop: a set of players that the evidence so far does
-//! not exclude leads to a new input or to a new sufficient set, made as small as possible, which excludes it and many others
-//! (implicit hitting sets: Ignatiev, Narodytska and Marques-Silva, "Abduction-Based Explanations for Machine Learning
-//! Models", AAAI 2019; Liffiton et al., "Fast, flexible MUS enumeration", 2016). If a claim is false, the loop finds out.
+//! The checker trusts nothing from here, and nothing comes from the search for the answer: this module searches the
+//! decider itself for inputs, by trying all where few features are free and otherwise by SAT. One input (or one
+//! sufficient set) per player shows that a set is minimal. A loop shows that no set is missing: each set of players
+//! that the evidence so far does not exclude leads to a new input or a new sufficient set, made as small as possible,
+//! which excludes it and many others (implicit hitting sets: Ignatiev, Narodytska and Marques-Silva, "Abduction-Based
+//! Explanations for Machine Learning Models", AAAI 2019; Liffiton et al., "Fast, flexible MUS enumeration", 2016). The
+//! loop also detects a false claim.
 
 use super::QueryError;
 use super::certificate::{Certificate, Evidence, PairEvidence, Sufficient};
@@ -20,23 +21,23 @@ use crate::lit::Watch;
 use crate::model::Model;
 use std::sync::Arc;
 
-/// Up to this many free features everything is tried, by whoever certifies and whoever checks.
+/// With at most this many free features, both certifier and checker try all inputs.
 const TRY_FREE: usize = 14;
-/// Conflicts of the solver for one piece of evidence.
+/// The solver's conflict limit for one piece of evidence.
 #[cfg(feature = "sat")]
 const MOST_CONFLICTS: u64 = 2_000_000;
 
-/// Where evidence is looked for.
+/// The source of evidence.
 pub enum Witness<'a> {
     /// The network itself: proofs are possible.
     Model(&'a Model),
-    /// A circuit that is said to be the network, or one for each class, with the names of its features: without the network
-    /// there are no proofs, so the reader has to try all.
+    /// A circuit claimed to equal the network, or one for each class, with the names of its features. Without the
+    /// network no proofs are possible, so the reader has to try all inputs.
     Circuits(&'a [Arc<Circuit>], &'a [String]),
 }
 
-/// Adds the evidence for the claim, and the exact shares to one of probable sets. Counts that a reader cannot repeat are taken
-/// out of the claim, with a note each.
+/// Adds the evidence for the claim, and the exact shares to a claim of probable sets. Removes counts that a reader
+/// cannot repeat from the claim, and returns a note on each.
 pub fn certify(
     certificate: &mut Certificate,
     witness: &Witness<'_>,
@@ -85,7 +86,8 @@ impl Decider for CircuitDecider<'_> {
     }
 }
 
-/// Up to this number of free features every input is tried, beyond it a proof is made; without a limit, nothing is proved.
+/// Fills in the evidence: with at most `prove_beyond` free features it tries all inputs, beyond that it makes a proof;
+/// without a limit it makes no proofs.
 fn fill(
     certificate: &mut Certificate,
     decider: &dyn Decider,
@@ -104,7 +106,7 @@ fn fill(
     let mut checker = Checker::new(&draft, decider, features, watch)?;
     checker.most_free = prove_beyond.unwrap_or(checker.most_free);
     certificate.evidence = Prover { checker, proves: prove_beyond.is_some() }.evidence(&draft.claim)?;
-    // What is handed out has passed the checker, which also finds a claim that is not true.
+    // Every certificate passes the checker before it is returned; this also rejects a false claim.
     let checker = Checker::new(certificate, decider, features, watch)?;
     checker.check_claim()?;
     Ok(notes)
@@ -114,7 +116,7 @@ pub(super) fn untrue(problem: impl Into<String>) -> QueryError {
     QueryError::Certificate { problem: problem.into() }
 }
 
-/// Takes counts out of a claim that no reader could repeat.
+/// Removes counts that no reader could repeat from a claim.
 fn drop_counts(
     certificate: &mut Certificate,
     decider: &dyn Decider,
@@ -175,11 +177,11 @@ pub(super) struct Prover<'a> {
     pub(super) proves: bool,
 }
 
-/// Sets that suffice, and inputs that are decided otherwise.
+/// Sets that suffice, and inputs with another decision.
 pub(super) type Shown = (Vec<Sufficient>, Vec<String>);
 
 impl Prover<'_> {
-    /// What shows a claim.
+    /// Finds the evidence for a claim.
     fn evidence(&self, claim: &Claim) -> Result<Evidence, QueryError> {
         let shown = |(sufficient, inputs): Shown| Evidence { sufficient, inputs, ..Evidence::default() };
         let pairs = |pairs: Vec<PairEvidence>| Evidence { pairs, ..Evidence::default() };
@@ -218,7 +220,7 @@ impl Prover<'_> {
                 }
                 Ok(pairs(found))
             }
-            // The reader counts.
+            // The reader counts again, so no evidence is needed.
             Claim::Probable(_) | Claim::MeanRadius(_) => Ok(Evidence::default()),
         }
     }
@@ -232,7 +234,7 @@ impl Prover<'_> {
         set.members().map(|player| self.checker.name(player).to_string()).collect()
     }
 
-    /// An input that agrees with the entity on these players and is decided otherwise.
+    /// An input with another decision that agrees with the entity on these players.
     pub(super) fn other(
         &self,
         entity: &[bool],
@@ -285,7 +287,7 @@ impl Prover<'_> {
         Err(QueryError::NoSolver)
     }
 
-    /// A set that suffices, with a proof where there is too much to try.
+    /// The evidence that a set suffices, with a proof where there are too many inputs to try.
     pub(super) fn sufficient(
         &self,
         entity: &[bool],
@@ -339,7 +341,7 @@ impl Prover<'_> {
         Ok((sufficient, inputs))
     }
 
-    /// An input that agrees on these players and as many others as possible, and is decided otherwise.
+    /// An input with another decision that agrees on these players and on a maximal set of others.
     fn far_other(&self, entity: &[bool], label: usize, mut agree: PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
         let Some(mut found) = self.other(entity, label, &agree)? else { return Ok(None) };
         for player in 0..self.checker.members.len() {
@@ -365,7 +367,7 @@ impl Prover<'_> {
         Ok(Some(found))
     }
 
-    /// A set of players that nothing shows to be of no interest.
+    /// A set of players that the evidence so far does not exclude.
     fn left_out(
         &self,
         claim: &SetsClaim,
@@ -415,7 +417,7 @@ impl Prover<'_> {
         Ok((sufficient, inputs))
     }
 
-    /// A set within this one that suffices and of which no player can be left out; sets that need a proof stay large.
+    /// A minimal subset of this sufficient set that still suffices.
     fn smaller(&self, entity: &[bool], label: usize, mut set: PlayerSet) -> Result<PlayerSet, QueryError> {
         for player in set.members().collect::<Vec<_>>() {
             set.remove(player);
@@ -426,7 +428,7 @@ impl Prover<'_> {
         Ok(set)
     }
 
-    /// Two inputs as the question has them, or that there are none.
+    /// A pair of inputs that answers the question, or evidence that none exists.
     fn pair(&self, question: &PairQuestion<'_>) -> Result<PairEvidence, QueryError> {
         let inputs = question.differ.len();
         match self.checker.some_pair(question) {
@@ -454,7 +456,7 @@ impl Prover<'_> {
     }
 }
 
-/// The same with proofs for everything.
+/// Like `certify`, with proofs for everything.
 #[cfg(all(test, feature = "sat"))]
 pub(super) fn certify_by_proofs(certificate: &mut Certificate, model: &Model) -> Result<Vec<String>, QueryError> {
     let decider = NetworkDecider { network: &model.network, class: certificate.class };

@@ -1,5 +1,5 @@
-//! Evidence for claims about distances and about what others made: that none is nearer, what a set or an input is that was said
-//! to be a reason or nearest, and that another network decides alike.
+//! Evidence for claims about distances and external material: that no input is nearer, verdicts on a set said to be a
+//! reason or an input said to be nearest, and that another network makes the same decisions.
 
 use super::QueryError;
 use super::certificate::{Evidence, PairEvidence};
@@ -9,16 +9,16 @@ use super::certificate_nearest::Journey;
 use super::certify::{Prover, Shown, untrue};
 use super::claims::{DifferenceClaim, InputVerdictClaim, NearestClaim, SetVerdictClaim};
 
-/// An input that should be missing.
+/// The result of a search for an input that should not exist.
 enum Missing {
-    /// It is not.
+    /// The input exists.
     Here(Vec<bool>),
-    /// It is, with the proof if a reader cannot try all.
+    /// No such input exists, with a proof if a reader cannot try all inputs.
     Nowhere(Option<String>),
 }
 
 impl Prover<'_> {
-    /// The proof that none is nearer, if it cannot be tried.
+    /// The proof that no input is nearer, if there are too many to try.
     pub(super) fn nearest(&self, claim: &NearestClaim) -> Result<Option<String>, QueryError> {
         let journey = self.checker.journey(claim.into())?;
         let distance = claim.distance.as_ref().map(|text| journey.parts(text)).transpose()?;
@@ -36,7 +36,7 @@ impl Prover<'_> {
         })
     }
 
-    /// What was found by trying; where there was too much to try, by the solver, with a proof if nothing was found.
+    /// The result of trying all inputs, or of the solver where there were too many, with a proof if no input was found.
     fn missing<'q>(
         &self,
         tried: Result<Option<Vec<bool>>, QueryError>,
@@ -59,7 +59,7 @@ impl Prover<'_> {
         }
     }
 
-    /// Evidence for what an input is that was said to be nearest.
+    /// Evidence for the verdict on an input that was said to be nearest.
     pub(super) fn input_verdict(&self, claim: &InputVerdictClaim) -> Result<Evidence, QueryError> {
         let (checker, mut evidence) = (&self.checker, Evidence::default());
         let journey = checker.journey(claim.into())?;
@@ -80,7 +80,8 @@ impl Prover<'_> {
         Ok(evidence)
     }
 
-    /// Evidence for what a set is that was said to be a reason: for the set, and without each of its players.
+    /// Evidence for the verdict on a set that was said to be a reason: for the set, and for the set without each
+    /// player.
     pub(super) fn set_verdict(&self, claim: &SetVerdictClaim) -> Result<Shown, QueryError> {
         let entity = self.checker.entity(&claim.entity, claim.label)?;
         let set = self.checker.set(&claim.set)?;
@@ -103,7 +104,7 @@ impl Prover<'_> {
         Ok((sufficient, inputs))
     }
 
-    /// That another network decides all inputs alike, if that is claimed.
+    /// Evidence that another network makes the same decision on all inputs, if that is claimed.
     pub(super) fn difference(&self, claim: &DifferenceClaim) -> Result<Vec<PairEvidence>, QueryError> {
         if claim.differ {
             return Ok(Vec::new());

@@ -1,12 +1,12 @@
-//! What a certificate can claim of a network, one type for each kind of answer.
+//! The claims that a certificate can make about a network, one type for each kind of answer.
 //!
-//! Inputs are texts of 0 and 1 in the order of the model's features, players go by their names, counts and fractions are
-//! texts, so that every reader keeps them exact.
+//! Inputs are strings of 0 and 1 in the order of the model's features, and players are given by name. Counts and
+//! fractions are strings, so that every reader keeps them exact.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is claimed.
+/// A claim about a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -28,13 +28,13 @@ pub enum Claim {
     Attribution(AttributionClaim),
     /// The mean distance of all inputs from the nearest with another decision.
     MeanRadius(MeanRadiusClaim),
-    /// Where another network decides otherwise.
+    /// The inputs on which another network decides differently.
     Difference(DifferenceClaim),
-    /// What a set of players is that was said to be a reason.
+    /// The verdict on a set of players that was said to be a reason.
     SetVerdict(SetVerdictClaim),
-    /// What an input is that was said to be nearest.
+    /// The verdict on an input that was said to be nearest.
     InputVerdict(InputVerdictClaim),
-    /// The reasons of a letter, and the change that helps.
+    /// The reasons in a letter, and the change that would help.
     Letter(LetterClaim),
 }
 
@@ -48,26 +48,26 @@ pub struct SetsClaim {
     pub label: usize,
     /// The sets.
     pub sets: Vec<Vec<String>>,
-    /// The sets have no other players than these.
+    /// The sets contain no players other than these.
     pub among: Option<Vec<String>>,
-    /// What is said of other sets.
+    /// The claim about other sets.
     pub extent: Extent,
 }
 
-/// What a list of minimal sets leaves out.
+/// How complete a list of minimal sets is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// Nothing is said of others.
+    /// It makes no claim about other sets.
     Some,
-    /// No other is smaller than any of these.
+    /// No other set is smaller than any of these.
     Smallest,
-    /// There are no others.
+    /// No other sets exist.
     All,
 }
 
-/// Sets of players with which at least a share of the inputs that agree on them keeps the decision; or (`contrasts`) sets
-/// without which less than that share of the inputs that agree on all others keeps it.
+/// Sets of players such that at least a share of the inputs that agree on them keeps the decision; or (`contrasts`)
+/// sets such that less than that share of the inputs that agree on all other players keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbableClaim {
@@ -75,21 +75,21 @@ pub struct ProbableClaim {
     pub entity: String,
     /// Its decision.
     pub label: usize,
-    /// Whether the sets are those whose players must not all be left out.
+    /// Whether the sets are contrastive.
     pub contrasts: bool,
     /// The least share, a fraction.
     pub share: String,
-    /// The sets; no set within one of them has the share.
+    /// The sets; no proper subset of one of them has the share.
     pub sets: Vec<Vec<String>>,
     /// The exact share of each (of its complement, for contrasts), a fraction.
     pub shares: Vec<String>,
-    /// The sets have no other players than these.
+    /// The sets contain no players other than these.
     pub among: Option<Vec<String>>,
-    /// What is said of other sets.
+    /// The claim about other sets.
     pub extent: Extent,
 }
 
-/// Inputs with another decision, and that there are none nearer.
+/// Inputs with another decision, and the claim that no input is nearer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NearestClaim {
@@ -99,17 +99,17 @@ pub struct NearestClaim {
     pub label: usize,
     /// The wanted decision; without one, any other than the label.
     pub to: Option<usize>,
-    /// What a change of a player costs, if not 1; fractions.
+    /// The cost of changing each player, if not 1; fractions.
     pub costs: BTreeMap<String, String>,
     /// Changes that are not allowed.
     pub moves: Moves,
-    /// The least cost, a fraction; none if there is no such input.
+    /// The least cost, a fraction; `None` if no such input exists.
     pub distance: Option<String>,
     /// Inputs at that distance.
     pub inputs: Vec<String>,
-    /// How many there are at that distance, if that is claimed.
+    /// The number of inputs at that distance, if claimed.
     pub count: Option<String>,
-    /// How many inputs within a distance are decided so, if that is claimed.
+    /// The number of inputs with such a decision within a distance, if claimed.
     pub within: Option<Within>,
 }
 
@@ -129,7 +129,7 @@ pub struct Moves {
 pub struct Within {
     /// The distance.
     pub distance: String,
-    /// How many there are.
+    /// The number of these inputs.
     pub others: String,
 }
 
@@ -143,7 +143,7 @@ pub struct BiasClaim {
     pub label: usize,
     /// The players.
     pub protected: Vec<String>,
-    /// Whether an input that differs in them only is decided otherwise.
+    /// Whether an input that differs in these players only has another decision.
     pub biased: bool,
 }
 
@@ -153,9 +153,9 @@ pub struct BiasClaim {
 pub struct ClassifierBiasClaim {
     /// The players.
     pub protected: Vec<String>,
-    /// Whether two inputs that differ in them only are decided differently.
+    /// Whether two inputs that differ in these players only have different decisions.
     pub biased: bool,
-    /// How many inputs are decided so, if that is claimed.
+    /// The number of biased inputs, if claimed.
     pub inputs: Option<String>,
 }
 
@@ -163,7 +163,7 @@ pub struct ClassifierBiasClaim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PropertiesClaim {
-    /// One entry for each player that something is claimed of.
+    /// One entry for each player that the claim is about.
     pub players: Vec<PlayerClaim>,
 }
 
@@ -173,20 +173,21 @@ pub struct PropertiesClaim {
 pub struct PlayerClaim {
     /// The player.
     pub name: String,
-    /// Whether its change alone changes any decision.
+    /// Whether changing this player alone changes any decision.
     pub used: bool,
-    /// Of a player of one feature: whether the number of some decision rises when it goes from 0 to 1.
+    /// For a player with one feature: whether some decision's number rises when the feature goes from 0 to 1.
     pub rises: Option<bool>,
-    /// Whether it falls for some input then.
+    /// The same for a number that falls.
     pub falls: Option<bool>,
-    /// The share of inputs whose decision some change of it changes, a fraction, if that is claimed.
+    /// The share of inputs whose decision some change of this player changes, a fraction, if claimed.
     pub influence: Option<String>,
-    /// The decisions all of whose inputs have one value of it, if that is claimed; other decisions have several, or no input.
+    /// The decisions whose inputs all have the same value of this player, if claimed; other decisions have several
+    /// values or no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mandatory: Option<Vec<MandatoryClaim>>,
 }
 
-/// A value of a player that all inputs of a decision have.
+/// A value of a player that all inputs of a decision share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MandatoryClaim {
@@ -212,7 +213,7 @@ pub struct AttributionClaim {
 pub struct PartClaim {
     /// The player.
     pub name: String,
-    /// The share of the reasons that have it.
+    /// The share of the reasons that contain it.
     pub share: String,
     /// Its Shapley value in the game "this set suffices".
     pub shapley: String,
@@ -224,25 +225,25 @@ pub struct PartClaim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanRadiusClaim {
-    /// The mean, a fraction; none if all inputs have one decision.
+    /// The mean, a fraction; `None` if all inputs have the same decision.
     pub mean: Option<String>,
 }
 
-/// Where another network decides otherwise.
+/// The inputs on which another network decides differently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DifferenceClaim {
     /// The other network: the content of its model file.
     pub other: serde_json::Value,
-    /// Whether some input is decided otherwise.
+    /// Whether the networks differ on some input.
     pub differ: bool,
-    /// How many are, if that is claimed.
+    /// The number of inputs on which they differ, if claimed.
     pub inputs: Option<String>,
-    /// Some of them.
+    /// Some of these inputs.
     pub examples: Vec<String>,
 }
 
-/// What a set of players is that was said to be a reason.
+/// The verdict on a set of players that was said to be a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetVerdictClaim {
@@ -250,17 +251,17 @@ pub struct SetVerdictClaim {
     pub entity: String,
     /// Its decision.
     pub label: usize,
-    /// Whether the set was said to be contrastive; else sufficient.
+    /// Whether the set was said to be contrastive; otherwise it was said to be sufficient.
     pub contrastive: bool,
     /// The set.
     pub set: Vec<String>,
-    /// Whether it is what it was said to be.
+    /// Whether the set is what it was said to be.
     pub valid: bool,
-    /// The players of a valid set that can each be left out; it is minimal if there are none.
+    /// The players of a valid set that can each be left out; the set is minimal if there are none.
     pub superfluous: Vec<String>,
 }
 
-/// What an input is that was said to be the nearest with another decision.
+/// The verdict on an input that was said to be the nearest with another decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputVerdictClaim {
@@ -270,44 +271,44 @@ pub struct InputVerdictClaim {
     pub label: usize,
     /// The wanted decision; without one, any other than the label.
     pub to: Option<usize>,
-    /// What a change of a player costs, if not 1; fractions.
+    /// The cost of changing each player, if not 1; fractions.
     pub costs: BTreeMap<String, String>,
     /// Changes that are not allowed.
     pub moves: Moves,
     /// The input.
     pub input: String,
-    /// What it costs, a fraction.
+    /// Its cost, a fraction.
     pub distance: String,
-    /// Whether it can occur, makes allowed changes only and is decided as wished.
+    /// Whether it can occur, makes allowed changes only and has the wanted decision.
     pub valid: bool,
-    /// Whether it is valid, and no valid input changes only a part of what it changes.
+    /// Whether it is valid and no valid input changes only a proper subset of its changed players.
     pub minimal: bool,
-    /// Whether it is valid, and none that is costs less.
+    /// Whether it is valid and no valid input costs less.
     pub nearest: bool,
 }
 
-/// The reasons of a letter, and the change that helps.
+/// The reasons in a letter, and the change that would help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LetterClaim {
     /// The decision that would be favourable.
     pub favourable: usize,
-    /// What speaks against it, if that is claimed.
+    /// The players that speak against it, if claimed.
     pub reasons: Option<ScoresClaim>,
     /// The nearest input with the favourable decision, if one exists.
     pub change: NearestClaim,
 }
 
-/// The players with the lowest Shapley values below 0 in the game "the decision is favourable", in which players that are
-/// left out are as in rows of a group, or anything that can occur.
+/// The players with the lowest Shapley values below 0 in the game "the decision is favourable", in which absent players
+/// take their values from rows of a group, or any values that can occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoresClaim {
-    /// The group; without one, all inputs count alike.
+    /// The group; without one, all inputs have equal weight.
     pub against: Option<Vec<GroupRow>>,
-    /// How many players are listed at most.
+    /// The maximum number of players listed.
     pub top: usize,
-    /// The players and their values, the lowest first, equal ones in the order of the players.
+    /// The players and their values, lowest first; ties in the order of the players.
     pub scores: Vec<ScoreClaim>,
 }
 
@@ -317,7 +318,7 @@ pub struct ScoresClaim {
 pub struct GroupRow {
     /// The input.
     pub input: String,
-    /// How many rows have it.
+    /// The number of rows equal to it.
     pub rows: u64,
 }
 

@@ -1,9 +1,9 @@
-//! The class of every input that can occur, a bit for each class and input, by the inputs' numbers.
+//! The class of every input that can occur: a bit for each class and input, indexed by the input's number.
 //!
-//! *Idea.* The exclusive or with an entity's number moves the entity to number 0 and every other input to what it differs
-//! in; a question about one entity is then one about sets of changed players. *Cost.* Filling: one path of the circuit for
-//! 64 inputs, where it is a diagram. An entity: one pass over the table, plus a bit for each input that is decided
-//! otherwise where players are more than one bit.
+//! *Idea.* The exclusive or with an entity's number maps the entity to 0 and every other input to its difference from
+//! the entity. A question about one entity becomes one about sets of changed players. *Cost.* Filling takes one path
+//! for 64 inputs if the circuit is a diagram. A question about an entity takes one pass over the table, plus one step
+//! for each input of another class if players have more than one bit.
 
 use super::QueryError;
 use super::exhaustive::{Above, LowTable};
@@ -15,7 +15,7 @@ use crate::lit::{Var, Watch};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// A task of a thread is this many words.
+/// The number of words in a thread's task.
 const TASK: usize = 1 << 12;
 
 /// The inputs of each class.
@@ -28,8 +28,8 @@ pub(super) struct ClassTables {
 }
 
 impl ClassTables {
-    /// Numbers for the inputs of a space: features that the circuit asks last in the low bits, where one path of a diagram
-    /// is then good for 64 inputs.
+    /// Numbers the inputs of a space. Features that the circuit tests last get the low bits, so that one path of a
+    /// diagram covers 64 inputs.
     pub(super) fn codes(labels: &[Arc<Circuit>], space: &Space) -> Codes {
         let mut seen = vec![false; space.players().len()];
         let asked = labels.first().map(|circuit| in_order(circuit)).unwrap_or_default();
@@ -38,7 +38,7 @@ impl ClassTables {
         Codes::new(space, &first)
     }
 
-    /// Evaluates a circuit for each class, or that of the only label, on all inputs.
+    /// Evaluates on all inputs one circuit for each class, or the only label's circuit.
     pub(super) fn with_codes(
         labels: &[Arc<Circuit>],
         codes: Codes,
@@ -65,24 +65,24 @@ impl ClassTables {
         self.valid.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// The classes of an input: one, if the circuits are right.
+    /// The classes of an input: exactly one if the circuits are correct.
     pub(super) fn classes_of(&self, code: u64) -> impl Iterator<Item = usize> {
         let has = move |table: &Vec<u64>| table[(code / 64) as usize] >> (code % 64) & 1 == 1;
         (0..self.classes.len()).filter(move |&class| has(&self.classes[class]))
     }
 
-    /// What the inputs that are not of a class differ in from the entity of this number.
+    /// The differences from the entity with this number of all inputs outside a class.
     pub(super) fn not_of_class(&self, class: usize, entity: u64) -> SetFamily {
         let (table, valid) = (&self.classes[class], &self.valid);
         SetFamily::shifted(|index| valid[index] & !table[index], self.codes.bits, entity)
     }
 
-    /// What the inputs of a class differ in from the entity of this number.
+    /// The differences from the entity with this number of all inputs of a class.
     pub(super) fn of_class(&self, class: usize, entity: u64) -> SetFamily {
         SetFamily::shifted(|index| self.classes[class][index], self.codes.bits, entity)
     }
 
-    /// The sets of changed runs of some differences.
+    /// The sets of runs that these differences change.
     pub(super) fn changed_sets(&self, differences: SetFamily) -> SetFamily {
         if self.codes.is_direct() {
             return differences;
@@ -100,7 +100,7 @@ impl ClassTables {
         changed
     }
 
-    /// How many differences there are for each set of changed runs.
+    /// The number of differences for each set of changed runs.
     pub(super) fn changed_counts(&self, differences: &SetFamily) -> Vec<u32> {
         let (low, count) = self.low_masks();
         let mut counts = vec![0u32; 1 << self.codes.runs.len()];
@@ -113,7 +113,7 @@ impl ClassTables {
         counts
     }
 
-    /// For each set of runs in the low bits, the numbers below 64 in which exactly these are not zero.
+    /// For each set of runs in the low bits, a mask of the numbers below 64 in which exactly these runs are non-zero.
     fn low_masks(&self) -> ([u64; 64], usize) {
         let mut masks = [0u64; 64];
         (0..64).for_each(|number| masks[self.codes.changed_runs(number, true) as usize] |= 1 << number);
@@ -131,7 +131,7 @@ fn evaluate(circuit: &Circuit, codes: &Codes, space: &Space, watch: &Watch<'_>) 
     })
 }
 
-/// A word for each word of inputs, from the values of all features in it.
+/// Computes a word for each word of 64 inputs from the values of all features in them.
 fn each_word<F: FnMut(&[u64]) -> u64>(
     codes: &Codes,
     watch: &Watch<'_>,

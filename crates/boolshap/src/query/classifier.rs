@@ -1,7 +1,7 @@
-//! A classifier that can be asked: the circuits of its classes over a space of inputs, made ready once for any number of
+//! A classifier ready for queries: the circuits of its classes over a space of inputs, prepared once for any number of
 //! entities.
 //!
-//! Up to [`Classifier::TABLE_BITS`] bits it is a table of all inputs, beyond a few ordered diagrams.
+//! Up to [`Classifier::TABLE_BITS`] bits it is a table of all inputs; beyond that it is a few ordered diagrams.
 
 use super::QueryError;
 use super::class_tables::ClassTables;
@@ -20,7 +20,7 @@ pub struct Classifier {
     pub(super) engine: Engine,
 }
 
-/// How the classes are known.
+/// The representation of the classes.
 pub(super) enum Engine {
     Tables(ClassTables),
     Diagrams(Diagrams),
@@ -31,23 +31,23 @@ pub(super) enum Engine {
 pub struct Entity {
     /// Its features.
     pub bits: Vec<bool>,
-    /// Its class: 0 or 1 of a label, else the number of the class.
+    /// Its class: 0 or 1 for a single label, otherwise the number of the class.
     pub class: usize,
-    /// Its number, where all inputs have one.
+    /// Its number, if inputs are numbered.
     pub(super) code: u64,
 }
 
 impl Classifier {
-    /// The most bits of an input's number where all inputs are looked at.
+    /// The most bits of an input's number for which a table of all inputs is used.
     pub const TABLE_BITS: u32 = SetFamily::MOST_THINGS;
 
-    /// From a circuit for each class, or the only label's.
+    /// Builds a classifier from a circuit for each class, or from the only label's circuit.
     pub fn new(labels: &[Arc<Circuit>], space: Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
         if Codes::bits_of(&space) > Self::TABLE_BITS {
             return Self::of_diagrams(labels, space, watch);
         }
         let codes = ClassTables::codes(labels, &space);
-        // Unused low bits come on top.
+        // The numbering may add unused low bits.
         if codes.bits > Self::TABLE_BITS {
             return Self::of_diagrams(labels, space, watch);
         }
@@ -58,7 +58,7 @@ impl Classifier {
         Ok(Classifier { space, labels: labels.to_vec(), engine: Engine::Tables(tables) })
     }
 
-    /// The same by diagrams, however many inputs there are.
+    /// Like `new`, but always with diagrams, regardless of the number of inputs.
     pub(super) fn of_diagrams(labels: &[Arc<Circuit>], space: Space, watch: &Watch<'_>) -> Result<Self, QueryError> {
         let diagrams = Diagrams::new(labels, &space, watch)?;
         if diagrams.inputs() == 0u8.into() {
@@ -72,12 +72,12 @@ impl Classifier {
         &self.space
     }
 
-    /// How many classes there are, two of a label.
+    /// The number of classes; two for a single label.
     pub fn classes(&self) -> usize {
         self.labels.len().max(2)
     }
 
-    /// How many inputs a table of all inputs has, if there is one.
+    /// The size of the table of all inputs, if there is one.
     pub fn table_inputs(&self) -> Option<usize> {
         match &self.engine {
             Engine::Tables(tables) => Some(tables.valid.len() * 64),
@@ -85,7 +85,7 @@ impl Classifier {
         }
     }
 
-    /// An input that can occur, with its class; an error calls it `what`.
+    /// An input that can occur, with its class; error messages call it `what`.
     pub fn entity(&self, bits: &[bool], what: &str) -> Result<Entity, QueryError> {
         if let Some(flaw) = self.space.flaw(bits) {
             return Err(QueryError::Misplaced { what: what.into(), flaw });
@@ -128,7 +128,7 @@ impl Classifier {
     }
 }
 
-/// An input as a text of 0 and 1.
+/// An input as a string of 0 and 1.
 pub(super) fn bit_text(bits: &[bool]) -> String {
     bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }

@@ -1,15 +1,15 @@
-//! A network and a circuit as clauses over the features and auxiliary variables, each of which is defined by a full
-//! equivalence: every entity extends to exactly one assignment.
+//! Encodes a network or a circuit as clauses over the features and auxiliary variables. Each auxiliary variable is
+//! defined by a full equivalence, so every entity extends to exactly one assignment.
 //!
-//! A gate asks whether a weighted sum of literals reaches a number. It is worked off input by input: "the rest reaches r"
-//! is "if the next literal holds then the rest behind it reaches r - w else r", true or false as soon as the rest can no
-//! longer change it. An answer holds for a whole interval of sums between which no rest makes a difference, and is made
-//! once for all of them. That is a pseudo-Boolean constraint as its decision diagram (Eén and Sörensson, "Translating
-//! Pseudo-Boolean Constraints into SAT", 2006; Abío et al., "A New Look at BDDs for Pseudo-Boolean Constraints", 2012), for
-//! weights +-1 a sequential counter. Weights without structure can make it exponential: there is a limit of clauses, and sums of
-//! more than 256 terms are added up in binary instead. An
-//! argmax asks whether the difference of two scores reaches 0, or 1 where the other class wins a draw. Nothing here uses
-//! the compilers' gates, nor how they turn classes into gates.
+//! A gate asks whether a weighted sum of literals reaches a threshold. The encoding processes it input by input: "the
+//! rest reaches r" is "if the next literal holds, the remaining ones reach r - w, else r", and becomes a constant as
+//! soon as the rest can no longer change it. An answer is valid for a whole interval of sums that no rest can
+//! distinguish, and is encoded once for the interval. This is the decision diagram of a pseudo-Boolean constraint (Eén
+//! and Sörensson, "Translating Pseudo-Boolean Constraints into SAT", 2006; Abío et al., "A New Look at BDDs for
+//! Pseudo-Boolean Constraints", 2012); for weights +-1 it is a sequential counter. Unstructured weights can make it
+//! exponential, so the number of clauses is limited, and sums of more than 256 terms are added in binary instead. An
+//! argmax asks whether the difference of two scores reaches 0, or 1 if the other class wins ties. The module uses
+//! neither the compilers' gates nor their translation of classes into gates.
 
 use super::QueryError;
 use crate::circuit::{Circuit, Node, NodeId};
@@ -17,12 +17,12 @@ use crate::lit::Watch;
 use crate::model::{Network, Output};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Questions between two looks at the watch.
+/// The number of questions between two checks of the watch.
 const LOOK_AFTER: usize = 1 << 12;
-/// The most terms of a sum that are counted; more are added up, which takes fewer clauses.
+/// The most terms of a sum for the diagram encoding; longer sums are added in binary, which takes fewer clauses.
 const MOST_COUNTED: usize = 256;
 
-/// Clauses in DIMACS numbers. Variables 1 to `features` are the features.
+/// Clauses of DIMACS literals. Variables 1 to `features` are the features.
 pub(super) struct Clauses<'a> {
     pub(super) list: Vec<Vec<i32>>,
     variables: i32,
@@ -33,13 +33,13 @@ pub(super) struct Clauses<'a> {
 }
 
 impl<'a> Clauses<'a> {
-    /// No clauses yet, and a limit for their number.
+    /// Starts without clauses, with a limit on their number.
     pub(super) fn new(features: usize, limit: usize, watch: &Watch<'a>) -> Self {
         let truth = features as i32 + 1;
         Clauses { list: vec![vec![truth]], variables: truth, truth, limit, watch: watch.silent(), asked: 0 }
     }
 
-    /// Fails if there are too many clauses, or it takes too long.
+    /// Fails if there are too many clauses or the time is up.
     fn check(&mut self) -> Result<(), QueryError> {
         self.asked += 1;
         if self.asked.is_multiple_of(LOOK_AFTER) {
@@ -65,7 +65,7 @@ impl<'a> Clauses<'a> {
         self.list.push(clause.to_vec());
     }
 
-    /// A variable that is true when all of these are.
+    /// A literal that is true exactly if all of these are.
     fn all(&mut self, literals: &[i32]) -> i32 {
         if let [one] = literals {
             return *one;
@@ -78,18 +78,18 @@ impl<'a> Clauses<'a> {
         all
     }
 
-    /// A variable that is true when any of these is.
+    /// A literal that is true exactly if any of these is.
     pub(super) fn any(&mut self, literals: &[i32]) -> i32 {
         let negated: Vec<i32> = literals.iter().map(|literal| -literal).collect();
         -self.all(&negated)
     }
 
-    /// The same of two.
+    /// `any` of two literals.
     pub(super) fn either(&mut self, one: i32, other: i32) -> i32 {
         self.any(&[one, other])
     }
 
-    /// A variable that is `hi` where `x` is true, and else `lo`.
+    /// A literal that equals `hi` if `x` is true, otherwise `lo`.
     fn choice(&mut self, x: i32, hi: i32, lo: i32) -> i32 {
         if hi == lo {
             return hi;
@@ -99,20 +99,20 @@ impl<'a> Clauses<'a> {
         self.add(&[-x, hi, -choice]);
         self.add(&[x, -lo, choice]);
         self.add(&[x, lo, -choice]);
-        // Implied, but it spares the solver a decision.
+        // These clauses are implied, but save the solver a decision.
         self.add(&[-hi, -lo, choice]);
         self.add(&[hi, lo, -choice]);
         choice
     }
 
-    /// A literal that is true when the weights of the literals that hold reach this sum.
+    /// A literal that is true exactly if the weights of the true literals reach this sum.
     pub(super) fn reaches(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
-        // Behind each term, what the rest can give at most.
+        // For each place, the most that the remaining terms can contribute.
         let mut rest: Vec<i128> = vec![0; terms.len() + 1];
         for place in (0..terms.len()).rev() {
             rest[place] = rest[place + 1] + terms[place].0 as i128;
         }
-        // Answers by place: from the least sum of an interval to its greatest, and the literal.
+        // Answers by place: the least sum of an interval maps to its greatest sum and the literal.
         let mut known: Vec<BTreeMap<i128, (i128, i32)>> = vec![BTreeMap::new(); terms.len() + 1];
         let (yes, no) = (self.constant(true), self.constant(false));
         let answer = |known: &[BTreeMap<i128, (i128, i32)>], (place, sum): (usize, i128)| match sum {
@@ -123,7 +123,7 @@ impl<'a> Clauses<'a> {
                 before.filter(|(_, (to, _))| sum <= *to).map(|(&from, &(to, literal))| (from, to, literal))
             }
         };
-        // Questions whose answers are waited for stay on the stack.
+        // Questions stay on the stack until the answers that they depend on are known.
         let mut stack = vec![(0, sum)];
         while let Some(&question) = stack.last() {
             self.check()?;
@@ -150,14 +150,16 @@ impl<'a> Clauses<'a> {
         Ok(answer(&known, (0, sum)).expect("the first question is answered last").2)
     }
 
-    /// The weighted sum of signs +1 and -1 of these literals, plus a constant, is at least 0.
+    /// A literal that is true exactly if the weighted sum of these literals as +1 and -1, plus a constant, is at least
+    /// 0.
     fn signs_reach(&mut self, weights: &[i128], literals: &[i32], constant: i128) -> Result<i32, QueryError> {
         const MOST: u128 = 1 << 100;
         let total: u128 = weights.iter().map(|weight| weight.unsigned_abs()).sum();
         if total >= MOST || constant.unsigned_abs() >= MOST {
             return Err(QueryError::LargeWeights);
         }
-        // A term counts twice its weight above the least, minus the total; what is fixed is counted at once.
+        // From the minimum, minus the total, each true term adds twice its weight; fixed literals are counted
+        // immediately.
         let mut sum = total as i128 - constant;
         let mut terms: Vec<(u128, i32)> = Vec::with_capacity(weights.len());
         for (&weight, &literal) in weights.iter().zip(literals).filter(|(weight, _)| **weight != 0) {
@@ -168,7 +170,7 @@ impl<'a> Clauses<'a> {
                 false => terms.push((twice, literal)),
             }
         }
-        // Large weights first decide most.
+        // Large weights come first because they decide most.
         terms.sort_by_key(|&(weight, _)| std::cmp::Reverse(weight));
         match terms.len() > MOST_COUNTED {
             true => self.adds_up(&terms, sum),
@@ -176,8 +178,8 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// The same as `reaches` by adding numbers: columns of bits, three of which are a bit of the sum and one to carry (Eén
-    /// and Sörensson, section 5.2). It has few clauses, but the solver learns less from them.
+    /// Like `reaches`, but with binary adders: in each column of bits, a full adder turns three bits into a sum bit and
+    /// a carry (Eén and Sörensson, section 5.2). This takes few clauses, but the solver learns less from them.
     fn adds_up(&mut self, terms: &[(u128, i32)], sum: i128) -> Result<i32, QueryError> {
         let total: u128 = terms.iter().map(|(weight, _)| weight).sum();
         if sum <= 0 || sum > total as i128 {
@@ -206,7 +208,7 @@ impl<'a> Clauses<'a> {
         Ok(reached)
     }
 
-    /// Whether an odd number of these holds, and whether two of them do.
+    /// A full adder: whether an odd number of these literals is true, and whether at least two are.
     fn add_three(&mut self, a: i32, b: i32, c: i32) -> (i32, i32) {
         let pair = self.choice(a, -b, b);
         let odd = self.choice(pair, -c, c);
@@ -214,7 +216,7 @@ impl<'a> Clauses<'a> {
         (odd, carry)
     }
 
-    /// A literal that is true when the network's answer is this class.
+    /// A literal that is true exactly if the network's answer is this class.
     #[cfg(feature = "sat")]
     pub(super) fn network(&mut self, network: &Network, class: usize) -> Result<i32, QueryError> {
         let features: Vec<i32> = (1..=network.inputs() as i32).collect();
@@ -222,13 +224,13 @@ impl<'a> Clauses<'a> {
         self.class_wins(network, &values, class)
     }
 
-    /// The literals of the last hidden layer, or of the inputs, where these are the features.
+    /// The literals of the last hidden layer, or of the inputs if there is none, given the literals of the features.
     pub(super) fn last_hidden(&mut self, network: &Network, features: &[i32]) -> Result<Vec<i32>, QueryError> {
         let mut values = features.to_vec();
         for layer in network.hidden() {
             let mut next = Vec::with_capacity(layer.len());
             for gate in layer {
-                // The signs of the inputs reach 2 need - total.
+                // The sum of the inputs as +1 and -1 must reach 2 need - total.
                 let constant = gate.total() as i128 - 2 * gate.need() as i128;
                 next.push(self.signs_reach(gate.weights(), &values, constant)?);
             }
@@ -237,7 +239,7 @@ impl<'a> Clauses<'a> {
         Ok(values)
     }
 
-    /// A literal that is true when these values of the last hidden layer make the answer this class.
+    /// A literal that is true exactly if these values of the last hidden layer lead to this class.
     pub(super) fn class_wins(&mut self, network: &Network, values: &[i32], class: usize) -> Result<i32, QueryError> {
         match network.output() {
             Output::Step(gate) => {
@@ -258,25 +260,25 @@ impl<'a> Clauses<'a> {
         }
     }
 
-    /// A literal for each node that the root reaches, true when the node is.
+    /// A literal for each node that the root reaches, true exactly if the node is.
     #[cfg(feature = "sat")]
     pub(super) fn circuit(&mut self, circuit: &Circuit) -> Result<HashMap<NodeId, i32>, QueryError> {
         self.nodes(circuit, &circuit.reachable())
     }
 
-    /// A literal that is true when the circuit is, where these are the features.
+    /// A literal that is true exactly if the circuit is, given the literals of the features.
     pub(super) fn root(&mut self, circuit: &Circuit, features: &[i32]) -> Result<i32, QueryError> {
         Ok(self.nodes_over(circuit, &circuit.reachable(), features)?[&circuit.root()])
     }
 
-    /// A literal for each of these nodes, children before parents and all of them there.
+    /// A literal for each of these nodes; `ids` must contain all children, before their parents.
     #[cfg(feature = "sat")]
     pub(super) fn nodes(&mut self, circuit: &Circuit, ids: &[NodeId]) -> Result<HashMap<NodeId, i32>, QueryError> {
         let features: Vec<i32> = (1..=circuit.variables() as i32).collect();
         self.nodes_over(circuit, ids, &features)
     }
 
-    /// The same where these are the features.
+    /// Like `nodes`, given the literals of the features.
     fn nodes_over(
         &mut self,
         circuit: &Circuit,

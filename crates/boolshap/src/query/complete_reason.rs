@@ -1,17 +1,18 @@
-//! All sufficient or contrastive reasons of a decision on a diagram, without looking at all inputs.
+//! All sufficient or contrastive reasons of a decision on a diagram, without enumerating inputs.
 //!
-//! *Sets of nodes.* Let a set of players be free, and all others be as in the entity. Where a walk through the diagram of the
-//! inputs of other classes can be, player by player, is a set of nodes: a player that is not free leads each node to one
-//! other, a free one to all that its features can lead to. The free set is contrastive if the leaf is among them in the end.
-//! Equal sets of nodes at one player have the same future, so they are remembered: the contrastive sets become a diagram
-//! over the players themselves.
+//! *Sets of nodes.* Let a set of players be free and fix all others to the entity's values. After each player, the
+//! nodes reachable in the diagram of the inputs of other classes form a set: a fixed player leads each node to one
+//! other, a free player to all nodes that its features can reach. The free set is contrastive if the leaf is reached in
+//! the end. Equal sets of nodes at the same player have the same future, so results are cached by node set: the
+//! contrastive sets become a diagram over the players themselves.
 //!
-//! *Minimal sets.* That diagram is of a monotone family. Its minimal sets are those of the branch without the first player,
-//! and those of the branch with it that contain none of the former (Rauzy, "New algorithms for fault trees analysis", 1993),
-//! as a diagram of sets in which an absent player is left out (Minato, 1993). How many there are of each size is one sweep.
+//! *Minimal sets.* The diagram represents a monotone family. Its minimal sets are those of the branch without the first
+//! player, and those of the branch with it that contain none of the former (Rauzy, "New algorithms for fault trees
+//! analysis", 1993), kept as a zero-suppressed diagram, in which absent players have no node (Minato, 1993). One sweep
+//! counts them by size.
 //!
 //! *Sufficient sets* are the complements of the sets that are not contrastive: the same diagram with branches and leaves
-//! exchanged. *Cost.* The number of distinct sets of nodes, which can be exponential, and is limited.
+//! exchanged. *Cost.* The number of distinct sets of nodes, which can be exponential and is limited.
 
 use super::QueryError;
 use super::diagrams::Region;
@@ -19,26 +20,26 @@ use crate::lit::Watch;
 use dashu_int::UBig;
 use std::collections::HashMap;
 
-/// How far a search may go.
+/// The limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// How many nodes the remembered sets may have together.
+    /// The total size of the cached sets of nodes.
     nodes: usize,
-    /// How many diagram nodes of sets may be made.
+    /// The number of nodes of the diagram of sets.
     sets: usize,
 }
 
 impl Effort {
-    /// Where the number of reasons is good to know.
+    /// For an optional count of reasons.
     pub(super) const LITTLE: Effort = Effort { nodes: 500_000, sets: 200_000 };
-    /// Where it was asked for.
+    /// For explicit requests.
     pub(super) const FULL: Effort = Effort { nodes: 30_000_000, sets: 5_000_000 };
 }
 
-/// How many players may be walked through: each is a step deeper on the stack.
+/// The most players, because each takes one level of recursion.
 const MOST_PLAYERS: usize = 2_000;
 
-/// Which sets are meant.
+/// The kind of sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Sufficient,
@@ -49,19 +50,20 @@ pub(super) enum Family {
 pub(super) struct MinimalSets {
     /// The players in the order of the diagram.
     players: Vec<usize>,
-    /// Place of the player, sets without it, sets with it; 0 is no set, 1 the empty set alone.
+    /// Place of the player, sets without it, sets with it; node 0 is the empty family, node 1 contains only the empty
+    /// set.
     nodes: Vec<[u32; 3]>,
     root: u32,
 }
 
-/// The contrastive sets while they are found.
+/// The construction of the contrastive sets.
 struct Walk<'a> {
     region: &'a Region,
     entity: &'a [bool],
     /// The first level of each block, and the end.
     blocks: Vec<u32>,
     known: HashMap<(u32, Vec<u32>), u32>,
-    /// Place of the player, the child where it is as in the entity, the child where it is free.
+    /// Place of the player, the child if it keeps the entity's value, the child if it is free.
     nodes: Vec<[u32; 3]>,
     unique: HashMap<[u32; 3], u32>,
     remembered: usize,
@@ -73,8 +75,8 @@ struct Walk<'a> {
 pub(super) struct ContrastiveSets {
     /// The players in the order of the diagram.
     pub(super) players: Vec<usize>,
-    /// Place of the player, the child where it is as in the entity, the child where it is free; 0 and 1 are the leaves, and
-    /// children come first.
+    /// Place of the player, the child if it keeps the entity's value, the child if it is free; 0 and 1 are the leaves,
+    /// and children come first.
     pub(super) nodes: Vec<[u32; 3]>,
     pub(super) root: u32,
 }
@@ -128,7 +130,7 @@ impl MinimalSets {
         ContrastiveSets::new(region, entity, effort, watch)?.minimal(family, exclude, effort, watch)
     }
 
-    /// How many there are, and for each place how many have its player.
+    /// The number of sets, and for each place the number of sets with its player.
     pub(super) fn counts(&self) -> (UBig, Vec<UBig>) {
         let mut below = vec![UBig::ZERO, UBig::ONE];
         for &[_, without, with] in &self.nodes[2..] {
@@ -147,7 +149,7 @@ impl MinimalSets {
         (std::mem::take(&mut below[self.root as usize]), having)
     }
 
-    /// For each node, how many sets there are of each size.
+    /// For each node, the number of sets of each size.
     fn sizes(&self) -> Vec<Vec<UBig>> {
         let mut sizes: Vec<Vec<UBig>> = vec![Vec::new(), vec![UBig::ONE]];
         for &[_, without, with] in &self.nodes[2..] {
@@ -160,7 +162,8 @@ impl MinimalSets {
         sizes
     }
 
-    /// How many there are, and the smallest ones: by size, and, of a size of which there are at most `sorted`, by `rank`.
+    /// The number of sets and the smallest ones, ordered by size and then by `ranks`; among more than `sorted` sets of
+    /// one size the selection is arbitrary.
     pub(super) fn smallest(&self, most: usize, sorted: usize, ranks: &[usize]) -> (UBig, Vec<Vec<usize>>) {
         let sizes = self.sizes();
         let own = &sizes[self.root as usize];
@@ -214,7 +217,7 @@ impl MinimalSets {
 }
 
 impl Walk<'_> {
-    /// The contrastive sets of the players from a place on, for a set of nodes: ascending, without leaves.
+    /// The contrastive sets of the players from a place on, for an ascending set of nodes.
     fn from(&mut self, place: usize, nodes: Vec<u32>) -> Result<u32, QueryError> {
         if nodes.contains(&self.region.leaf) {
             return Ok(1);
@@ -223,7 +226,7 @@ impl Walk<'_> {
         let Some(first) = nodes.iter().map(|&node| self.region.diagram.nodes[node as usize][0]).min() else {
             return Ok(0);
         };
-        // Players that none of the nodes tests make no difference.
+        // Skips players that no node tests.
         let place = place.max(self.blocks.partition_point(|&level| level <= first) - 1);
         let key = (place as u32, nodes);
         if let Some(&known) = self.known.get(&key) {
@@ -255,7 +258,7 @@ impl Walk<'_> {
         Ok(made)
     }
 
-    /// Where nodes lead through the levels before `end`.
+    /// The nodes that these nodes reach through the levels before `end`.
     fn through(&self, nodes: &[u32], end: u32, is_free: bool) -> Vec<u32> {
         let diagram = &*self.region.diagram;
         let (mut waiting, mut out) = (nodes.to_vec(), Vec::with_capacity(nodes.len()));
@@ -301,7 +304,7 @@ impl Sets<'_> {
         Ok(number)
     }
 
-    /// The minimal sets of a family below a node of the walk's result.
+    /// The minimal sets of a family below a node of the diagram of contrastive sets.
     fn minimal(
         &mut self,
         walked: &[[u32; 3]],
@@ -335,7 +338,7 @@ impl Sets<'_> {
         Ok(sets)
     }
 
-    /// The sets of the first that contain none of the second.
+    /// The sets of the first family that contain no set of the second.
     fn without_supersets(&mut self, of: u32, none: u32) -> Result<u32, QueryError> {
         if of == 0 || none == 0 {
             return Ok(of);

@@ -1,12 +1,12 @@
-//! The nearest inputs of another or a wished class.
+//! The nearest inputs of another class or of a given class.
 //!
-//! The distance of two inputs is the sum of the costs of the players in which they differ, 1 each by default. Features can
-//! be kept from rising or falling: a frozen one from both. A column's values are its features: one that must not rise
-//! cannot be taken, one that must not fall cannot be left.
+//! The distance between two inputs is the sum of the costs of the players in which they differ, 1 each by default.
+//! Features can be kept from rising, from falling, or both (frozen). A column's values are its features: a value that
+//! must not rise cannot be chosen, and one that must not fall cannot be given up.
 //!
-//! *Idea.* Inputs are looked at by what they differ in from the entity, 64 to a word. The cost of a difference is that of
-//! its six low bits plus that of the others, so a word is worth looking at only if its high part is not too dear already,
-//! and then the low parts in the order of their costs. Costs are whole numbers here, multiplied by a common denominator:
+//! *Idea.* The search examines the differences of inputs from the entity, 64 to a word. The cost of a difference is
+//! that of its six low bits plus that of its high bits. So a word matters only if its high part is not too expensive
+//! already, and its low parts are then tried in order of cost. Costs are scaled to integers by a common denominator, so
 //! sums are exact.
 
 use super::class_tables::ClassTables;
@@ -23,51 +23,51 @@ use dashu_ratio::RBig;
 
 /// The most inputs that are listed.
 const MOST_LISTED: usize = 1_000_000;
-/// Up to this many at one distance of a diagram are put in order before the first are listed.
+/// On a diagram, up to this many inputs at the same distance are sorted before the first are listed.
 const SORTED: usize = 10_000;
 /// A cost that cannot be paid.
 pub(super) const FORBIDDEN: u64 = u64::MAX;
 
-/// What is wished for, and what may change.
+/// The requested class and the allowed changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wish {
-    /// The class; without it any but the entity's.
+    /// The class; without it, any class but the entity's.
     pub class: Option<usize>,
     /// Features that must not become 1.
     pub not_up: Vec<usize>,
     /// Features that must not become 0.
     pub not_down: Vec<usize>,
-    /// What changing each player costs; without it 1 each.
+    /// The cost of changing each player; without it, 1 each.
     pub costs: Option<Vec<RBig>>,
-    /// The most inputs to list; a million at the most.
+    /// The most inputs to list, capped at a million.
     pub limit: Option<usize>,
-    /// Whether to go on behind the nearest until the limit is reached.
+    /// Whether to continue beyond the nearest until the limit is reached.
     pub beyond: bool,
 }
 
-/// An input of the class that was wished for.
+/// An input of the requested class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counterfactual {
     /// The input.
     pub input: Vec<bool>,
     /// The players in which it differs from the entity.
     pub changed: Vec<usize>,
-    /// What that costs.
+    /// The cost of these changes.
     pub distance: RBig,
 }
 
 /// The nearest inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counterfactuals {
-    /// The distance of the nearest; nothing if no input within reach is of the class.
+    /// The distance of the nearest; `None` if no reachable input has the class.
     pub distance: Option<RBig>,
-    /// How many are at that distance.
+    /// The number of inputs at that distance.
     pub count: UBig,
-    /// Those listed: by distance, then by the players that change, then by the input.
+    /// The listed inputs, by distance, then by the players that change, then by the input.
     pub listed: Vec<Counterfactual>,
 }
 
-/// The nearest inputs of another class, or of the one that is wished for.
+/// The nearest inputs of another class, or of the requested one.
 pub fn counterfactuals(
     classifier: &Classifier,
     entity: &Entity,
@@ -77,7 +77,7 @@ pub fn counterfactuals(
     let costs = Costs::new(classifier.space(), wish.costs.as_deref())?;
     let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
     let moves = Moves::of(entity, wish);
-    // An entity of the wished class is its own counterfactual.
+    // An entity that already has the requested class is its own counterfactual.
     let tables = match &classifier.engine {
         Engine::Tables(tables) => tables,
         Engine::Diagrams(diagrams) => return on_diagram(diagrams, classifier, entity, wish, &moves, &costs, watch),
@@ -117,7 +117,7 @@ fn in_order(
     listed.into_iter().map(made).collect()
 }
 
-/// The nearest inputs from the diagram of the wished class, or of all other inputs.
+/// The nearest inputs from the diagram of the requested class, or of all inputs of other classes.
 fn on_diagram(
     diagrams: &Diagrams,
     classifier: &Classifier,
@@ -139,7 +139,7 @@ fn on_diagram(
     let limit = wish.limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
     let is_near = |next: u64| next == distance;
     let found = match wish.beyond {
-        // All of one distance are needed for their order, unless they are very many.
+        // Sorting needs all inputs at a distance, unless there are too many.
         true => {
             let last = std::cell::Cell::new(0);
             ways.nearest(
@@ -157,7 +157,7 @@ fn on_diagram(
     Ok(Counterfactuals { distance: Some(costs.exact(distance)), count, listed })
 }
 
-/// Costs as whole numbers with one denominator.
+/// Costs as integers over a common denominator.
 pub(super) struct Costs {
     pub(super) of: Vec<u64>,
     denominator: UBig,
@@ -209,26 +209,26 @@ impl Moves {
     }
 }
 
-/// Differences from an entity with what they cost.
+/// Differences from an entity with their costs.
 pub(super) struct Near<'a> {
     family: SetFamily,
-    /// For each cost of the six low bits, ascending, the numbers below 64 of that cost.
+    /// For each cost of the six low bits, ascending, a mask of the numbers below 64 with that cost.
     low: Vec<(u64, u64)>,
     /// The runs of the high bits.
     high: Vec<RunCost>,
-    /// The cost of each of them, if each is one bit that may change and all cost the same.
+    /// The cost of each high run, if each is one bit that may change and all cost the same.
     each: Option<u64>,
     tables: &'a ClassTables,
 }
 
-/// What changing a run costs, and which changes are out of reach.
+/// The cost of changing a run, and the changes that are not allowed.
 struct RunCost {
     shift: u32,
     mask: u64,
     cost: u64,
     /// Bits that must not change.
     kept_bits: u64,
-    /// Differences that must not be.
+    /// Differences that are not allowed.
     kept_values: Vec<u64>,
 }
 
@@ -239,7 +239,7 @@ impl RunCost {
 }
 
 impl<'a> Near<'a> {
-    /// The differences of a family, as far as the moves allow them.
+    /// The differences of a family that the moves allow.
     pub(super) fn new(
         space: &Space,
         tables: &'a ClassTables,
@@ -296,7 +296,7 @@ impl<'a> Near<'a> {
         Near { family, low, high, each, tables }
     }
 
-    /// What the high bits of a word's differences cost; nothing if they are out of reach.
+    /// The cost of the high bits of a word's differences; `None` if they are not allowed.
     fn high_cost(&self, index: usize) -> Option<u64> {
         if let Some(each) = self.each {
             return Some(each * u64::from(index.count_ones()));
@@ -333,12 +333,12 @@ impl<'a> Near<'a> {
         (best != FORBIDDEN).then_some(best)
     }
 
-    /// How many differences cost this much.
+    /// The number of differences of this cost.
     pub(super) fn count_at(&self, distance: u64) -> u64 {
         self.masks_at(distance).map(|(_, word)| u64::from(word.count_ones())).sum()
     }
 
-    /// The differences of this cost, as words.
+    /// The differences of this cost, as word indices and masks.
     fn masks_at(&self, distance: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words().filter_map(move |(index, word)| {
             let low = distance.checked_sub(self.high_cost(index)?)?;
@@ -347,14 +347,14 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// The differences of this cost, `most` at the most.
+    /// At most `most` differences of this cost.
     fn at(&self, distance: u64, most: usize) -> Vec<(u64, u64)> {
         let each =
             self.masks_at(distance).flat_map(|(index, word)| ones(word).map(move |bit| (index as u64) << 6 | bit));
         each.take(most).map(|difference| (distance, difference)).collect()
     }
 
-    /// The cheapest differences, and all others of the last one's cost.
+    /// The cheapest `most` differences, and all others with the last one's cost.
     fn nearest(&self, most: usize, watch: &Watch<'_>) -> Result<Vec<(u64, u64)>, QueryError> {
         let mut costs: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
         for (index, word) in self.words() {
@@ -374,7 +374,7 @@ impl<'a> Near<'a> {
         Ok(found)
     }
 
-    /// How many differences cost 0, 1, 2, ..., where every player costs 1.
+    /// The number of differences of cost 0, 1, 2, ..., if every player costs 1.
     pub(super) fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.tables.codes.runs.len() + 1];
         for (index, word) in self.words() {

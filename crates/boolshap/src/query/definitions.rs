@@ -1,5 +1,5 @@
-//! Every question by its definition, over all inputs and all sets of players: what the tests compare with. Nothing of the
-//! code that answers is used, but the space's own test of what can occur.
+//! Reference answers for the tests: every question by its definition, over all inputs and all sets of players. This
+//! shares no code with the real answers except the space's own test of which inputs can occur.
 
 use super::Space;
 use dashu_int::UBig;
@@ -47,7 +47,7 @@ impl<'a> AllInputs<'a> {
         all
     }
 
-    /// The share of the inputs that agree with an entity in a set and have its class.
+    /// Among the inputs that agree with an entity in a set, the share with its class.
     pub(super) fn share(&self, entity: &[bool], set: &[usize]) -> RBig {
         let class = self.class(entity);
         let agrees = |input: &[bool]| self.differ(entity, input).iter().all(|player| !set.contains(player));
@@ -57,7 +57,7 @@ impl<'a> AllInputs<'a> {
         RBig::from_parts(same.into(), agreeing.len().into())
     }
 
-    /// The sets with a property of which no proper subset has it, by size and then in order.
+    /// The sets with a property that no proper subset has, by size and then in order.
     fn minimal(&self, has: impl Fn(&[usize]) -> bool, exclude: &[usize]) -> Vec<Set> {
         let all: Vec<Set> = self.all_sets().into_iter().filter(|set| has(set)).collect();
         let inside = |small: &Set, large: &Set| small != large && small.iter().all(|player| large.contains(player));
@@ -75,7 +75,7 @@ impl<'a> AllInputs<'a> {
         self.minimal(|set| self.share(entity, &rest(set)) < *share, exclude)
     }
 
-    /// The Shapley and Banzhaf values of the game "this set suffices", from all orders' sizes.
+    /// The Shapley and Banzhaf values of the game "this set suffices", summed over all sets.
     pub(super) fn game(&self, entity: &[bool], player: usize) -> [RBig; 2] {
         let n = self.players();
         let worth = |set: &[usize]| self.share(entity, set) == RBig::ONE;
@@ -92,7 +92,7 @@ impl<'a> AllInputs<'a> {
         [shapley, banzhaf]
     }
 
-    /// The inputs of a class, or of any but the entity's, with their distance, nearest first.
+    /// The inputs of a class, or of any class but the entity's, with their distances, nearest first.
     pub(super) fn counterfactuals(
         &self,
         entity: &[bool],
@@ -117,7 +117,7 @@ impl<'a> AllInputs<'a> {
         self.differ(one, other).len()
     }
 
-    /// Whether an input that differs in protected players only is of another class.
+    /// Whether an input that differs in protected players only has another class.
     pub(super) fn is_biased(&self, entity: &[bool], protected: &[usize]) -> bool {
         let class = self.class(entity);
         let only = |input: &[bool]| self.differ(entity, input).iter().all(|player| protected.contains(player));

@@ -1,14 +1,14 @@
-//! Searches in one region of a diagram, seen from an entity: an input that agrees in some players, the nearest inputs, how
-//! many there are at each distance.
+//! Searches in one region of a diagram relative to an entity: an input that agrees in some players, the nearest inputs,
+//! the number of inputs at each distance.
 //!
-//! *Points.* A point is a node, a level at or above it, and whether the block of that level has changed already. From a
-//! point the feature of the level takes one of its values: the entity's for nothing, the other, where it may, for the cost
-//! of its player unless that is paid already.
+//! *Points.* A point is a node, a level at or above it, and whether the block of that level has changed already. At a
+//! point, the level's feature takes a value: the entity's value is free; the other value, if allowed, costs the price
+//! of the player unless it has been paid already.
 //!
-//! *Nearest.* One sweep from the leaves gives each node the cheapest way to the region's leaf, for a block that has changed
-//! and for one that has not (min and plus in the place of plus and times). Levels that a path skips cost nothing. With these
-//! costs as an exact forecast, a best-first search lists inputs in the order of their distance, and counting follows the
-//! cheapest ways only.
+//! *Nearest.* One sweep from the leaves gives each node the cost of the cheapest path to the region's leaf, for a block
+//! that has changed and for one that has not (min and plus instead of plus and times). Levels that a path skips cost
+//! nothing. With these costs as an exact heuristic, a best-first search lists inputs in order of distance, and counting
+//! follows only the cheapest paths.
 
 use super::diagrams::Region;
 use super::{Entity, QueryError};
@@ -19,16 +19,16 @@ use std::collections::{BinaryHeap, HashMap};
 
 /// A cost that cannot be paid.
 const FAR: u64 = u64::MAX;
-/// How many points are remembered at most.
+/// The most points kept in memory.
 const MOST_POINTS: usize = 20_000_000;
 
 /// A node, a level at or above it, and whether the block of that level has changed.
 type Point = (u32, u32, bool);
 
-/// Looks for inputs of a region that agree with an entity in some players.
+/// Finds inputs of a region that agree with an entity in some players.
 pub(super) struct AgreeSearch<'a> {
     region: &'a Region,
-    /// For each node met in this turn where the search came from: the parent and the value of its feature.
+    /// For each node, the turn of the last visit, and the parent and feature value that the search came from.
     from: Vec<(u32, u32)>,
     turn: u32,
 }
@@ -86,16 +86,16 @@ impl<'a> AgreeSearch<'a> {
     }
 }
 
-/// The cheapest ways from all nodes of a region to its leaf.
+/// The costs of the cheapest paths from all nodes of a region to its leaf.
 pub(super) struct Ways<'a> {
     region: &'a Region,
     entity: &'a [bool],
     may_change: &'a [bool],
-    /// What changing each player costs.
+    /// The cost of changing each player.
     costs: &'a [u64],
-    /// For each node the cost if its block has not changed.
+    /// The cost from each node if its block has not changed.
     stay: Vec<u64>,
-    /// The same if it has; empty if each block is one level.
+    /// The cost from each node if its block has changed; empty if each block is one level.
     gone: Vec<u64>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Ways<'a> {
         Ok(ways)
     }
 
-    /// The cost from a node, coming from a level whose block has changed or not.
+    /// The cost from a node, after a level whose block has changed or not.
     fn after(&self, node: u32, level: u32, has_changed: bool) -> u64 {
         let has_blocks = !self.gone.is_empty();
         let together = |node: u32| self.region.diagram.together(level, self.region.diagram.nodes[node as usize][0]);
@@ -157,7 +157,7 @@ impl<'a> Ways<'a> {
         self.region.diagram.order.len() as u32
     }
 
-    /// The cheapest way from a point.
+    /// The cost of the cheapest path from a point.
     fn forecast(&self, (node, level, has_changed): Point) -> u64 {
         match has_changed && !self.region.diagram.begins(level as usize) {
             true => self.after(node, level, true),
@@ -165,7 +165,7 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Where a point leads with each value of its feature, and what that costs.
+    /// The next point for each value of a point's feature, with the cost.
     fn steps(&self, (node, level, has_changed): Point) -> impl Iterator<Item = (bool, u64, Point)> {
         let diagram = &*self.region.diagram;
         let (feature, player) = (diagram.order[level as usize], diagram.player[level as usize]);
@@ -191,7 +191,7 @@ impl<'a> Ways<'a> {
 
     /// How many inputs are at the smallest distance.
     pub(super) fn count_nearest(&self, watch: &Watch<'_>) -> Result<UBig, QueryError> {
-        // The ways to the points of a level that are on cheapest ways.
+        // The number of paths to each point of a level that lies on a cheapest path.
         let mut layer: HashMap<Point, UBig> = HashMap::from([(self.start(), UBig::ONE)]);
         for _ in 0..self.levels() {
             let mut next: HashMap<Point, UBig> = HashMap::new();
@@ -211,14 +211,14 @@ impl<'a> Ways<'a> {
         Ok(at_leaf.fold(UBig::ZERO, |sum, (_, ways)| sum + ways))
     }
 
-    /// Inputs in the order of their distance, as long as `goes_on` says of the number found and the next distance.
+    /// Inputs in order of distance, as long as `goes_on` accepts the number found and the next distance.
     pub(super) fn nearest(
         &self,
         goes_on: impl Fn(usize, u64) -> bool,
         watch: &Watch<'_>,
     ) -> Result<Vec<(u64, Vec<bool>)>, QueryError> {
         let mut found = Vec::new();
-        // Among equal costs deep points first, so that few are open.
+        // Among equal costs, deep points come first, which keeps the queue small.
         let mut open = vec![(self.start(), 0u64, Vec::new())];
         let mut queue = BinaryHeap::from([(Reverse(self.forecast(self.start())), 0u32, Reverse(0usize))]);
         while let Some((Reverse(total), _, Reverse(place))) = queue.pop() {
@@ -247,7 +247,7 @@ impl<'a> Ways<'a> {
         Ok(found)
     }
 
-    /// How many inputs are at each distance up to `most`, where every player costs 1.
+    /// The number of inputs at each distance up to `most`, if every player costs 1.
     pub(super) fn counts(&self, most: usize, watch: &Watch<'_>) -> Result<Vec<UBig>, QueryError> {
         let mut layer: HashMap<Point, Vec<UBig>> = HashMap::from([(self.start(), vec![UBig::ONE])]);
         for _ in 0..self.levels() {

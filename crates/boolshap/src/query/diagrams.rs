@@ -1,10 +1,10 @@
-//! The classes of a classifier as ordered diagrams, where there are too many inputs to look at each.
+//! The classes of a classifier as ordered diagrams, for spaces with too many inputs to enumerate.
 //!
-//! A region is a set of inputs that can occur: those whose path in a diagram ends at one of its two leaves. Each class has
-//! one of its inputs and one of all others. If every input can occur and every player is a feature, a circuit that is an
-//! ordered diagram is used as it is, and "not" is the other leaf. Else the circuits, the constraint and "exactly one" of
-//! each column are applied to each other in an order in which the features of a player are neighbours: a path then visits
-//! a player once, as a block.
+//! A region is a set of inputs that can occur: those whose path in a diagram ends at one of its two leaves. Each class
+//! has a region of its inputs and one of all others. If every input can occur and every player is a feature, a circuit
+//! that is an ordered diagram is used unchanged, and its negation is the other leaf. Otherwise the circuits, the
+//! constraint and "exactly one" for each column are combined in a variable order that keeps the features of a player
+//! adjacent: a path then visits each player once, as a block.
 
 use super::QueryError;
 use super::space::Space;
@@ -17,10 +17,10 @@ use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most nodes of a diagram that is made here.
+/// The most nodes of a diagram built here.
 const MAX_NODES: usize = 20_000_000;
 
-/// Nodes over an order of features.
+/// The nodes of a diagram over an order of features.
 pub(super) struct Diagram {
     /// The feature that each level tests.
     pub(super) order: Vec<usize>,
@@ -40,7 +40,7 @@ pub(super) struct Region {
 
 /// The regions of all classes.
 pub(super) struct Diagrams {
-    /// For each class its inputs, and all others that can occur.
+    /// For each class, its inputs and all others that can occur.
     pub(super) classes: Vec<[Region; 2]>,
     /// The number of features, if every input can occur.
     free: Option<usize>,
@@ -80,8 +80,8 @@ impl Diagrams {
 }
 
 impl Diagrams {
-    /// How many inputs change their class with a change of some players alone, and one of them: those of a class that some
-    /// values of the players take out of it.
+    /// The number of inputs that can change their class when only these players change, and one such input: inputs of a
+    /// class that some values of the players move out of it.
     pub(super) fn hanging_on(
         &self,
         players: &[usize],
@@ -103,7 +103,8 @@ impl Diagrams {
         Ok((count, one))
     }
 
-    /// The mean over all inputs of how many players must change before the class does; nothing if there is one class.
+    /// The mean over all inputs of the number of players that must change to change the class; `None` if only one class
+    /// occurs.
     pub(super) fn mean_radius(&self, watch: &Watch<'_>) -> Result<Option<RBig>, QueryError> {
         let mut sum = UBig::ZERO;
         for [is, not] in &self.classes {
@@ -141,7 +142,7 @@ impl Diagrams {
         Ok(Some(RBig::from_parts(sum.into(), self.inputs())))
     }
 
-    /// Whether some input of the first region, with a feature made 1, is in the second; the feature is 0 in it before.
+    /// Whether raising a feature from 0 to 1 moves some input of the first region into the second.
     pub(super) fn rises([from, to]: [&Region; 2], feature: usize, watch: &Watch<'_>) -> Result<bool, QueryError> {
         let mut functions = Functions::new(from.vars(), MAX_NODES);
         let (from, to) = (from.import(&mut functions, watch)?, to.import(&mut functions, watch)?);
@@ -159,7 +160,7 @@ impl Region {
         self.diagram.order.iter().map(|&feature| Var::new(feature)).collect()
     }
 
-    /// The region as a function of its diagram's order.
+    /// The region as a function over its diagram's variable order.
     fn import(&self, functions: &mut Functions, watch: &Watch<'_>) -> Result<Function, QueryError> {
         let mark = functions.kept();
         let mut made = vec![Functions::constant(self.leaf == 0), Functions::constant(self.leaf == 1)];
@@ -170,7 +171,7 @@ impl Region {
         Ok(functions.release(mark, made[self.root as usize]))
     }
 
-    /// A function of the same order as a region.
+    /// A function with the same variable order as a region.
     fn exported(&self, functions: &Functions, function: Function) -> Region {
         let Exported { nodes, roots } = functions.export(&[function]);
         let Diagram { order, player, .. } = &*self.diagram;
@@ -247,22 +248,23 @@ impl Diagram {
         level == 0 || level >= self.player.len() || self.player[level] != self.player[level - 1]
     }
 
-    /// Whether two levels are of one block.
+    /// Whether two levels belong to the same block.
     pub(super) fn together(&self, one: u32, other: u32) -> bool {
         let player = |level: u32| self.player.get(level as usize);
         player(one).is_some() && player(one) == player(other)
     }
 }
 
-/// A circuit as a diagram, if it is one.
+/// A circuit as a region, if it is an ordered diagram.
 fn of_circuit(circuit: &Circuit, space: &Space) -> Option<Region> {
     let reachable = circuit.reachable();
-    // Compilers store level by level, and then the order is plain; else it is found from which is asked after which.
+    // Compilers store nodes level by level, which gives the order directly; otherwise derive it from which variable is
+    // tested after which.
     of_ordered(circuit, &reachable, &as_met(circuit, &reachable), space)
         .or_else(|| of_ordered(circuit, &reachable, &order_among(circuit, &reachable), space))
 }
 
-/// A circuit as a diagram of this order, if it is one.
+/// A circuit as a region, if it is a diagram with this variable order.
 fn of_ordered(circuit: &Circuit, reachable: &[NodeId], order: &[Var], space: &Space) -> Option<Region> {
     let order: Vec<usize> = order.iter().map(|var| var.index()).collect();
     let mut level_of = vec![0u32; order.len()];
@@ -291,7 +293,7 @@ fn of_ordered(circuit: &Circuit, reachable: &[NodeId], order: &[Var], space: &Sp
     Some(Region { diagram: Arc::new(Diagram::new(order, space, nodes)), root, leaf: 1 })
 }
 
-/// An order in which the features of a player are neighbours, else as a circuit asks them.
+/// An order in which the features of a player are adjacent, otherwise in the circuit's order.
 fn order_of(labels: &[Arc<Circuit>], space: &Space) -> Vec<usize> {
     let mut seen = vec![false; space.players().len()];
     let asked = labels.first().map(|circuit| in_order(circuit)).unwrap_or_default();
@@ -305,7 +307,7 @@ fn order_of(labels: &[Arc<Circuit>], space: &Space) -> Vec<usize> {
     order
 }
 
-/// The inputs that can occur and are of different classes of two classifiers, and all that can occur.
+/// The inputs that can occur and that two classifiers put into different classes, and all inputs that can occur.
 pub(super) fn differing(
     ours: &[Arc<Circuit>],
     theirs: &[Arc<Circuit>],
@@ -318,7 +320,7 @@ pub(super) fn differing(
     let mut same = Functions::constant(false);
     for (one, other) in ours.iter().zip(theirs) {
         let (one, other) = (import(&mut functions, one, watch)?, import(&mut functions, other, watch)?);
-        // Of a single label also both without it.
+        // With a single label, inputs with neither label are in the same class too.
         let neither = if ours.len() == 1 { functions.not(other, watch)? } else { Functions::constant(false) };
         let both = functions.choose([one, other, neither], watch)?;
         same = functions.or(same, both, watch)?;
@@ -330,7 +332,7 @@ pub(super) fn differing(
     Ok([0, 1].map(|place| Region { diagram: diagram.clone(), root: roots[place], leaf: 1 }))
 }
 
-/// Everything applied to each other in one order.
+/// Combines circuits and validity in one variable order.
 fn applied(labels: &[Arc<Circuit>], space: &Space, watch: &Watch<'_>) -> Result<Vec<[Region; 2]>, QueryError> {
     let order = order_of(labels, space);
     let mut functions = Functions::new(order.iter().map(|&feature| Var::new(feature)).collect(), MAX_NODES);
@@ -372,7 +374,7 @@ pub(super) fn valid(functions: &mut Functions, space: &Space, watch: &Watch<'_>)
     Ok(all)
 }
 
-/// A circuit, gate by gate.
+/// Builds the function of a circuit, gate by gate.
 pub(super) fn import(functions: &mut Functions, circuit: &Circuit, watch: &Watch<'_>) -> Result<Function, QueryError> {
     let mark = functions.kept();
     let mut made = vec![Functions::constant(false); circuit.stored_nodes()];

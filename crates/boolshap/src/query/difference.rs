@@ -1,4 +1,4 @@
-//! Where two classifiers differ: how many inputs that can occur they put into different classes, and one of them.
+//! The difference between two classifiers: how many possible inputs they put into different classes, and an example.
 
 use super::class_tables::ClassTables;
 use super::classifier::Engine;
@@ -10,18 +10,18 @@ use dashu_int::UBig;
 use dashu_ratio::RBig;
 use std::sync::Arc;
 
-/// Where two classifiers differ.
+/// The inputs on which two classifiers differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differences {
-    /// How many inputs they put into different classes.
+    /// The number of inputs that they put into different classes.
     pub inputs: UBig,
-    /// The share of those that can occur.
+    /// Their share among the inputs that can occur.
     pub share: RBig,
-    /// One of them.
+    /// One such input.
     pub example: Option<Vec<bool>>,
 }
 
-/// Compares a classifier with the circuits of another one, for each class or for the only label, over the same features.
+/// Compares a classifier with another one's circuits, one for each class or the only label's, over the same features.
 pub fn differences(
     classifier: &Classifier,
     others: &[Arc<Circuit>],
@@ -51,7 +51,7 @@ pub fn differences(
     Ok(Differences { inputs: count.into(), share: RBig::from_parts(count.into(), ours.inputs().into()), example })
 }
 
-/// The same by applying the circuits to each other.
+/// The same with diagrams: combines the circuits of both.
 fn on_diagrams(classifier: &Classifier, others: &[Arc<Circuit>], watch: &Watch<'_>) -> Result<Differences, QueryError> {
     let [differ, valid] = diagrams::differing(&classifier.labels, others, classifier.space(), watch)?;
     let (count, inputs) = (differ.count(), valid.count());

@@ -1,4 +1,4 @@
-//! What can keep a question from being answered.
+//! Errors of queries.
 
 use super::space::Misplaced;
 use crate::circuit::CircuitError;
@@ -12,15 +12,15 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The network and the circuit do not have as many features.
+    /// The network and the circuit have different numbers of features.
     #[error("the network has {network} inputs, the circuit {circuit} variables")]
     Inputs {
-        /// The network's.
+        /// The number of the network's features.
         network: usize,
-        /// The circuit's.
+        /// The number of the circuit's features.
         circuit: usize,
     },
-    /// The circuit is not what every count and score relies on.
+    /// The circuit lacks a property that every count and score relies on.
     #[error("the circuit is not sound: {0}")]
     Unsound(#[from] Violation),
     /// Two children of an or-gate can be true together.
@@ -28,23 +28,23 @@ pub enum QueryError {
     NotDeterministic {
         /// The position of the gate.
         node: usize,
-        /// An entity that shows it, as bits.
+        /// An entity on which both are true, as bits.
         entity: String,
     },
     /// The comparison would take more steps than allowed.
     #[error("comparing all 2^{inputs} inputs would take about {steps:.1e} steps, more than the {limit:.1e} allowed")]
     TooManySteps {
-        /// How many inputs there are.
+        /// The number of inputs of the network.
         inputs: usize,
         /// The steps.
         steps: f64,
         /// The limit.
         limit: f64,
     },
-    /// More inputs than can all be tried.
+    /// The network has too many inputs to try all combinations.
     #[error("{inputs} inputs are more than the {limit} of which all combinations are tried")]
     TooManyInputs {
-        /// How many inputs there are.
+        /// The number of inputs of the network.
         inputs: usize,
         /// The limit.
         limit: usize,
@@ -54,11 +54,11 @@ pub enum QueryError {
         "the walk has met {pairs} pairs of a node and partial sums after {depth} of {variables} variables, its limit"
     )]
     TooManyPairs {
-        /// How many it met.
+        /// The number of pairs met.
         pairs: usize,
-        /// How far it got.
+        /// The number of variables processed.
         depth: usize,
-        /// How far it would have gone.
+        /// The number of all variables.
         variables: usize,
     },
     /// The walk needs an ordered diagram.
@@ -67,10 +67,10 @@ pub enum QueryError {
         /// Why it is not ordered.
         problem: String,
     },
-    /// Weights that the walk or the solver cannot sum up.
+    /// The weights are too large for the walk or the solver to sum.
     #[error("the weights of the network are too large for this method")]
     LargeWeights,
-    /// A question of more clauses than the solver is given.
+    /// The question needs more clauses than the solver's limit.
     #[error("the question has more than {limit} clauses, the limit of what the solver is given")]
     TooManyClauses {
         /// The limit.
@@ -82,20 +82,20 @@ pub enum QueryError {
         /// The limit.
         conflicts: u64,
     },
-    /// The radius is not decided, but a bound is.
+    /// The radius is not decided, but a lower bound is known.
     #[error(
         "the radius is not decided within {conflicts} conflicts; no change of up to {refuted} players changes the decision"
     )]
     RadiusOpen {
         /// The limit.
         conflicts: u64,
-        /// How many players can change.
+        /// The number of players that can change without changing the decision.
         refuted: usize,
     },
     /// The smallest reason was not found.
     #[error("the smallest reason is not decided with {limit} inputs that are decided otherwise")]
     TooManyDifferences {
-        /// How many were looked at.
+        /// The limit.
         limit: usize,
     },
     /// This build has no SAT solver.
@@ -104,7 +104,7 @@ pub enum QueryError {
     /// No method has an answer within its limits.
     #[error("nothing is proved: {}", .0.join("; "))]
     Undecided(Vec<String>),
-    /// A proof that does not prove what it should.
+    /// A proof is invalid.
     #[error("the proof is refused, line {line}: {problem}")]
     Proof {
         /// The line, counted from 1.
@@ -112,22 +112,22 @@ pub enum QueryError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A certificate that does not show what it claims.
+    /// A certificate does not show what it claims.
     #[error("the certificate is refused: {problem}")]
     Certificate {
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// A claim without a proof that has more inputs than are tried.
+    /// A claim comes without a proof and concerns too many inputs to try.
     #[error("without a proof, {inputs} are more than can be tried")]
     Untried {
-        /// Which inputs.
+        /// A description of the inputs.
         inputs: String,
     },
-    /// An answer that no certificate can show.
+    /// No certificate can show the answer.
     #[error("there is no certificate for this: {reason}")]
     NoCertificate {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The proof could not be written or read.
@@ -138,18 +138,18 @@ pub enum QueryError {
         /// What went wrong.
         problem: String,
     },
-    /// A constraint over more variables than there are features.
+    /// The constraint has more variables than there are features.
     #[error("the constraint has {found} variables, but there are {features} features")]
     ConstraintVariables {
-        /// Its variables.
+        /// The number of its variables.
         found: usize,
-        /// The features.
+        /// The number of features.
         features: usize,
     },
-    /// An input that cannot occur.
+    /// An input cannot occur.
     #[error("{what} {flaw}")]
     Misplaced {
-        /// Which input.
+        /// A name for the input.
         what: String,
         /// What is wrong with it.
         flaw: Misplaced,
@@ -157,41 +157,41 @@ pub enum QueryError {
     /// No input can occur.
     #[error("no input satisfies the constraint")]
     NoInputs,
-    /// An input that is of no class, or of several.
+    /// An input has no class, or several.
     #[error("the circuit is wrong: {entity} is of {classes} classes")]
     WrongClasses {
         /// The input, as bits.
         entity: String,
-        /// How many classes hold it.
+        /// The number of its classes.
         classes: usize,
     },
-    /// A question that is answered by looking at all inputs, of which there are too many.
+    /// The question requires enumerating all inputs, and there are too many.
     #[error("{what} needs all inputs, and 2^{bits} are more than the limit of 2^{limit}")]
     TooManyToList {
-        /// What was asked.
+        /// The question.
         what: &'static str,
         /// Two to this power is the number of inputs.
         bits: u32,
         /// The limit.
         limit: u32,
     },
-    /// A search that grew beyond its limit.
+    /// A search grew beyond its limit.
     #[error("{what} would take more than {limit} {unit}")]
     SearchLimit {
-        /// What was searched.
+        /// The purpose of the search.
         what: &'static str,
         /// The limit.
         limit: usize,
-        /// What is counted.
+        /// The unit that is counted.
         unit: &'static str,
     },
-    /// Costs too large, or of too many digits, to be added up exactly.
+    /// The costs are too large, or have too many digits, to be added exactly.
     #[error("the costs are too large or have too many digits to be added up exactly")]
     LargeCosts,
-    /// A share whose numbers are too long to be multiplied exactly.
+    /// The numbers of a share are too long to be multiplied exactly.
     #[error("the share has too many digits: as a fraction, its numbers must be below 2^64")]
     LongShare,
-    /// Two classifiers that cannot be compared.
+    /// Two classifiers cannot be compared.
     #[error("{0}")]
     NotComparable(String),
     /// A diagram could not be built.

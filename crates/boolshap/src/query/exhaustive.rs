@@ -1,10 +1,10 @@
-//! The circuit against the network on all inputs, 64 at a time.
+//! Compares the circuit with the network on all inputs, 64 at a time.
 //!
-//! The six variables that the circuit asks last vary inside a word, the others are fixed in it. Of the circuit, nodes that
-//! speak of the six only have their word computed once and for all; above them, a decision on a fixed variable is a step to
-//! one child, and a gate is computed from its children as far as they are needed. For an ordered diagram that is one path
-//! for each word. The network is evaluated by [`NetworkEvaluator`], which no compiler uses. Cost: 2^(n-6) times the weights of the
-//! network and the edges of the circuit's part above, shared among threads.
+//! The six variables that the circuit tests last vary inside a word; the others are fixed in it. Nodes that depend only
+//! on these six have their words precomputed. Above them, a decision on a fixed variable is a step to one child, and a
+//! gate is computed from as many children as needed. For an ordered diagram this is one path for each word. The network
+//! is evaluated by [`NetworkEvaluator`], which no compiler uses. Cost: 2^(n-6) times the number of weights of the
+//! network and of edges in the circuit's upper part, shared among threads.
 
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
@@ -15,12 +15,12 @@ use rayon::prelude::*;
 
 /// The most inputs.
 const MAX_INPUTS: usize = 30;
-/// A task of a thread is this many words.
+/// The number of words in a thread's task.
 const TASK: usize = 1 << 10;
-/// Steps between two looks at the watch.
+/// The number of steps between two checks of the watch.
 const LOOK_AFTER: usize = 1 << 22;
 
-/// An entity on which they differ, if there is one.
+/// An entity on which circuit and network differ, if any exists.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let inputs = network.inputs();
@@ -70,25 +70,25 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
         meter.add(1)?;
         Ok(None)
     });
-    // The first in order, whichever thread found one first.
+    // The first in order, regardless of which thread finishes first.
     match found.find_first(|found| !matches!(found, Ok(None))) {
         None => Ok(None),
         Some(found) => found,
     }
 }
 
-/// The rows of a word that this many variables tell apart.
+/// A mask of the rows of a word that this many variables distinguish.
 fn all_rows(variables: usize) -> u64 {
     if variables >= LOW_VARIABLES.len() { !0 } else { (1 << (1 << variables)) - 1 }
 }
 
-/// The words of the nodes that speak of the low variables only.
+/// The words of the nodes that depend on the low variables only.
 pub(super) struct LowTable {
     words: Vec<Option<u64>>,
 }
 
 impl LowTable {
-    /// The low variables, each with its values in a word.
+    /// Computes the table; `low` gives each low variable with its values in a word.
     pub(super) fn new(circuit: &Circuit, low: &[(Var, u64)]) -> Self {
         let sets = VariableSets::of(circuit);
         let mut mask = vec![0u64; circuit.variables().div_ceil(64).max(1)];
@@ -115,7 +115,7 @@ impl LowTable {
         LowTable { words }
     }
 
-    /// How many steps a word can take above.
+    /// The maximum number of steps that a word takes above the table.
     fn above(&self, circuit: &Circuit, low: &[Var]) -> usize {
         let upper = || circuit.reachable().into_iter().filter(|id| self.words[id.index()].is_none());
         let is_step = |id: NodeId| match circuit.node(id) {
@@ -130,17 +130,17 @@ impl LowTable {
     }
 }
 
-/// The nodes above, for one word at a time.
+/// Evaluates the nodes above the table, one word at a time.
 pub(super) struct Above<'a> {
     circuit: &'a Circuit,
     table: &'a LowTable,
-    /// Gates that are done for this word: their number, and their word.
+    /// For each node, the turn in which it was computed last, and its word.
     done: Vec<(u32, u64)>,
     turn: u32,
     waiting: Vec<Waiting>,
 }
 
-/// A gate on the way: how many of its children were looked at, and what they are together.
+/// A gate in progress: the number of children visited, and their conjunction and disjunction so far.
 struct Waiting {
     id: NodeId,
     looked_at: usize,
@@ -159,7 +159,7 @@ impl<'a> Above<'a> {
             id = match values[var.index()] {
                 0 => lo,
                 u64::MAX => hi,
-                // A low variable above high ones: computed as a gate.
+                // A low variable above high ones is computed like a gate.
                 _ => return id,
             };
         }
@@ -176,7 +176,7 @@ impl<'a> Above<'a> {
         }
     }
 
-    /// The value of a node in 64 inputs, from the values of each variable.
+    /// The value of a node on 64 inputs, from the values of each variable.
     pub(super) fn word(&mut self, root: NodeId, values: &[u64]) -> u64 {
         self.turn += 1;
         let root = self.settle(root, values);

@@ -1,8 +1,8 @@
-//! Reasons and counterfactuals that were made elsewhere: right or not, with what shows it, and repaired.
+//! Judges external reasons and counterfactuals: whether they are right, with evidence and a repair.
 //!
-//! A set is judged by the definition of `reason`: an input that agrees with the entity in it and is decided otherwise
-//! refutes that it suffices; a player that can be dropped refutes that it is minimal. The repair keeps of the set what it
-//! can: other players are dropped first. An input is judged by the definition of `counterfactual`.
+//! A set is judged by the definition of `reason`: an input that agrees with the entity in it but has another class
+//! refutes that it suffices; a player that can be dropped refutes that it is minimal. The repair drops other players
+//! first, to keep as much of the set as possible. An input is judged by the definition of `counterfactual`.
 
 use super::counterfactual::counterfactuals;
 use super::reason::{Which, contrastive, sufficient};
@@ -10,7 +10,7 @@ use super::{Classifier, Counterfactual, Entity, QueryError, ReasonsWanted, Wish}
 use crate::lit::Watch;
 use dashu_ratio::RBig;
 
-/// What a set of players is said to be.
+/// The claim about a set of players.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetClaim {
     /// A sufficient reason.
@@ -19,19 +19,19 @@ pub enum SetClaim {
     Contrastive,
 }
 
-/// What a set of players is.
+/// The verdict on a set of players.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetVerdict {
-    /// Whether it is sufficient, or contrastive.
+    /// Whether it is sufficient, or contrastive, as claimed.
     pub is_valid: bool,
-    /// Whether it is, and no proper subset is.
+    /// Whether it is valid and no proper subset is.
     pub is_minimal: bool,
-    /// For a set that does not suffice, an input that agrees with the entity in it and is of another class; for one that
-    /// is contrastive, an input that differs in it only and is of another class.
+    /// For a set that does not suffice, an input of another class that agrees with the entity in it; for a contrastive
+    /// set, an input of another class that differs in it only.
     pub input: Option<Vec<bool>>,
     /// Players of a valid set that can each be dropped.
     pub superfluous: Vec<usize>,
-    /// A minimal set with as many of its players as dropping the others first leaves; nothing if no set is valid.
+    /// A minimal set found by dropping the players outside the set first; `None` if no set is valid.
     pub repaired: Option<Vec<usize>>,
 }
 
@@ -45,7 +45,7 @@ pub fn judge_set(
 ) -> Result<SetVerdict, QueryError> {
     let players = classifier.space().players().len();
     let is_sufficient = claim == SetClaim::Sufficient;
-    // An input of another class that differs in what is free: in the set, or in all others.
+    // An input of another class that differs in free players only: those of the set, or all others.
     let input_of = |set: &[usize]| {
         let free: Vec<bool> = (0..players).map(|player| set.contains(&player) != is_sufficient).collect();
         classifier.counterexample(entity, &free, watch)
@@ -68,20 +68,20 @@ pub fn judge_set(
     Ok(SetVerdict { is_valid, is_minimal, input, superfluous, repaired })
 }
 
-/// What an input that is said to be a counterfactual is.
+/// The verdict on an input that is said to be a counterfactual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterfactualVerdict {
-    /// Whether it can occur, keeps what must not change, and is of the wished class, or of another than the entity's.
+    /// Whether it can occur, makes allowed changes only, and has the requested class (or any class but the entity's).
     pub is_valid: bool,
     /// What is wrong with it.
     pub problem: Option<String>,
     /// Its distance.
     pub distance: RBig,
-    /// Whether it is valid, and no valid one changes only some of the players that it changes.
+    /// Whether it is valid and no valid input changes only a proper subset of its changed players.
     pub is_minimal: bool,
-    /// Whether it is valid, and none is nearer.
+    /// Whether it is valid and no valid input is nearer.
     pub is_nearest: bool,
-    /// One of the nearest, if there is any.
+    /// One of the nearest inputs, if any exists.
     pub repaired: Option<Counterfactual>,
 }
 
@@ -114,7 +114,7 @@ pub fn judge_counterfactual(
         }
     };
     let is_valid = problem.is_none();
-    // The same question with everything else frozen: is there one that changes less?
+    // The same question with all other features frozen: does an input exist that changes less?
     let frozen = (0..space.features()).filter(|&feature| !changed.contains(&space.players().of(feature)));
     let mut inside = Wish { limit: Some(1), beyond: false, costs: None, ..wish.clone() };
     for feature in frozen {

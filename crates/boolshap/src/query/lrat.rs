@@ -1,18 +1,18 @@
-//! A checker of LRAT proofs: small enough to be believed.
+//! A checker of LRAT proofs, small enough to be trusted.
 //!
-//! A line adds a clause with the numbers of the clauses that it follows from, or deletes clauses. Assume that the new
-//! clause is false; each clause named must then have at most one literal that is not false, which becomes true; the last
-//! must have none. That shows, step by step, that every added clause follows from the first ones (reverse unit
-//! propagation); an added clause without literals shows that they cannot hold together. Steps that only keep
-//! satisfiability (RAT) are refused. Cruz-Filipe, Heule, Hunt, Kaufmann and Schneider-Kamp, "Efficient Certified RAT
-//! Verification", CADE 2017.
+//! Each line adds a clause with the numbers of the clauses that it follows from (hints), or deletes clauses. The
+//! checker assumes that the new clause is false. Each hint must then have at most one literal that is not false, which
+//! becomes true; the last hint must have none. Step by step, this shows that every added clause follows from the
+//! original ones (reverse unit propagation); the empty clause shows that they are contradictory. Steps that only
+//! preserve satisfiability (RAT) are refused. Cruz-Filipe, Heule, Hunt, Kaufmann and Schneider-Kamp, "Efficient
+//! Certified RAT Verification", CADE 2017.
 
 use super::QueryError;
 use crate::lit::Watch;
 use std::collections::HashMap;
 use std::io::BufRead;
 
-/// Lines between two looks at the watch.
+/// The number of lines between two checks of the watch.
 const LOOK_AFTER: usize = 1 << 12;
 
 /// Checks that a proof in LRAT format shows these clauses, numbered from 1, to be contradictory.
@@ -79,14 +79,14 @@ pub fn check_lrat(clauses: &[Vec<i32>], proof: impl BufRead, watch: &Watch<'_>) 
     Err(QueryError::Proof { line: last, problem: "it ends without a contradiction".into() })
 }
 
-/// What is assumed of the variables: 1 or -1, or 0 for nothing.
+/// The assumed values of the variables: 1, -1, or 0 if unassigned.
 struct Values {
     truth: Vec<i8>,
     assigned: Vec<usize>,
 }
 
 impl Values {
-    /// 1 if the literal is true, -1 if it is false.
+    /// 1 if the literal is true, -1 if it is false, 0 if it is unassigned.
     fn of(&self, literal: i32) -> i8 {
         self.truth[literal.unsigned_abs() as usize] * literal.signum() as i8
     }
@@ -102,11 +102,11 @@ impl Values {
     }
 }
 
-/// Whether the clauses named lead from the negation of a clause to a contradiction.
+/// Checks that the hints lead from the negation of a clause to a contradiction.
 fn propagate(clause: &[i32], hints: &[i64], known: &HashMap<u64, Vec<i32>>, values: &mut Values) -> Result<(), String> {
     for &literal in clause {
         if values.of(literal) == 1 {
-            // The clause has a literal and its negation.
+            // The clause contains a literal and its negation.
             return Ok(());
         }
         values.assume(-literal);

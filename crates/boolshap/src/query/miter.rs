@@ -1,7 +1,7 @@
-//! The circuit against the network by a SAT solver: "they differ" as clauses, which must be contradictory.
+//! Compares the circuit with the network by a SAT solver: the clauses for "they differ" must be contradictory.
 //!
-//! With a proof, the clauses are written beside it, the solver writes down why, step by step (LRAT), and [`check_lrat`]
-//! goes through it: what is then believed is the clauses and that small checker, not the solver.
+//! If a proof is requested, the clauses are written beside it, the solver logs its steps (LRAT), and [`check_lrat`]
+//! verifies them. One then has to trust only the clauses and that small checker, not the solver.
 
 use super::clauses::Clauses;
 use super::verify::{Comparison, Counterexample};
@@ -14,10 +14,11 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Conflicts between two looks at the watch.
+/// The number of conflicts between two checks of the watch.
 const SLICE: i32 = 200;
 
-/// An entity on which they differ, if there is one; otherwise the file, if one is given, holds a checked proof.
+/// An entity on which circuit and network differ, if any exists; otherwise the given file, if any, holds a checked
+/// proof.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let clauses = differ(network, class, circuit, options.max_clauses, watch)?;
@@ -71,7 +72,7 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     Ok(None)
 }
 
-/// The file of the clauses that a proof refutes: its name with `.cnf` added.
+/// The file of the clauses that a proof refutes: the proof's name with `.cnf` appended.
 fn formula_beside(proof: &Path) -> PathBuf {
     let mut name = proof.as_os_str().to_owned();
     name.push(".cnf");
@@ -116,7 +117,7 @@ fn check_file(clauses: &[Vec<i32>], path: &Path, watch: &Watch<'_>) -> Result<()
     )
 }
 
-/// A file of which it is reported how much was read: a line takes about as long as it is.
+/// A file that reports how much of it was read; checking a line takes time about proportional to its length.
 struct Watched<'w> {
     file: File,
     read: u64,
@@ -126,7 +127,7 @@ struct Watched<'w> {
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        // What was read before has been checked; what is read now has not.
+        // What was read before has been checked; what is read now has not been checked yet.
         self.watch.report(self.read as f64, Some(self.bytes as f64), "");
         let read = self.file.read(buffer)?;
         self.read = (self.read + read as u64).min(self.bytes.saturating_sub(1));

@@ -1,9 +1,10 @@
-//! Questions about a finished circuit, answered by code that shares nothing with the compilers: is it the network?
+//! Questions about a finished circuit, answered by code that shares nothing with the compilers: does it equal the
+//! network?
 //!
 //! [`verify`] proves that a circuit is decomposable and deterministic and computes the same as a network, or finds an
-//! entity on which the two part. Three ways to compare: all inputs (`exhaustive`), a SAT solver on "they differ"
-//! (`miter`, with a proof that [`check_lrat`] reads), or a walk along both at once (`walk`).
-//! [`deciding_switches`] tells which features an entity's decision hangs on one at a time.
+//! entity on which the two differ. It compares by all inputs (`exhaustive`), by a SAT solver on "they differ" (`miter`,
+//! with a proof that [`check_lrat`] reads), or by a simultaneous walk through both (`walk`). [`deciding_switches`]
+//! finds the features whose change alone changes an entity's decision.
 
 mod acceptance;
 #[cfg(feature = "sat")]

@@ -1,13 +1,15 @@
-//! Questions put to a network itself, where it is too large to be compiled: by SAT on its clauses, within a limit of
-//! conflicts. What is not decided within it is an error, never a guess.
+//! Questions about a network that is too large to compile: by SAT on its clauses, with a limit on conflicts. A question
+//! that is not decided within the limit is an error, never a guess.
 //!
-//! The network is given to the solver once; an entity comes as assumptions, so what was learned for one row serves the next.
+//! The solver gets the network once; an entity is passed as assumptions, so clauses learned for one row help with the
+//! next.
 //!
-//! *One sufficient reason*: players are dropped one after another as long as no input that agrees on the rest is decided
-//! otherwise. The assumptions that a refutation has used are enough for it, so players outside them are dropped without
-//! asking (Ignatiev, Narodytska and Marques-Silva, AAAI 2019). *Minimum*: a smallest set that meets all differences found so
-//! far either suffices, and is the answer, or leads to a new difference (implicit hitting sets). *Radius*: "at most k players
-//! differ" for k = 1, 2, ...; the first k with an answer is the radius, and if time runs out, what was refuted is a bound.
+//! *One sufficient reason*: players are dropped one by one as long as every input that agrees on the rest has the same
+//! decision. The assumptions used by a refutation are enough for it, so players outside them are dropped without a
+//! query (Ignatiev, Narodytska and Marques-Silva, AAAI 2019). *Minimum*: a smallest set that meets all differences
+//! found so far either suffices, and is the answer, or leads to a new difference (implicit hitting sets). *Radius*: "at
+//! most k players differ" for k = 1, 2, ...; the first satisfiable k is the radius. If the conflicts run out, the
+//! refuted k are a bound.
 
 use super::QueryError;
 use super::certificate_clauses::{Apart, NetworkDecider, PairQuestion, Subject};
@@ -19,7 +21,7 @@ use crate::lit::{Lit, Watch};
 use crate::model::Network;
 use std::collections::HashMap;
 
-/// Clauses of a network and its questions.
+/// The limit on clauses of a network and its questions.
 const MOST_CLAUSES: usize = 20_000_000;
 
 /// Players and the inputs that can occur.
@@ -27,7 +29,7 @@ const MOST_CLAUSES: usize = 20_000_000;
 pub struct Terms {
     /// The features of each player.
     pub players: Vec<Vec<usize>>,
-    /// Features of which exactly one is 1.
+    /// Groups of features of which exactly one is 1.
     pub one_hot: Vec<Vec<usize>>,
     /// Clauses over the features, counted from 1.
     pub constraint: Vec<Vec<i32>>,
@@ -39,7 +41,7 @@ pub struct NetworkSolver<'a> {
     class: Option<usize>,
     terms: Terms,
     clauses: Clauses<'a>,
-    /// How many of the clauses the solver has.
+    /// The number of clauses already passed to the solver.
     given: usize,
     solver: Solver,
     hidden: Vec<i32>,
@@ -53,7 +55,8 @@ fn lit(number: i32) -> Lit {
 }
 
 impl<'a> NetworkSolver<'a> {
-    /// Reads a network; the decision is its class, or whether it is this one. Each question may take `conflicts` conflicts.
+    /// Encodes a network; the decision is its class, or whether its class is the given one. Each question may take
+    /// `conflicts` conflicts.
     pub fn new(
         network: &'a Network,
         class: Option<usize>,
@@ -81,7 +84,7 @@ impl<'a> NetworkSolver<'a> {
         self.class.map_or(answer, |class| usize::from(answer == class))
     }
 
-    /// A literal that is true when the decision is this.
+    /// A literal that is true exactly if this is the decision.
     fn decided(&mut self, label: usize) -> Result<i32, QueryError> {
         let class = self.class.unwrap_or(label);
         let wins = match self.wins.get(&class) {
@@ -95,7 +98,7 @@ impl<'a> NetworkSolver<'a> {
         Ok(if self.class.is_some() && label == 0 { -wins } else { wins })
     }
 
-    /// Values of the features under these assumptions; none if there are none.
+    /// Values of the features under these assumptions; `None` if unsatisfiable.
     fn values(&mut self, assumptions: &[i32]) -> Result<Option<Vec<bool>>, QueryError> {
         for clause in &self.clauses.list[self.given..] {
             self.solver.add(clause.iter().map(|&number| lit(number)));
@@ -119,7 +122,7 @@ impl<'a> NetworkSolver<'a> {
         PlayerSet::new(self.terms.players.len(), players)
     }
 
-    /// An input that agrees with the entity on these players and is decided otherwise.
+    /// An input with another decision that agrees with the entity on these players.
     fn other(&mut self, entity: &[bool], players: &PlayerSet) -> Result<Option<Vec<bool>>, QueryError> {
         let own = self.decided(self.decide(entity))?;
         let mut assumptions = self.literals_of(entity, players);
@@ -127,7 +130,7 @@ impl<'a> NetworkSolver<'a> {
         self.values(&assumptions)
     }
 
-    /// Of these players, those that the last refutation has used.
+    /// Those of these players that the last refutation used.
     fn used(&mut self, entity: &[bool], players: &PlayerSet) -> PlayerSet {
         let used = |player: &usize| {
             let one = PlayerSet::new(self.terms.players.len(), [*player]);
@@ -138,7 +141,7 @@ impl<'a> NetworkSolver<'a> {
         PlayerSet::new(self.terms.players.len(), used)
     }
 
-    /// A minimal set of players that suffices: of these, the last are dropped first. None if they do not suffice.
+    /// A minimal sufficient subset of these players, dropping the last ones first; `None` if they do not suffice.
     pub fn reason(&mut self, entity: &[bool], ranked: &[usize]) -> Result<Option<Vec<usize>>, QueryError> {
         let mut left = self.set(ranked.iter().copied());
         if self.other(entity, &left)?.is_some() {
@@ -159,7 +162,8 @@ impl<'a> NetworkSolver<'a> {
         Ok(Some(left.members().collect()))
     }
 
-    /// A smallest set of these players that suffices, none if they do not; found within a limited number of differences.
+    /// A smallest sufficient subset of these players; `None` if they do not suffice. The number of differences is
+    /// limited.
     pub fn minimum(
         &mut self,
         entity: &[bool],
@@ -185,7 +189,8 @@ impl<'a> NetworkSolver<'a> {
         Err(QueryError::TooManyDifferences { limit: differences })
     }
 
-    /// The players in which an input that is decided otherwise differs: it agrees on these, and on as many others as possible.
+    /// The players in which some input with another decision differs; it agrees on these and on a maximal set of
+    /// others.
     fn far_other(&mut self, entity: &[bool], mut agree: PlayerSet) -> Result<Option<PlayerSet>, QueryError> {
         let Some(mut found) = self.other(entity, &agree)? else { return Ok(None) };
         for player in 0..self.terms.players.len() {
@@ -205,8 +210,8 @@ impl<'a> NetworkSolver<'a> {
         Ok(Some(self.set((0..players).filter(|&player| !agree.has(player)))))
     }
 
-    /// A nearest input that is decided otherwise, with the number of players in which it differs, if one exists.
-    /// If it is not decided, the error says how many players can change without another decision.
+    /// A nearest input with another decision, with the number of players in which it differs, if one exists.
+    /// If the solver cannot decide, the error gives the number of players that can change without another decision.
     pub fn nearest(&mut self, entity: &[bool]) -> Result<Option<(usize, Vec<bool>)>, QueryError> {
         let none = self.set([]);
         if self.other(entity, &none)?.is_none() {
@@ -232,15 +237,15 @@ impl<'a> NetworkSolver<'a> {
         Err(QueryError::Undecided(vec!["there is another decision at no distance".into()]))
     }
 
-    /// An input that differs from the entity in these players only and is decided otherwise.
+    /// An input with another decision that differs from the entity in these players only.
     pub fn biased(&mut self, entity: &[bool], protected: &[usize]) -> Result<Option<Vec<bool>>, QueryError> {
         let others = (0..self.terms.players.len()).filter(|player| !protected.contains(player)).collect::<Vec<_>>();
         let others = self.set(others);
         self.other(entity, &others)
     }
 
-    /// Two inputs that differ in these players only and are decided differently; none if there are none. The network is
-    /// given to a solver twice.
+    /// Two inputs with different decisions that differ in these players only, if they exist. A new solver gets the
+    /// network twice.
     pub fn biased_pair(&self, protected: &[usize]) -> Result<Option<[Vec<bool>; 2]>, QueryError> {
         let inputs = self.network.inputs();
         let decider = NetworkDecider { network: self.network, class: self.class };

@@ -1,18 +1,18 @@
 //! Probable reasons on a diagram: the smallest sets of players with which at least a share of the inputs keeps the class (or,
-//! contrastive, without which less than that share keeps it), where there are too many sets to look at each.
+//! contrastive, without which less than that share keeps it), where there are too many sets to enumerate.
 //!
-//! *Worth.* With a share p/q, an input of the entity's class is worth q - p, another one -p: a set has the share exactly if the
-//! inputs that agree with the entity on it are worth at least 0 together. A player that is kept counts as many times as it has
-//! values, which changes no sign and makes sets comparable.
+//! *Worth.* With a share p/q, an input of the entity's class is worth q - p and any other input -p: a set has the share
+//! exactly if the inputs that agree with the entity on it have a total worth of at least 0. A kept player multiplies
+//! the worth by its number of values, which preserves the sign and makes sets comparable.
 //!
-//! *Bound.* For each node of the diagram and each number k, one sweep from the leaves gives the most that any choice of k
-//! players below it can be worth, where every node may choose for itself: never less than what one choice for all reaches.
+//! *Bound.* For each node of the diagram and each number k, one sweep from the leaves gives the maximal worth over all
+//! choices of k players below it. Every node may choose for itself, so this is an upper bound on any common choice.
 //!
-//! *Search.* Players are decided in the diagram's order, from the root. Where a walk can be is then a list of nodes, and the
-//! sum of their bounds says whether any choice of the players below can still be enough. Sizes are gone through from 0 on, and
-//! sets that contain one found before are left out: what is found contains no other.
+//! *Search.* Players are decided in the diagram's order, from the root. A partial choice leads to a list of nodes, and
+//! the sum of their bounds tells whether any choice of the players below can still be enough. Sizes are tried from 0
+//! upwards, and supersets of earlier results are pruned, so all results are minimal.
 //!
-//! *Cost.* Nodes times the size of the sets for the bounds; the search is exponential at worst, and limited.
+//! *Cost.* The bounds take nodes times the size of the sets; the search is exponential at worst, and limited.
 
 use super::complete_reason::Family;
 use super::diagrams::{Diagram, Region};
@@ -20,40 +20,40 @@ use super::{Entity, QueryError};
 use crate::lit::Watch;
 use std::collections::BTreeMap;
 
-/// Steps of the search: nodes that a walk can be at, added up.
+/// The limit on steps of the search: the total number of nodes on its lists.
 const MOST_STEPS: u64 = 200_000_000;
-/// Numbers that are kept of all nodes together.
+/// The limit on numbers stored for all nodes together.
 const MOST_NUMBERS: usize = 1 << 27;
 /// Worths have at most this many bits.
 const MOST_BITS: u32 = 120;
 /// The most sets that are listed.
 const MOST_FOUND: usize = 1_000_000;
 
-/// What is looked for.
+/// The sets to find.
 pub(super) struct Wanted<'a> {
     pub(super) family: Family,
-    /// The share, as part and whole.
+    /// The share, as numerator and denominator.
     pub(super) share: (u64, u64),
     /// For each player whether it must not be in a set.
     pub(super) is_excluded: &'a [bool],
-    /// How many sets are enough; all of the last one's size are found.
+    /// The number of sets after which the search stops; it completes the last size.
     pub(super) most: usize,
 }
 
-/// Sets of players by their numbers, by size; and whether there are no others.
+/// Sets of players ordered by size, and whether these are all.
 pub(super) struct Probable {
     pub(super) sets: Vec<Vec<usize>>,
     pub(super) is_complete: bool,
 }
 
-/// A diagram whose leaves are worth something.
+/// A diagram with a worth for each leaf.
 struct Part<'a> {
     diagram: &'a Diagram,
     root: u32,
     leaves: [i128; 2],
-    /// For each number of players that are chosen, the bound of each node.
+    /// For each number of chosen players, the bound of each node.
     bounds: Vec<Vec<i128>>,
-    /// For the last of them, the worth of each node where all values of the rest of its block count.
+    /// For the last of these numbers, the worth of each node if the rest of its block takes all values.
     spread: Vec<i128>,
 }
 
@@ -62,10 +62,10 @@ struct Search<'a> {
     wanted: &'a Wanted<'a>,
     /// The first level of each block, and the end.
     blocks: Vec<u32>,
-    /// The block of each level; the leaves are behind the last.
+    /// The block of each level; the leaves come after the last block.
     block_of: Vec<usize>,
     players: Vec<usize>,
-    /// How many values each block has.
+    /// The number of values of each block.
     values: Vec<i128>,
     /// The product of the values from each block on.
     scale: Vec<i128>,
@@ -75,11 +75,11 @@ struct Search<'a> {
     watch: &'a Watch<'a>,
 }
 
-/// Where walks can be: for each part the nodes and how often they count.
+/// The nodes that a partial choice leads to: for each part, the nodes with their multiplicities.
 type Front = Vec<Vec<(u32, i128)>>;
 
-/// The smallest sets. `same` holds the inputs of the entity's class, `others` all others; `values` says how many values each
-/// player has.
+/// The smallest sets. `same` holds the inputs of the entity's class, `others` all others; `values` gives the number of
+/// each player's values.
 pub(super) fn probable(
     [same, others]: [&Region; 2],
     entity: &Entity,
@@ -100,7 +100,7 @@ pub(super) fn probable(
     let mut scale = vec![1; values.len() + 1];
     (0..values.len()).rev().for_each(|block| scale[block] = scale[block + 1] * values[block]);
     let (part, whole) = (i128::from(wanted.share.0), i128::from(wanted.share.1));
-    // Contrastive sets are those that are worth little: what is looked for is always much.
+    // Contrastive sets have a low worth: flip the sign, so that the search always looks for a high worth.
     let sign = if wanted.family == Family::Sufficient { 1 } else { -1 };
     let [own, other] = [sign * (whole - part), -sign * part];
     let parts = match std::sync::Arc::ptr_eq(&same.diagram, &others.diagram) && same.root == others.root {
@@ -134,7 +134,7 @@ impl<'a> Part<'a> {
 }
 
 impl Search<'_> {
-    /// Sizes from 0 on, until there are enough sets.
+    /// Searches by size from 0 upwards until there are enough sets.
     fn by_size(&mut self) -> Result<Probable, QueryError> {
         for size in 0..=self.players.len() {
             self.add_bounds()?;
@@ -158,7 +158,7 @@ impl Search<'_> {
         self.found.iter().map(players).collect()
     }
 
-    /// The bounds for one player more than before.
+    /// Adds the bounds for one more chosen player.
     fn add_bounds(&mut self) -> Result<(), QueryError> {
         let made = self.parts.first().map_or(0, |part| part.bounds.len());
         let nodes: usize = self.parts.iter().map(|part| part.root as usize + 2).sum();
@@ -196,7 +196,7 @@ impl Search<'_> {
             };
             let is_sufficient = self.wanted.family == Family::Sufficient;
             let without = if is_sufficient { all << (level - start) } else { kept(&bounds) };
-            // With the player in the set there is one choice less below.
+            // If the player is in the set, one choice fewer remains below.
             let with = part
                 .bounds
                 .last()
@@ -208,7 +208,7 @@ impl Search<'_> {
         Ok((bounds, spread))
     }
 
-    /// What a node at a level is worth seen from a block at or above it.
+    /// The worth of a node at a level, scaled to a block at or above it.
     fn lifted(&self, worth: i128, level: u32, block: usize) -> i128 {
         match self.block_of[level as usize] {
             own if own == block => worth,
@@ -216,7 +216,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a node leads with the entity's values, up to a level.
+    /// The node that the entity's values lead to, at or below a level.
     fn follow(&self, part: &Part<'_>, mut at: u32, end: u32) -> u32 {
         while part.level(at) < end {
             let [level, lo, hi] = part.diagram.nodes[at as usize];
@@ -225,7 +225,7 @@ impl Search<'_> {
         at
     }
 
-    /// Decides the players from a block on, of which `left` are still to be chosen.
+    /// Decides the players from a block on, with `left` players still to choose.
     fn extend(&mut self, block: usize, front: Front, left: usize, chosen: u128) -> Result<(), QueryError> {
         self.steps += front.iter().map(|nodes| nodes.len() as u64 + 1).sum::<u64>();
         if self.steps > MOST_STEPS {
@@ -240,14 +240,14 @@ impl Search<'_> {
             nodes.iter().map(one).sum::<i128>()
         };
         let most: i128 = self.parts.iter().zip(&front).map(worth).sum();
-        // Less than the share is less than 0.
+        // Sufficient sets need a worth of at least 0, contrastive ones more than 0 after the flip.
         let least = if self.wanted.family == Family::Sufficient { 0 } else { 1 };
         if most < least || self.found.iter().any(|set| set & !chosen == 0) {
             return Ok(());
         }
         let levels =
             self.parts.iter().zip(&front).flat_map(|(part, nodes)| nodes.iter().map(|(node, _)| part.level(*node)));
-        // Players that no node asks make no difference, so no minimal set has them.
+        // Players that no node tests make no difference, so no minimal set contains them.
         let next = levels.map(|level| self.block_of[level as usize]).min().unwrap_or(self.players.len());
         if next == self.players.len() {
             if left == 0 {
@@ -269,7 +269,7 @@ impl Search<'_> {
         self.extend(next + 1, without, left, chosen)
     }
 
-    /// Where walks can be behind a block whose player is kept, or takes all values.
+    /// The nodes reached after a block whose player is kept, or takes all values.
     fn through(&self, block: usize, front: &Front, skipped: i128, is_kept: bool) -> Front {
         let (start, end) = (self.blocks[block], self.blocks[block + 1]);
         let one = |(part, nodes): (&Part<'_>, &Vec<(u32, i128)>)| {

@@ -1,9 +1,10 @@
-//! Properties of a classifier: which players it uses, which way they push, which are mandatory, how much each matters.
+//! Properties of a classifier: which players it uses, the direction of their effect, mandatory values, and influence.
 //!
 //! A player is used if changing it alone changes the class of some input. A feature, or a column of ordered values, is
-//! monotone up if raising it alone never lowers the number of the class, down if never raises it; both is constant. A
-//! value is mandatory for a class if all inputs of the class have it. The influence of a player is the share of the inputs
-//! at which some change of it alone changes the class. Only inputs that can occur count, before and after the change.
+//! monotone up if raising it alone never lowers the number of the class, down if it never raises it, constant if both.
+//! A value is mandatory for a class if all inputs of the class have it. The influence of a player is the share of the
+//! inputs at which some change of it alone changes the class. Only inputs that can occur count, before and after the
+//! change.
 
 use super::class_tables::ClassTables;
 use super::classifier::Engine;
@@ -15,14 +16,14 @@ use crate::lit::Watch;
 use dashu_int::UBig;
 use dashu_ratio::RBig;
 
-/// Which way a player pushes.
+/// The direction of a player's effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Monotone {
-    /// More of it never lowers the class.
+    /// Raising it never lowers the class.
     Up,
-    /// More of it never raises the class.
+    /// Raising it never raises the class.
     Down,
-    /// It raises the class of some inputs and lowers that of others.
+    /// Raising it raises the class of some inputs and lowers that of others.
     Neither,
     /// It changes nothing.
     Constant,
@@ -40,14 +41,15 @@ impl Monotone {
     }
 }
 
-/// What a classifier does with one player.
+/// The effect of one player on a classifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
     /// The share of the inputs at which a change of it changes the class.
     pub influence: RBig,
-    /// Which way it pushes; nothing if its values have no order.
+    /// The direction of its effect; `None` if its values have no order.
     pub monotone: Option<Monotone>,
-    /// Classes with the one value that all their inputs have: a feature's bit, or the number of a column's value.
+    /// Classes whose inputs all have the same value of it, with the value: a feature's bit, or the number of a column's
+    /// value.
     pub mandatory: Vec<(usize, u64)>,
 }
 
@@ -87,7 +89,7 @@ pub fn properties(classifier: &Classifier, ordered: &[bool], watch: &Watch<'_>) 
     Ok(all)
 }
 
-/// The property of a player from diagrams. Which way it pushes is found for a feature and two classes only.
+/// The property of a player from diagrams. The direction is computed for a feature and two classes only.
 fn on_diagrams(
     diagrams: &Diagrams,
     classifier: &Classifier,
@@ -142,7 +144,7 @@ fn is_bit(classifier: &Classifier, run: &Run) -> bool {
     !classifier.space().players().is_one_hot(run.player)
 }
 
-/// How many inputs change their class with some change of a run.
+/// The number of inputs whose class some change of a run changes.
 fn changes(tables: &ClassTables, run: &Run) -> u64 {
     let mut changed = vec![0u64; tables.valid.len()];
     for class in &tables.classes {
@@ -158,7 +160,7 @@ fn changes(tables: &ClassTables, run: &Run) -> u64 {
 /// Compares the classes of every two values of a run.
 fn direction(tables: &ClassTables, run: &Run) -> Monotone {
     let (mut rises, mut falls) = (false, false);
-    // The inputs whose class has at least this number, for each number but 0.
+    // For each class number but 0: the inputs whose class has at least this number.
     for least in 1..tables.classes.len() {
         let mut high = vec![0u64; tables.valid.len()];
         for class in &tables.classes[least..] {
@@ -184,7 +186,7 @@ fn value_mask(tables: &ClassTables, run: &Run, value: u64, index: usize) -> u64 
     tables.codes.value_word(run, value, index)
 }
 
-/// The classes whose inputs all have one value of a run.
+/// The classes whose inputs all have the same value of a run.
 fn mandatory(tables: &ClassTables, run: &Run) -> Vec<(usize, u64)> {
     let mut found = Vec::new();
     for (class, table) in tables.classes.iter().enumerate().filter(|(_, table)| table.iter().any(|&word| word != 0)) {

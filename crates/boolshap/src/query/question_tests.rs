@@ -1,5 +1,5 @@
-//! Every question against its definition on random classifiers of a few features, with columns, blocks, constraints and
-//! several classes.
+//! Tests every question against its definition on random classifiers of a few features, with columns, blocks,
+//! constraints and several classes.
 
 use super::definitions::AllInputs;
 use super::*;
@@ -14,7 +14,7 @@ use dashu_ratio::RBig;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A random classifier, as circuits and as what defines them.
+/// A random classifier, as circuits and as the table that defines them.
 struct Case {
     space: Space,
     labels: Vec<Arc<Circuit>>,
@@ -98,7 +98,7 @@ fn subset(of: usize, chance: &mut Seeded) -> Vec<usize> {
     (0..of).filter(|_| chance.below(4) == 0).collect()
 }
 
-/// Calls for random classifiers and entities.
+/// Runs a check on random classifiers and entities.
 fn each(cases: usize, seed: u64, mut check: impl FnMut(&Classifier, &AllInputs<'_>, &Entity, &mut Seeded)) {
     let mut chance = Seeded::new(seed, 0);
     for _ in 0..cases {
@@ -121,7 +121,7 @@ fn reasons_are_those_of_the_definition() {
         let at_least = share.clone().unwrap_or(RBig::ONE);
         let wanted = ReasonsWanted { which: Which::All, exclude: exclude.clone(), prefer: Vec::new(), share };
         let watch = Watch::unlimited();
-        // With a share, diagrams count only what was looked for.
+        // With a share, diagrams count only the sets that they searched for.
         let is_counted = wanted.share.is_none() || classifier.table_inputs().is_some();
         let ask = |wanted: &ReasonsWanted, is_sufficient: bool| match is_sufficient {
             true => sufficient(classifier, entity, wanted, &watch).unwrap(),
@@ -279,7 +279,7 @@ fn properties_are_those_of_the_definition() {
                 (true, false) => Some(Monotone::Up),
                 (false, true) => Some(Monotone::Down),
             };
-            // Beyond tables it is not found for columns and several classes.
+            // Diagrams do not find it for columns and several classes.
             let is_known = classifier.table_inputs().is_some() || classifier.classes() == 2 && !ordered[player];
             assert_eq!(property.monotone, expected.filter(|&way| is_known || way == Monotone::Constant));
             for class in 0..classifier.classes() {
@@ -290,7 +290,7 @@ fn properties_are_those_of_the_definition() {
                 let mandatory =
                     property.mandatory.iter().find(|(of, _)| *of == class).map(|(_, value)| *value as usize);
                 let only = if let [only] = values[..] { Some(only) } else { None };
-                // The only value of a column of one value says nothing.
+                // A column with a single value has no mandatory value.
                 let is_moving = !(ordered[player] && members.len() == 1);
                 assert_eq!(mandatory, only.filter(|_| is_moving));
             }

@@ -1,20 +1,21 @@
 //! Sufficient and contrastive reasons of a decision.
 //!
-//! A set of players suffices if every input that can occur and agrees with the entity in them has the entity's class. The
-//! minimal ones are the sufficient reasons (abductive explanations AXp, PI-explanations, prime implicants). A set is
-//! contrastive if changing players of it only can change the class: if its complement does not suffice. The minimal ones
-//! are the contrastive reasons (CXp), and they are the minimal hitting sets of the others.
+//! A set of players suffices if every input that can occur and agrees with the entity in them has the entity's class.
+//! The minimal ones are the sufficient reasons (abductive explanations AXp, PI-explanations, prime implicants). A set
+//! is contrastive if changing only its players can change the class, that is, if its complement does not suffice. The
+//! minimal ones are the contrastive reasons (CXp); they are the minimal hitting sets of the sufficient reasons, and
+//! vice versa.
 //!
-//! *Idea.* The inputs that are decided otherwise, each as the set of players in which it differs, closed upwards, are the
-//! contrastive sets C; the sets whose complement is not in C suffice. Both families are monotone, so that "contains no
-//! other" is asked of the sets with one player less.
+//! *Idea.* Map each input of another class to the set of players in which it differs; the upward closure of these sets
+//! is the family C of contrastive sets. The sets whose complement is not in C suffice. Both families are monotone, so a
+//! set is minimal if none of its subsets with one player fewer is in the family.
 //!
 //! *Shares.* With a share d below 1, a set suffices if at least d of the inputs that agree with the entity in it have its
-//! class. That is not monotone: minimal then means that no proper subset suffices, and contrastive that the complement
+//! class. This is not monotone: minimal then means that no proper subset suffices, and contrastive that the complement
 //! does not. Cost: n 2^n additions.
 //!
-//! *Beyond the table.* One reason takes a search of the diagram for each player; all of them are in `complete_reason`, those
-//! with a share in `probable`.
+//! *Beyond the table.* One reason takes a search of the diagram for each player; `complete_reason` finds all reasons,
+//! and `probable` those with a share.
 //!
 //! Darwiche and Hirth, "On the reasons behind decisions", ECAI 2020; Ignatiev, Narodytska, Asher and Marques-Silva, "From
 //! contrastive to abductive explanations and back again", AI*IA 2020.
@@ -34,13 +35,13 @@ use dashu_ratio::RBig;
 
 /// The most sets that are listed.
 const MOST_LISTED: usize = 1_000_000;
-/// The most bits of inputs' numbers where shares are counted.
+/// The most bits of an input's number for which the table counts shares.
 const SHARE_BITS: u32 = 26;
 
-/// Which of the reasons are listed.
+/// Which reasons to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Which {
-    /// One: players are dropped from the least preferred on, as long as the rest still is a reason.
+    /// One: players are dropped, the least preferred first, as long as the rest still is a reason.
     #[default]
     One,
     /// This many of the smallest, by size and then by preference.
@@ -49,25 +50,25 @@ pub enum Which {
     All,
 }
 
-/// What reasons are wanted.
+/// The requested reasons.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReasonsWanted {
-    /// Which are listed.
+    /// Which to list.
     pub which: Which,
     /// Players that must not be in a reason.
     pub exclude: Vec<usize>,
-    /// Players that are preferred in a reason, the most preferred first; the others follow in their order.
+    /// Preferred players, the most preferred first; the others follow in their order.
     pub prefer: Vec<usize>,
-    /// The share of the inputs that must keep the class, above 0 and at most 1; without it all.
+    /// The share of the inputs that must keep the class, above 0 and at most 1; without it, all inputs.
     pub share: Option<RBig>,
 }
 
 /// Reasons of one decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasons {
-    /// Those listed, each as ascending players.
+    /// The listed reasons, each as ascending players.
     pub sets: Vec<Vec<usize>>,
-    /// How many there are; nothing if that was not found out within its limits.
+    /// The number of all reasons; `None` if it was not found within the limits.
     pub count: Option<UBig>,
 }
 
@@ -174,8 +175,8 @@ fn on_diagram(
     Ok(Reasons { count: if sets.is_none() { Some(UBig::ZERO) } else { count }, sets: sets.into_iter().collect() })
 }
 
-/// Reasons with a share from the diagrams of the entity's class and of all others. How many there are is known only if all are
-/// looked for.
+/// Reasons with a share from the diagrams of the entity's class and of all others. Their number is known only if the
+/// search is complete.
 fn shares_on_diagram(
     diagrams: &Diagrams,
     classifier: &Classifier,
@@ -214,7 +215,7 @@ fn shares_on_diagram(
     Ok(Reasons { sets, count })
 }
 
-/// Drops players from the least preferred on, as long as a search says that the rest is in the family.
+/// Drops players, the least preferred first, as long as a search shows that the rest is in the family.
 fn dropping(
     region: &Region,
     entity: &Entity,
@@ -243,14 +244,14 @@ fn dropping(
     Ok(Some((0..ranks.len()).filter(|&player| is_in[player]).collect()))
 }
 
-/// All contrastive sets, by runs: a monotone family.
+/// All contrastive sets as sets of runs: a monotone family.
 pub(super) fn contrastive_sets(tables: &ClassTables, entity: &Entity) -> SetFamily {
     let mut sets = tables.changed_sets(tables.not_of_class(entity.class, entity.code));
     sets.close_upwards();
     sets
 }
 
-/// The sets such that at least a share of the inputs that agree with the entity in them have its class.
+/// The sets such that at least a share of the inputs that agree with the entity in them has its class.
 fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>) -> Result<SetFamily, QueryError> {
     let same = sums_below(tables.changed_counts(&tables.of_class(entity.class, entity.code)), watch)?;
     let other = sums_below(tables.changed_counts(&tables.not_of_class(entity.class, entity.code)), watch)?;
@@ -261,7 +262,7 @@ fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>
     let all = (1u64 << things) - 1;
     for free in 0..=all {
         let (same, other) = (u128::from(same[free as usize]), u128::from(other[free as usize]));
-        // Counts have 26 bits, and the numbers of a share 64.
+        // Counts have at most 26 bits and the numbers of a share 64, so the products fit.
         if same * whole >= part * (same + other) {
             sets.insert(all & !free);
         }
@@ -269,7 +270,7 @@ fn enough(tables: &ClassTables, entity: &Entity, share: &RBig, watch: &Watch<'_>
     Ok(sets)
 }
 
-/// The sum over all subsets of each set.
+/// For each set, the sum of the counts of all its subsets.
 fn sums_below(mut counts: Vec<u32>, watch: &Watch<'_>) -> Result<Vec<u32>, QueryError> {
     let mut stride = 1;
     while stride < counts.len() {
@@ -283,7 +284,7 @@ fn sums_below(mut counts: Vec<u32>, watch: &Watch<'_>) -> Result<Vec<u32>, Query
     Ok(counts)
 }
 
-/// The sets of a family that contain no other, as wanted.
+/// The requested minimal sets of a family.
 fn minimal_sets(tables: &ClassTables, players: usize, mut family: SetFamily, wanted: &ReasonsWanted) -> Reasons {
     let runs = &tables.codes.runs;
     let ranks = wanted.ranks(players);
@@ -312,7 +313,7 @@ fn minimal_sets(tables: &ClassTables, players: usize, mut family: SetFamily, wan
     Reasons { sets: listed.into_iter().map(players).collect(), count: Some(count.into()) }
 }
 
-/// Drops runs from the least preferred on, as long as the rest is in the monotone family.
+/// Drops runs, the least preferred first, as long as the rest is in the monotone family.
 fn one_by_dropping(family: &SetFamily, excluded: u64, rank_of: &[usize]) -> u64 {
     let mut order: Vec<usize> = (0..rank_of.len()).collect();
     order.sort_by_key(|&run| rank_of[run]);
@@ -327,7 +328,7 @@ fn one_by_dropping(family: &SetFamily, excluded: u64, rank_of: &[usize]) -> u64 
 
 /// The smallest sets, by size and then by the ranks of their runs.
 fn smallest(family: &SetFamily, most: usize, rank_of: &[usize]) -> Vec<u64> {
-    // Of two sets of one size, that with the most preferred of the runs in which they differ comes first.
+    // Among sets of the same size, the one with the most preferred of the runs in which they differ comes first.
     let mut places: Vec<usize> = (0..rank_of.len()).collect();
     places.sort_by_key(|&run| rank_of[run]);
     let key = |set: &u64| !places.iter().enumerate().fold(0, |key, (rank, run)| key | (set >> run & 1) << (63 - rank));

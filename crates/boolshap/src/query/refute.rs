@@ -1,7 +1,7 @@
-//! Clauses to a model of them or to a proof that they have none, by CaDiCaL within limits.
+//! Finds a model of clauses, or a proof that they have none, by CaDiCaL within limits.
 //!
-//! A proof is trimmed: of what the solver has learned, only the clauses on the way to the contradiction are kept, in their
-//! order and without deletions.
+//! A proof is trimmed: it keeps only the learned clauses that the contradiction depends on, in their order and without
+//! deletions.
 
 use super::QueryError;
 use super::miter::write_formula;
@@ -11,14 +11,14 @@ use crate::lit::Watch;
 use cadical_sys::{CaDiCal, Status};
 use std::collections::HashSet;
 
-/// Conflicts between two looks at the watch, at most.
+/// The most conflicts between two checks of the watch.
 const SLICE: i32 = 500;
 
-/// What the solver found.
+/// The solver's result.
 pub(super) enum Found {
     /// Values of the first variables.
     Values(Vec<bool>),
-    /// There are none, with the proof if one was asked for.
+    /// No model exists, with the proof if requested.
     Contradiction(Option<String>),
 }
 
@@ -79,7 +79,7 @@ pub(super) fn solve(
     Ok(Found::Contradiction(Some(trimmed(&proof))))
 }
 
-/// The lines of a proof that its contradiction rests on.
+/// The lines of a proof that its contradiction depends on.
 fn trimmed(proof: &str) -> String {
     let mut needed: HashSet<&str> = HashSet::new();
     let mut kept: Vec<&str> = Vec::new();

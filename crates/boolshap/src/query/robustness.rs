@@ -1,11 +1,13 @@
 //! How many players must change before the decision does: the radius of an entity, and the inputs around it.
 //!
-//! *Radius.* The distance of the nearest input of another class, every player counting 1; nothing if the class is the same everywhere.
+//! *Radius.* The distance of the nearest input of another class, where every player counts 1; `None` if all inputs have
+//! the same class.
 //!
-//! *All inputs at once.* The inputs of other classes grow by one player at a time: a player's run takes every value, which
-//! is a few word operations. What a class has not met after d steps has a radius above d, so the sum of all radii is the
-//! sum over d of what is not met yet. Cost: players times the largest radius passes over the table. Beyond the table the
-//! same is done with diagrams, where a player is quantified away; how large these grow is not known before.
+//! *All inputs at once.* The set of inputs of other classes grows by one changed player per step: each player's run
+//! takes every value, which takes a few word operations. Inputs of a class not reached after d steps have a radius
+//! above d, so the sum of all radii is the sum over d of the number of inputs not reached yet. Cost: players times the
+//! largest radius passes over the table. Beyond the table the same is done with diagrams, where a player is quantified
+//! existentially; their size cannot be predicted.
 
 use super::class_tables::ClassTables;
 use super::classifier::Engine;
@@ -17,12 +19,12 @@ use crate::lit::Watch;
 use dashu_int::UBig;
 use dashu_ratio::RBig;
 
-/// How safe one decision is.
+/// The robustness of one decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robustness {
-    /// How many players must change; nothing if no change changes the class.
+    /// The number of players that must change; `None` if no change changes the class.
     pub radius: Option<usize>,
-    /// How many inputs of other classes there are at each distance from 0 to what was asked for.
+    /// The number of inputs of other classes at each distance from 0 to the requested one.
     pub others: Vec<UBig>,
 }
 
@@ -57,7 +59,7 @@ pub fn robustness(
     Ok(Robustness { radius, others })
 }
 
-/// The mean radius over all inputs that can occur; nothing if the class is the same everywhere.
+/// The mean radius over all inputs that can occur; `None` if they all have the same class.
 pub fn mean_over_inputs(classifier: &Classifier, watch: &Watch<'_>) -> Result<Option<RBig>, QueryError> {
     let tables = match &classifier.engine {
         Engine::Tables(tables) => tables,
@@ -82,7 +84,7 @@ pub fn mean_over_inputs(classifier: &Classifier, watch: &Watch<'_>) -> Result<Op
     Ok(Some(RBig::from_parts(sum.into(), tables.inputs().into())))
 }
 
-/// All numbers that differ in one run at most from one of these.
+/// All numbers that differ from one of these in at most one run.
 fn grown(tables: &ClassTables, from: &[u64], watch: &Watch<'_>) -> Result<Vec<u64>, QueryError> {
     let mut all = from.to_vec();
     for run in &tables.codes.runs {

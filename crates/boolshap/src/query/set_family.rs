@@ -1,8 +1,8 @@
 //! Families of sets, one bit for each set of up to 28 things: closures, minimal sets and sizes, 64 sets at a time.
 //!
-//! Set number `s` holds thing `j` exactly if bit `j` of `s` is 1. A transform handles one thing at a time: in each pair of
-//! sets that differ in it only, the set without it hands its bit to the set with it. For the first six things both sets of
-//! a pair are in one word, for the others in two. Cost: n 2^n / 64 word operations.
+//! Set number `s` contains thing `j` exactly if bit `j` of `s` is 1. A transform processes one thing at a time: in each
+//! pair of sets that differ in it only, the set without it passes its bit to the set with it. For the first six things
+//! both sets of a pair are in the same word, for the others in two words. Cost: n 2^n / 64 word operations.
 
 use crate::lit::LOW_VARIABLES;
 
@@ -13,7 +13,7 @@ pub(super) struct SetFamily {
     pub(super) words: Vec<u64>,
 }
 
-/// The numbers below 64 with each number of ones.
+/// For each count of ones, a mask of the numbers below 64 with that count.
 const LOW_SIZES: [u64; 7] = {
     let mut masks = [0u64; 7];
     let mut number = 0usize;
@@ -28,12 +28,12 @@ impl SetFamily {
     /// The most things of a family: its bits then take 32 megabytes.
     pub(super) const MOST_THINGS: u32 = 28;
 
-    /// No sets.
+    /// The empty family.
     pub(super) fn empty(things: u32) -> Self {
         SetFamily { things, words: vec![0; words_for(things)] }
     }
 
-    /// These words; bits past the last set must be 0.
+    /// The family with these words; bits past the last set must be 0.
     pub(super) fn of_words(things: u32, words: Vec<u64>) -> Self {
         debug_assert_eq!(words.len(), words_for(things));
         debug_assert_eq!(words[0] & !used(things), 0);
@@ -52,7 +52,7 @@ impl SetFamily {
         self.words[(set / 64) as usize] |= 1 << (set % 64);
     }
 
-    /// How many sets.
+    /// The number of sets.
     pub(super) fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -76,9 +76,9 @@ impl SetFamily {
         }
     }
 
-    /// Of a family that holds all that contain one of its sets: those that contain no other.
+    /// The minimal sets of an upward-closed family.
     pub(super) fn minimal_of_closed(&self) -> Self {
-        // The sets that are in the family without one of their things, one thing after another.
+        // The sets that stay in the family when some single thing is removed.
         let mut more = vec![0u64; self.words.len()];
         for (thing, low) in LOW_VARIABLES.iter().enumerate().take(self.things as usize) {
             more.iter_mut().zip(&self.words).for_each(|(more, word)| *more |= word << (1 << thing) & low);
@@ -93,7 +93,7 @@ impl SetFamily {
         SetFamily { things: self.things, words: more }
     }
 
-    /// The family of all sets `s ^ by`.
+    /// The family of all sets `s ^ by` for `s` in the family with these words.
     pub(super) fn shifted(words: impl Fn(usize) -> u64, things: u32, by: u64) -> Self {
         let mut moved: Vec<u64> = (0..words_for(things)).map(|index| words(index ^ (by >> 6) as usize)).collect();
         for (thing, low) in LOW_VARIABLES.iter().enumerate().filter(|(thing, _)| by >> thing & 1 == 1) {
@@ -111,7 +111,7 @@ impl SetFamily {
         SetFamily { things: self.things, words }
     }
 
-    /// Keeps the sets with none of these things.
+    /// Keeps the sets that contain none of these things.
     pub(super) fn keep_without(&mut self, things: u64) {
         let low = LOW_VARIABLES.iter().enumerate().filter(|(thing, _)| things >> thing & 1 == 1);
         let mask = low.fold(!0, |mask, (_, word)| mask & !word);
@@ -145,7 +145,7 @@ impl SetFamily {
         found
     }
 
-    /// How many sets hold a thing.
+    /// The number of sets that contain a thing.
     pub(super) fn count_with(&self, thing: u32) -> u64 {
         let of = |(index, &word): (usize, &u64)| match thing.checked_sub(6) {
             None => u64::from((word & LOW_VARIABLES[thing as usize]).count_ones()),
@@ -154,7 +154,8 @@ impl SetFamily {
         self.words.iter().enumerate().map(of).sum()
     }
 
-    /// For each size, the sets of that size without `thing` that are not in the family, but are with it.
+    /// For each size, the number of sets of that size without `thing` that are outside the family but enter it with
+    /// `thing`.
     pub(super) fn swings(&self, thing: u32) -> Vec<u64> {
         let swing = |index: usize, word: u64| match thing.checked_sub(6) {
             None => (word & LOW_VARIABLES[thing as usize]) >> (1 << thing) & !word,
@@ -191,7 +192,7 @@ pub(super) fn words_for(things: u32) -> usize {
     1 << things.saturating_sub(6)
 }
 
-/// The bits of a word that are sets.
+/// A mask of the bits of a word that represent sets.
 pub(super) fn used(things: u32) -> u64 {
     if things >= 6 { !0 } else { (1 << (1 << things)) - 1 }
 }

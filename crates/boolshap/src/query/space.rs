@@ -1,13 +1,13 @@
-//! The inputs that can occur, and what changes as one: players, one-hot columns and a constraint.
+//! The inputs that can occur, and the units of change: players, one-hot columns and a constraint.
 //!
-//! A player is a feature, a block of features, or a one-hot column, whose bits are exactly one 1. An input can occur if
-//! every one-hot column has exactly one 1 and the constraint holds. Two inputs differ in a player if they differ in one of
-//! its features; distances count players.
+//! A player is a feature, a block of features, or a one-hot column, in which exactly one bit is 1. An input can occur
+//! if every one-hot column has exactly one 1 and the constraint holds. Two inputs differ in a player if they differ in
+//! one of its features; distances count players.
 //!
-//! *Codes.* Where all inputs are looked at, an input has a number: each player has a run of bits, a block one for each
-//! feature, a column of k values as many as the number of its value takes. The exclusive or of two numbers has a run of
-//! zeros exactly where the inputs agree. No run crosses from the six low bits into the others, so that what a run means is
-//! decided for each half of a number by itself; unused low bits are 0.
+//! *Codes.* If all inputs are enumerated, each has a number: each player has a run of bits, one bit per feature for a
+//! block, and the binary number of its value for a column. The exclusive or of two numbers has a run of zeros exactly
+//! where the inputs agree. No run crosses from the six low bits into the others, so each part of a number can be
+//! interpreted on its own; unused low bits are 0.
 
 use super::QueryError;
 use super::set_family::{used, words_for};
@@ -15,7 +15,7 @@ use crate::explain::Players;
 use crate::formula::Cnf;
 use crate::lit::LOW_VARIABLES;
 
-/// Inputs, players and what can occur.
+/// The space of inputs: players, columns and a constraint.
 #[derive(Debug, Clone)]
 pub struct Space {
     players: Players,
@@ -31,7 +31,7 @@ pub enum Misplaced {
     NotOneHot {
         /// The column.
         player: String,
-        /// How many are 1.
+        /// The number of ones.
         ones: usize,
     },
     /// An input that cannot occur.
@@ -40,18 +40,18 @@ pub enum Misplaced {
         /// The clause as a DIMACS line.
         clause: String,
     },
-    /// Not as many values as features.
+    /// The number of values differs from the number of features.
     #[error("has {found} values where {expected} are expected")]
     Length {
         /// The number of features.
         expected: usize,
-        /// What was given.
+        /// The number of values given.
         found: usize,
     },
 }
 
 impl Space {
-    /// These players, under a constraint over their features if there is one.
+    /// The space of these players, under an optional constraint over their features.
     pub fn new(players: Players, constraint: Option<Cnf>) -> Result<Self, QueryError> {
         let features = players.feature_count();
         if let Some(found) = constraint.as_ref().map(Cnf::variables).filter(|&variables| variables > features) {
@@ -62,7 +62,7 @@ impl Space {
         Ok(Space { players, members, constraint: constraint.filter(|formula| !formula.is_empty()) })
     }
 
-    /// Who can change.
+    /// The players.
     pub fn players(&self) -> &Players {
         &self.players
     }
@@ -77,7 +77,7 @@ impl Space {
         self.players.feature_count()
     }
 
-    /// What must hold besides one-hot columns.
+    /// The constraint besides one-hot columns.
     pub fn constraint(&self) -> Option<&Cnf> {
         self.constraint.as_ref()
     }
@@ -116,7 +116,7 @@ impl Space {
     }
 }
 
-/// Where a player is in the numbers of inputs.
+/// The position of a player in the numbers of inputs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) player: usize,
@@ -124,7 +124,7 @@ pub(super) struct Run {
     pub(super) width: u32,
 }
 
-/// The numbers of inputs.
+/// The numbering of inputs.
 #[derive(Debug, Clone)]
 pub(super) struct Codes {
     /// The runs of players that can change, ascending.
@@ -133,20 +133,20 @@ pub(super) struct Codes {
     pub(super) bits: u32,
     /// How many of the runs are in the six low bits.
     pub(super) low_runs: usize,
-    /// For each feature the bits of a number that decide it, and the value they must have: one bit that is 1, or the number
-    /// of a column's value.
+    /// For each feature, the start and width of the bits that decide it and the value they must have: a single bit that
+    /// is 1, or the number of a column's value.
     tests: Vec<(u32, u32, u64)>,
     /// The low bits that no run uses.
     unused: u64,
 }
 
 impl Codes {
-    /// How many bits numbers would have, at least.
+    /// A lower bound on the bits of a number.
     pub(super) fn bits_of(space: &Space) -> u32 {
         (0..space.players.len()).map(|player| width(space, player)).fold(0, u32::saturating_add)
     }
 
-    /// Numbers for a space; players that come early in `first` are in the low bits if they fit.
+    /// Numbers the inputs of a space; players early in `first` get the low bits if they fit.
     pub(super) fn new(space: &Space, first: &[usize]) -> Self {
         let moving: Vec<usize> = first.iter().copied().filter(|&player| width(space, player) > 0).collect();
         let low = fill_low(space, &moving);
@@ -188,9 +188,9 @@ impl Codes {
         })
     }
 
-    /// The input of a number.
+    /// The input with this number.
     pub(super) fn input(&self, code: u64) -> Vec<bool> {
-        // The only value of a column of one value is always 1: its test has no bits.
+        // A column with a single value is always 1: its test has no bits.
         let value = |&(start, width, value): &(u32, u32, u64)| code >> start & ((1 << width) - 1) == value;
         self.tests.iter().map(value).collect()
     }
@@ -251,17 +251,17 @@ impl Codes {
         self.tests.len()
     }
 
-    /// How many words all numbers take.
+    /// The number of words for all numbers.
     pub(super) fn words(&self) -> usize {
         words_for(self.bits)
     }
 
-    /// Whether each run is one bit: a number's bits are then the players themselves.
+    /// Whether each run is one bit, so that a number's bits are the players themselves.
     pub(super) fn is_direct(&self) -> bool {
         self.unused == 0 && self.runs.iter().all(|run| run.width == 1)
     }
 
-    /// The runs that are not zero, a bit each in the order of the runs, from the runs in one half of a number.
+    /// The runs of the low or high part of a number that are not zero, as one bit per run.
     pub(super) fn changed_runs(&self, difference: u64, low: bool) -> u64 {
         let runs = if low { 0..self.low_runs } else { self.low_runs..self.runs.len() };
         runs.fold(0, |set, place| {
@@ -271,7 +271,7 @@ impl Codes {
     }
 }
 
-/// The numbers of a word in which some bits have this value.
+/// A mask of the numbers of a word in which some bits have this value.
 fn bits_word(start: u32, width: u32, value: u64, index: usize) -> u64 {
     let bit = |place: u32| match place.checked_sub(6) {
         None => LOW_VARIABLES[place as usize],
@@ -288,9 +288,9 @@ fn width(space: &Space, player: usize) -> u32 {
     }
 }
 
-/// The players for the six low bits: a choice that fills them best, early players first.
+/// Chooses the players for the six low bits to fill as many as possible, early players first.
 fn fill_low(space: &Space, players: &[usize]) -> Vec<usize> {
-    // For each sum the players that make it.
+    // For each sum of widths, players that reach it.
     let mut made: [Option<Vec<usize>>; 7] = Default::default();
     made[0] = Some(Vec::new());
     for &player in players {

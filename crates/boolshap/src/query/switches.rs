@@ -1,7 +1,7 @@
-//! Which single switch of an entity changes the decision.
+//! Finds the single switches of an entity that change the decision.
 //!
-//! A switch turns one feature over. The features of a one-hot column are the values of one thing, so switching one of
-//! them on switches its siblings off. All switches of an entity are looked at together, 64 to a word.
+//! A switch flips one feature. The features of a one-hot column are the values of one variable, so switching one of
+//! them on switches its siblings off. All switches of an entity are evaluated together, 64 to a word.
 
 use crate::circuit::{Circuit, CircuitError, CircuitEvaluator};
 use crate::explain::Players;
@@ -24,7 +24,7 @@ pub fn deciding_switches(circuit: &Circuit, entity: &[bool], columns: &Players) 
     switches_by(|words| evaluator.words(words), entity, columns)
 }
 
-/// The same for any label that is computed for 64 inputs at a time.
+/// Like [`deciding_switches`], for any label that is computed for 64 inputs at a time.
 pub(crate) fn switches_by<E>(
     mut label: impl FnMut(&[u64]) -> Result<u64, E>,
     entity: &[bool],
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn switches_equal_evaluating_each_changed_entity() {
         let mut chance = Seeded::new(8, 0);
-        // More features than a word has lanes, and two columns of five values, one of them across the word's end.
+        // More features than a word has lanes, and two columns of five values, one of which crosses the word boundary.
         let column_of = |feature: usize| [0..5, 62..67].into_iter().find(|column| column.contains(&feature));
         let name = |feature: usize| match column_of(feature) {
             Some(column) => format!("c{}={feature}", column.start),
@@ -87,7 +87,7 @@ mod tests {
             let of: Vec<usize> = (0..70).filter(|_| chance.below(3) == 0).collect();
             let circuit = parity(70, &of);
             let mut entity: Vec<bool> = (0..70).map(|_| chance.below(2) == 0).collect();
-            // No value, one, or by some mistake two.
+            // No value, one value, or two by mistake.
             for column in [0..5, 62..67] {
                 let ones = [chance.below(6), chance.below(10)].map(|place| column.start + place);
                 column.for_each(|feature| entity[feature] = ones.contains(&feature));

@@ -23,7 +23,7 @@ fn methods() -> Vec<Method> {
     all.into_iter().filter(|method| cfg!(feature = "sat") || *method != Method::Sat).collect()
 }
 
-/// The verdict of one method; nothing if it cannot say.
+/// The verdict of one method; `None` if it is undecided.
 fn by(method: Method, network: &Network, class: usize, circuit: &Circuit) -> Option<Option<Counterexample>> {
     let options = VerifyOptions { method: Some(method), ..VerifyOptions::default() };
     match verify(network, class, circuit, &options, &Watch::unlimited()) {
@@ -53,7 +53,7 @@ proptest! {
                     prop_assert!(has_none || found == Some(None), "{method:?}: {found:?}");
                 }
             }
-            // And not as the circuit of another class, unless that is the same function.
+            // It does not pass as the circuit of another class, unless that is the same function.
             let other = (class + 1) % network.classes();
             let differs = (0..1usize << network.inputs()).any(|number| {
                 let entity: Vec<bool> = (0..network.inputs()).map(|v| number >> v & 1 == 1).collect();
@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// The circuit with one gate changed: a literal flipped, children exchanged, or an edge dropped or led elsewhere.
+/// The circuit with one gate changed: a literal flipped, children swapped, or an edge dropped or redirected.
 fn mutated(circuit: &Circuit, random: &mut Seeded) -> Circuit {
     let target = random.below(circuit.stored_nodes());
     let mut builder = CircuitBuilder::new(circuit.variables()).unwrap();
@@ -122,7 +122,7 @@ fn every_mutation_that_changes_the_function_is_caught() {
                             }
                         }
                         Err(QueryError::Undecided(_)) => assert_eq!(method, Method::Walk),
-                        // Not a circuit that scores can be computed on: caught as well.
+                        // The mutant is not sound for computing scores: caught as well.
                         Err(QueryError::Unsound(_) | QueryError::NotDeterministic { .. }) => unsound += 1,
                         Err(error) => panic!("{error}"),
                     }
@@ -134,7 +134,7 @@ fn every_mutation_that_changes_the_function_is_caught() {
     assert!(unsound > 0, "some mutants are not decomposable or not deterministic");
 }
 
-/// Of a quarter of a million entities one is labelled differently, in whichever part of the inputs it lies.
+/// One of a quarter of a million entities is labelled differently, anywhere among the inputs.
 #[test]
 fn a_single_entity_is_found_among_all() {
     let n = 18;
@@ -181,7 +181,7 @@ fn a_single_entity_is_found_among_all() {
     }
 }
 
-/// As many children as there are ways to reach a majority, each a term: no method may look at every pair of them.
+/// One child (a term) for each way to reach a majority: no method may examine every pair of them.
 #[test]
 fn slow_a_gate_of_many_children_passes_and_is_caught_without_one() {
     let n = 13;
@@ -207,7 +207,8 @@ fn slow_a_gate_of_many_children_passes_and_is_caught_without_one() {
     }
 }
 
-/// A variable that is decided above on one way and below on another: "at least seven of eight", in two orders at once.
+/// A variable that is tested above another on one path and below it on another path: "at least seven of eight", in two
+/// orders at once.
 #[test]
 fn a_diagram_without_an_order_passes_and_is_caught() {
     let n = 8;
@@ -235,7 +236,7 @@ fn a_diagram_without_an_order_passes_and_is_caught() {
     }
 }
 
-/// Sums between which nothing makes a difference share one answer.
+/// Sums that the remaining weights cannot distinguish share one answer.
 #[cfg(feature = "sat")]
 #[test]
 fn weights_of_about_one_size_make_few_clauses() {
@@ -249,7 +250,7 @@ fn weights_of_about_one_size_make_few_clauses() {
     assert!(clauses.len() < 6_000, "{}", clauses.len());
 }
 
-/// Diagrams are ordered whatever the order of their nodes in the file.
+/// The order is found regardless of the order of the nodes in the file.
 #[test]
 fn the_walk_finds_the_order_of_a_diagram() {
     let mut builder = CircuitBuilder::new(3).unwrap();
@@ -260,7 +261,7 @@ fn the_walk_finds_the_order_of_a_diagram() {
     let root = builder.decision(Var::new(0), not_c, b).unwrap();
     let circuit = builder.finish(root).unwrap();
     assert_eq!(super::verify::in_order(&circuit), [0, 1, 2].map(Var::new));
-    // It is no threshold of its inputs, so the walk must find that.
+    // The circuit is not a threshold of its inputs, so the walk must find a difference.
     let network = Network::new(3, vec![], Output::Step(Gate::new(vec![1, 1, 1], 2).unwrap())).unwrap();
     let found = by(Method::Walk, &network, 1, &circuit).expect("it is ordered").expect("and something else");
     assert!(is_right(&network, 1, &circuit, &found));
@@ -277,7 +278,7 @@ fn smoothness_is_proved_where_it_is_claimed() {
     assert_eq!(verify(&network, 1, &smooth, &options, &Watch::unlimited()).unwrap().counterexample, None);
 }
 
-/// Weights without any structure: no method has an answer, and each says so soon.
+/// With unstructured weights no method finds an answer, and each gives up soon.
 #[test]
 fn limits_end_every_method() {
     let n = 40;
@@ -293,7 +294,7 @@ fn limits_end_every_method() {
     for part in ["40 inputs are more than the 30", "has met 10001 pairs", "more than 100000 clauses"] {
         assert!(error.contains(part) || part.contains("clauses") && cfg!(not(feature = "sat")), "{error}");
     }
-    // A limit is what it says it is, and not one more.
+    // Limits are exact.
     let layer = vec![Gate::new(vec![1, 1, 1], 1).unwrap(), Gate::new(vec![1, -1, 1], 2).unwrap()];
     let network = Network::new(3, vec![layer], Output::Step(Gate::new(vec![1, 1], 2).unwrap())).unwrap();
     let circuit = diagram(&network, 1);
@@ -306,7 +307,7 @@ fn limits_end_every_method() {
 
 #[test]
 fn an_sdd_with_gates_passes_and_its_determinism_is_proved() {
-    // At least two of twenty-four, clause by clause: too many variables for a table of an or-gate.
+    // At least two of twenty-four, clause by clause: too many variables for a truth table of an or-gate.
     let n = 24;
     let lits: Vec<Lit> = (0..n).map(|v| Var::new(v).positive()).collect();
     let clauses: Vec<Vec<Lit>> =
@@ -325,7 +326,7 @@ fn an_sdd_with_gates_passes_and_its_determinism_is_proved() {
 #[cfg(feature = "sat")]
 #[test]
 fn or_gates_that_overlap_are_found_by_the_solver() {
-    // x1 or x2, over enough other variables that no table is made of it.
+    // x1 or x2, with enough other variables that no truth table is built.
     let n = 40;
     let mut builder = CircuitBuilder::new(n).unwrap();
     let others = |builder: &mut CircuitBuilder, skip: usize| {
@@ -377,7 +378,7 @@ fn a_proof_is_checked_and_refused_with_a_line_removed() {
         let proof = std::fs::read_to_string(&path).unwrap();
         check_lrat(&clauses, proof.as_bytes(), &Watch::unlimited()).unwrap();
         let lines: Vec<&str> = proof.lines().collect();
-        // Without its last addition, and without a line that a later one uses.
+        // Remove the last addition, or a line that a later one uses.
         let adds: Vec<usize> = (0..lines.len()).filter(|&k| lines[k].split(' ').nth(1) != Some("d")).collect();
         let used = |id: &str| {
             lines.iter().any(|line| {
@@ -394,7 +395,7 @@ fn a_proof_is_checked_and_refused_with_a_line_removed() {
                 refused += 1;
             }
         }
-        // Clauses without one that the proof uses are another formula.
+        // The proof fails for clauses that lack one that it uses.
         let found = check_lrat(&clauses[..1], proof.as_bytes(), &Watch::unlimited());
         assert!(found.is_err() || clauses.len() == 1);
     }

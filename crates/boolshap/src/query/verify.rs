@@ -1,4 +1,4 @@
-//! Is this circuit that network? Soundness first, then equality by the first method that fits.
+//! Verifies that a circuit equals a network: soundness first, then equality by the first method that succeeds.
 
 use super::{QueryError, exhaustive, walk};
 use crate::circuit::check::{self, Determinism, Effort};
@@ -18,7 +18,7 @@ pub enum Method {
     Sat,
     /// A walk over all pairs of a node of the diagram and partial sums of the network.
     Walk,
-    /// The gates of both are the same, one by one: of scores, which are sums of gates.
+    /// For scores, which are sums of gates: the gates of both are the same, one by one.
     Gates,
 }
 
@@ -44,7 +44,7 @@ impl Method {
     }
 }
 
-/// "Is this circuit the label of this class?", as the three methods are asked.
+/// "Is this circuit the label of this class?", the question for the three methods.
 pub(super) struct Comparison<'a> {
     pub(super) network: &'a Network,
     pub(super) class: usize,
@@ -56,20 +56,20 @@ pub(super) struct Comparison<'a> {
 /// How to verify.
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
-    /// The only method to use; without one, the first of all that has an answer.
+    /// The only method to use; without one, the first method that finds an answer.
     pub method: Option<Method>,
-    /// Where to keep an LRAT proof; it implies the SAT method. The clauses that it refutes are kept beside it, in a file with
-    /// `.cnf` added to the name.
+    /// The file for an LRAT proof; implies the SAT method. The refuted clauses are written beside it, to a file with
+    /// `.cnf` appended to the name.
     pub proof: Option<PathBuf>,
     /// The most steps of the exhaustive method.
     pub max_steps: f64,
-    /// The most clauses that the solver is given, at some 100 bytes each.
+    /// The most clauses for the solver, at some 100 bytes each.
     pub max_clauses: usize,
     /// The most conflicts of the solver.
     pub max_conflicts: u64,
     /// The most pairs of the walk.
     pub max_pairs: usize,
-    /// Whether the circuit is to be smooth as well.
+    /// Whether the circuit must be smooth as well.
     pub smooth: bool,
 }
 
@@ -98,14 +98,14 @@ pub struct Counterexample {
     pub circuit: bool,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// By which method.
+    /// The method that found the answer.
     pub method: Method,
-    /// Nothing if they are equal.
+    /// An entity on which they differ; `None` if they are equal.
     pub counterexample: Option<Counterexample>,
-    /// The methods that had no answer within their limits, and why.
+    /// The methods that found no answer within their limits, and why.
     pub passed_over: Vec<(Method, String)>,
 }
 
@@ -189,19 +189,19 @@ fn by_solver(_: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     Err(QueryError::NoSolver)
 }
 
-/// How much a solver is asked for one circuit.
+/// The limits on solver work for one circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SolverLimits {
     /// The most clauses.
     pub clauses: usize,
     /// The most conflicts.
     pub conflicts: u64,
-    /// The most questions, times the clauses that each may have to go through.
+    /// The most questions times the clauses that each may have to visit.
     pub visits: u64,
 }
 
 impl SolverLimits {
-    /// For every file that is read: a few seconds.
+    /// The limits for each file that is read: a few seconds.
     pub const READING: SolverLimits = SolverLimits { clauses: 1 << 22, conflicts: 20_000, visits: 1 << 33 };
 }
 
@@ -210,7 +210,7 @@ pub fn check_determinism(circuit: &Circuit, watch: &Watch<'_>) -> Result<(), Que
     deterministic(circuit, VerifyOptions::default().max_clauses, watch)
 }
 
-/// By structure or small tables where that is enough, else by the solver.
+/// Proves determinism by structure or small tables where that is enough, otherwise by the solver.
 fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Result<(), QueryError> {
     let gates = match check::determinism(circuit, Effort::default(), watch)? {
         Determinism::Holds => return Ok(()),
@@ -221,7 +221,7 @@ fn deterministic(circuit: &Circuit, max_clauses: usize, watch: &Watch<'_>) -> Re
     decide_gates(circuit, &gates, &limits, watch).map(drop)
 }
 
-/// Which of these or-gates may still have children that are true together; fails with an input that shows it of one.
+/// The or-gates among these that remain undecided; fails with an input on which two children of one are true together.
 #[cfg(feature = "sat")]
 pub fn decide_gates(
     circuit: &Circuit,
@@ -238,18 +238,18 @@ pub fn decide_gates(_: &Circuit, _: &[NodeId], _: &SolverLimits, _: &Watch<'_>) 
     Err(QueryError::NoSolver)
 }
 
-/// The variables in an order that every path asks them in, if there is one; else about as a walk from the root meets them.
-/// Those that the circuit does not mention come last.
+/// The variables in an order that every path follows, if one exists; otherwise roughly as met from the root downwards.
+/// Variables that the circuit does not mention come last.
 pub(super) fn in_order(circuit: &Circuit) -> Vec<Var> {
     order_among(circuit, &circuit.reachable())
 }
 
-/// The same, given the nodes that the root reaches.
+/// Like [`in_order`], given the nodes that the root reaches.
 pub(super) fn order_among(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
     let met = as_met(circuit, reachable);
     let mut place = vec![0; met.len()];
     met.iter().enumerate().for_each(|(index, var)| place[var.index()] = index);
-    // What is asked right after what; then, again and again, the first met of those that nothing is left before.
+    // Collects which variable is tested directly after which, then sorts topologically, with ties in the order met.
     let mut after: HashSet<(usize, usize)> = HashSet::new();
     let mut last = vec![usize::MAX; met.len()];
     for &id in reachable {
@@ -260,7 +260,7 @@ pub(super) fn order_among(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
                 Node::Literal(lit) => place[lit.var().index()],
                 _ => continue,
             };
-            // Most are the same as the one before.
+            // Most pairs repeat the previous one.
             let first = place[var.index()];
             if std::mem::replace(&mut last[first], next) != next {
                 after.insert((first, next));
@@ -286,7 +286,7 @@ pub(super) fn order_among(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
     if order.len() == met.len() { order } else { met }
 }
 
-/// Decisions from the root downwards, then literals, then the rest.
+/// The variables in the order met: decisions from the root downwards, then literals, then the rest.
 pub(super) fn as_met(circuit: &Circuit, reachable: &[NodeId]) -> Vec<Var> {
     let mut placed = vec![false; circuit.variables()];
     let mut order = Vec::with_capacity(circuit.variables());

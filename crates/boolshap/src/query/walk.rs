@@ -1,11 +1,12 @@
-//! The circuit against the network along all paths at once, for ordered diagrams too wide for tables and solvers.
+//! Compares the circuit with the network along all paths at once, for ordered diagrams too wide for tables and solvers.
 //!
-//! Variable by variable in the diagram's order, the state of a path is the node that the diagram is at and, for each gate
-//! of the first layer, how much it still needs, clipped to "has it" and "can no longer get it". Paths with equal states
-//! have the same futures and go on as one. At the end the node is a constant, and the gates of the first layer are decided,
-//! so the deeper layers, evaluated by their definition, must give the same. Invariant: every entity's path is represented.
-//! Cost: two steps for each distinct pair of node and needs, of which there is a limit, lower for many gates. Memory: the
-//! pairs of two levels, and eight bytes for each pair of those before, to tell the way back to a difference.
+//! The walk goes variable by variable in the diagram's order. The state of a path is its node in the diagram and, for
+//! each gate of the first layer, how much the gate still needs, clipped to "satisfied" and "unreachable". Paths with
+//! equal states have the same future and are merged. At the end the node is a constant and the gates of the first layer
+//! are decided, so the deeper layers, evaluated by their definition, must give the same answer. Invariant: every
+//! entity's path is represented. Cost: two steps for each distinct pair of node and needs; their number is limited,
+//! lower for many gates. Memory: the pairs of two levels, and eight bytes for each earlier pair, to trace a difference
+//! back to its entity.
 
 use super::QueryError;
 use super::verify::{Comparison, Counterexample, in_order};
@@ -14,12 +15,12 @@ use crate::lit::{Pieces, Var, Watch};
 use crate::model::{Network, Output};
 use std::collections::HashSet;
 
-/// A gate that can no longer get what it needs.
+/// The need of a gate that can no longer be satisfied.
 const NEVER: i64 = i64::MAX;
-/// The bytes of one level's pairs, at most.
+/// The most bytes for the pairs of one level.
 const MAX_LEVEL: usize = 1 << 30;
 
-/// An entity on which they differ, if there is one.
+/// An entity on which circuit and network differ, if any exists.
 pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample>, QueryError> {
     let &Comparison { network, class, circuit, options, watch } = question;
     let order = in_order(circuit);
@@ -61,9 +62,9 @@ pub(super) fn compare(question: &Comparison<'_>) -> Result<Option<Counterexample
     Ok(None)
 }
 
-/// A path's state: where it is in the diagram, and what each gate of the first layer still needs.
+/// A path's state: its place in the diagram, and what each gate of the first layer still needs.
 type State = (Place, Vec<i64>);
-/// How a state was reached: from which state of the level before, by which value.
+/// How a state was reached: the state of the previous level, and the value.
 type Way = (u32, bool);
 
 /// The distinct states after some variables.
@@ -116,7 +117,7 @@ fn way_back(order: &[Var], ways: &[Vec<Way>], last: usize) -> Vec<bool> {
     entity
 }
 
-/// Where a path is in the diagram.
+/// The place of a path in the diagram.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     Node(NodeId),
@@ -131,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Where it is after a variable has a value.
+    /// The place after a variable takes a value.
     fn step(self, circuit: &Circuit, var: Var, value: bool) -> Self {
         let Place::Node(id) = self else { return self };
         match circuit.node(id) {
@@ -142,7 +143,7 @@ impl Place {
     }
 }
 
-/// Every path asks variables in this order.
+/// Fails unless every path tests variables in this order.
 fn check_ordered(circuit: &Circuit, place: &[usize]) -> Result<(), QueryError> {
     let asked = |id: NodeId| match circuit.node(id) {
         Node::Decision { var, .. } => Ok(place[var.index()]),
@@ -162,7 +163,7 @@ fn check_ordered(circuit: &Circuit, place: &[usize]) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// What reads the features: the first hidden layer, or the output where no layer is hidden.
+/// The gates that read the features: the first hidden layer, or the output if no layer is hidden.
 struct FirstLayer {
     weights: Vec<Vec<i64>>,
     needs: Vec<i64>,
@@ -193,12 +194,13 @@ impl FirstLayer {
         Ok(layer)
     }
 
-    /// How many states of a level fit into its memory; each is in a list and in a set.
+    /// The number of states that fit into a level's memory; each state is stored in a list and in a set.
     fn most_of_level(&self) -> usize {
         MAX_LEVEL / (2 * (size_of::<State>() + 8 * self.needs.len()))
     }
 
-    /// What the gates still need once a variable has a value; `remaining` is what later variables can give at most.
+    /// What the gates still need after a variable takes a value; `remaining` is the most that later variables can
+    /// contribute.
     fn needs_after(&self, needs: &[i64], var: Var, value: bool, remaining: &[i64]) -> Vec<i64> {
         let after = |((&need, weights), &left): ((&i64, &Vec<i64>), &i64)| {
             let weight = weights[var.index()];
@@ -212,7 +214,7 @@ impl FirstLayer {
         needs.iter().zip(&self.weights).zip(remaining).map(after).collect()
     }
 
-    /// The class when the first layer has these values.
+    /// The class if the first layer has these values.
     fn answer(&self, network: &Network, first: &[bool]) -> usize {
         let Some((_, deeper)) = network.hidden().split_first() else {
             return usize::from(first[0]);
@@ -229,7 +231,7 @@ impl FirstLayer {
                     scores[class].weights().iter().zip(signs).map(|(weight, sign)| weight * sign).sum::<i128>()
                         + scores[class].bias()
                 };
-                // The first of the largest.
+                // The first class with the largest score.
                 (1..scores.len()).fold(0, |best, class| if score(class) > score(best) { class } else { best })
             }
         }

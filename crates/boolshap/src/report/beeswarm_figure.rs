@@ -127,7 +127,7 @@ fn legend(svg: &mut Svg, swarms: &[Vec<Group<'_>>], [left, width]: [f64; 2], (mo
     let kinds = [(Class::One, "value 1"), (Class::Zero, "value 0"), (Class::Muted, "other value")];
     let kinds: Vec<(Class, &str)> = kinds.into_iter().filter(|(class, _)| has(*class)).collect();
     let text = format!("area: number of rows, here {}", counted(most, "row", "rows"));
-    // Below each other where there is little room.
+    // On two lines if there is little room.
     let low = if width < WIDTH { 24.0 } else { 0.0 };
     let start = width - 16.0 - 12.5 * width_of(&text) - largest;
     // The colours start where the plot does, unless long names leave too little room there.

@@ -1,7 +1,7 @@
-//! A second model beside the one that a page shows: its scores of the same inputs, in the same games.
+//! A second model next to the one that a page shows: its scores of the same inputs, in the same games.
 //!
 //! Both have the same features and classes, so that an input of one is an input of the other, and the same bars can be
-//! compared. What else they are, and how they were compiled, may differ.
+//! compared. They may differ in everything else, including how they were compiled.
 
 use super::Rows;
 use super::carried::Carried;
@@ -19,12 +19,12 @@ use std::sync::Arc;
 pub struct Beside {
     name: String,
     menu: Menu,
-    /// How many rows both decide alike, where both decide.
+    /// The number of rows on which both decide alike, if both give decisions.
     alike: Option<u64>,
 }
 
 impl Beside {
-    /// Made ready for the request and the rows of a page about `own`.
+    /// Prepares the second model for the request and the rows of a page about `own`.
     pub fn new(
         name: &str,
         own: &NamedCircuit,
@@ -34,13 +34,13 @@ impl Beside {
         watch: &Watch<'_>,
     ) -> Result<Self, Error> {
         check(own, &circuit)?;
-        // What both are compared with is the same: the values of one training, not of two.
+        // Both are compared with the same values: those of one training, not of two.
         circuit.marginals.clone_from(&own.marginals);
         let background = (rows.total() > 0).then(|| rows.expanded());
         Self::of_menu(name, own, Menu::new(Arc::new(circuit), request, background.as_ref(), watch)?, rows, watch)
     }
 
-    /// Of what a page carries, whose rows are those of its own model.
+    /// Restores the second model from the data that a page carries; the rows are those of the page's own model.
     pub fn of_carried(
         own: &NamedCircuit,
         circuit: Arc<NamedCircuit>,
@@ -71,13 +71,13 @@ impl Beside {
         &self.menu
     }
 
-    /// What a page says of it.
+    /// The data about it for the page.
     pub(super) fn json(&self, rows: &Rows) -> Value {
         let of = |alike: u64| format!("Both decide alike in {} of {} rows.", thousands(alike), thousands(rows.total()));
         json!({"name": self.name, "words": self.alike.map(of)})
     }
 
-    /// What a page carries of it, or why it cannot: the rows are in what is carried of its own model.
+    /// The bytes of it that a page carries, or why it cannot; the rows are carried with the page's own model.
     #[cfg(feature = "report")]
     pub(super) fn carried(&self, rows: &Rows) -> Result<Vec<u8>, String> {
         let first = Choice { distribution: 0, players: 0 };
@@ -87,7 +87,7 @@ impl Beside {
     }
 }
 
-/// Whether an input of one is an input of the other, and their answers mean the same.
+/// Checks that an input of one is an input of the other, and that their answers mean the same.
 fn check(own: &NamedCircuit, other: &NamedCircuit) -> Result<(), Error> {
     let differs = |what: &str| Err(Error::input(format!("{what} are not those of the model that it is put beside")));
     let classes = |circuit: &NamedCircuit| circuit.classes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

@@ -1,14 +1,14 @@
-//! A picture under way: pixels, onto which outlines are painted one over the other.
+//! A canvas of pixels, onto which outlines are painted one over the other.
 //!
-//! An outline covers part of a pixel, from 0 to 255; its colour is mixed in to that part. Pixels are stored with colours
-//! already weighted by how opaque they are, so that mixing is one formula for colours and opacity alike.
+//! An outline covers part of a pixel, from 0 to 255; its colour is blended in by that part. Pixels are stored with
+//! premultiplied alpha, so that blending uses the same formula for colours and opacity.
 
 use zeno::{Command, Mask, PathBuilder, Point, Scratch, Style};
 
-/// Beyond this many pixels straight lines are cut, because the package counts in 32 bits.
+/// Straight lines longer than this many pixels are split, because the rasteriser counts in 32 bits.
 const LONGEST_LINE: f32 = 4096.0;
 
-/// A colour and how opaque it is, each from 0 to 255.
+/// A colour and its opacity, each from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Paint {
     pub(super) colour: [u8; 3],
@@ -22,7 +22,7 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// A picture in which nothing has been painted.
+    /// An empty canvas.
     pub(super) fn new(width: usize, height: usize) -> Self {
         Canvas { width, pixels: vec![[0; 4]; width * height], scratch: Scratch::new() }
     }
@@ -52,7 +52,7 @@ impl Canvas {
         }
     }
 
-    /// The rows of the picture, each pixel as red, green, blue and how opaque it is.
+    /// The rows of the picture, each pixel as red, green, blue and opacity.
     pub(super) fn rows(&self) -> impl Iterator<Item = Vec<u8>> {
         self.pixels.chunks(self.width).map(|row| row.iter().flat_map(|&pixel| plain(pixel)).collect())
     }
@@ -74,7 +74,7 @@ fn times(one: u8, other: u8) -> u8 {
     ((u32::from(one) * u32::from(other) + 127) / 255) as u8
 }
 
-/// A pixel with its colours as they are, not weighted.
+/// A pixel with its plain colours, not premultiplied.
 fn plain(pixel: [u8; 4]) -> [u8; 4] {
     let opacity = u32::from(pixel[3]);
     match opacity {
@@ -86,12 +86,12 @@ fn plain(pixel: [u8; 4]) -> [u8; 4] {
     }
 }
 
-/// The same outline in short straight lines: curves as exact as a picture can show, long lines cut.
+/// The same outline in short straight lines: curves are flattened as finely as a picture can show, long lines split.
 fn in_short_lines(path: &[Command]) -> Vec<Command> {
     let mut short = Vec::with_capacity(4 * path.len());
     let (mut start, mut here) = (Point::ZERO, Point::ZERO);
     for &command in path {
-        // Everything but a jump is a curve by two points, some of them straight.
+        // Everything but a move is treated as a curve with two control points, straight lines included.
         let [from, by, to] = match command {
             Command::MoveTo(to) => {
                 short.move_to(to);

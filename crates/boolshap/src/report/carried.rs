@@ -1,7 +1,8 @@
-//! What a page carries for the library inside it: the circuit, the request, and of the rows what the page does not show.
+//! The data that a page carries for its embedded library: the circuit, the request, and the parts of the rows that the
+//! page does not show.
 //!
-//! The bytes are the length of a JSON object (4 bytes, little-endian), the object (`request`, and `rows` as a number of
-//! lists), and the circuit as its file has it. Whoever opens them adds to the rows what the page shows of them: the `bits`
+//! The format is the length of a JSON object (4 bytes, little-endian), the object (`request`, and `rows` as several
+//! lists), and the circuit in its file format. The reader adds the parts of the rows that the page shows: the `bits`
 //! and `count` of each kind, the `columns` of the table and the `kind` of each of its rows.
 
 use super::rows::{RawColumn, RowTable, Rows};
@@ -9,7 +10,7 @@ use crate::workflow::{CarriedRequest, Error, Explainer, bits_of_texts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most bytes of a circuit that a page carries, about a million nodes: it is read and kept by whoever opens the page.
+/// The most bytes of a circuit that a page carries, about a million nodes: every browser that opens the page loads it.
 pub const MOST_CARRIED_BYTES: usize = 16 << 20;
 
 /// A request and the rows that it is about.
@@ -30,7 +31,7 @@ pub struct Carried {
 pub struct CarriedRows {
     /// The first row of each kind.
     first: Vec<u64>,
-    /// Kind, class, and how many rows have both.
+    /// Kind, class, and the number of rows with both.
     classes: Vec<(u32, u32, u64)>,
     /// The class of each row of the table.
     class: Vec<Option<u32>>,
@@ -46,7 +47,7 @@ pub struct CarriedRows {
 }
 
 impl CarriedRows {
-    /// All but what a page shows.
+    /// Everything except what a page shows.
     pub fn of(rows: &Rows) -> Self {
         CarriedRows {
             first: rows.first.clone(),
@@ -57,7 +58,7 @@ impl CarriedRows {
         }
     }
 
-    /// The rows, of this many features.
+    /// Restores the rows, with this many features.
     pub fn rows(self, features: usize) -> Result<Rows, Error> {
         let (kinds, shown) = (self.bits.len(), self.kind.len());
         let fits = self.count.len() == kinds
@@ -75,13 +76,13 @@ impl CarriedRows {
     }
 }
 
-/// What a page carries, or why it cannot.
+/// The bytes that a page carries, or why it cannot.
 pub(super) fn carried(explainer: &Explainer, rows: &Rows) -> Result<Vec<u8>, String> {
     let request = CarriedRequest::of(explainer, &rows.expanded());
     carried_bytes(explainer, &Carried { request, rows: CarriedRows::of(rows), model: String::new() })
 }
 
-/// The same, with the circuit of this explainer behind it.
+/// This object followed by the explainer's circuit, as bytes.
 pub(super) fn carried_bytes(explainer: &Explainer, carried: &Carried) -> Result<Vec<u8>, String> {
     carried_within(explainer, carried, MOST_CARRIED_BYTES)
 }
@@ -101,12 +102,12 @@ fn carried_within(explainer: &Explainer, carried: &Carried, most: usize) -> Resu
     }
 }
 
-/// What a page says that can carry nothing.
+/// The note on a page that cannot carry a circuit.
 pub(super) fn fixed_note(reason: &str) -> String {
     format!("This report shows the rows it was made from, and no other inputs: {reason}.")
 }
 
-/// The JSON and the circuit in what a page carries.
+/// Splits the bytes that a page carries into the JSON and the circuit.
 pub fn split_carried(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let cut = || Error::input("what the page carries is cut off");
     let (length, rest) = bytes.split_first_chunk().ok_or_else(cut)?;

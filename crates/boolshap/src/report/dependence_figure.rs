@@ -18,18 +18,18 @@ const HEIGHT: f64 = 260.0;
 pub struct DependencePoint {
     /// The raw value.
     pub value: RawValue,
-    /// What the player's bits say of it.
+    /// The player's value as bits show it.
     pub bits: SwarmValue,
     /// The score.
     pub score: f64,
-    /// How many rows are like it.
+    /// The number of rows with this value and score.
     pub count: u64,
     /// The row, or one of them, counted from 1.
     pub row: u64,
 }
 
-/// Draws the score of a player over its raw values: numbers on an axis, texts side by side in the order of the alphabet. Rows
-/// without a value are left out, and counted. `cuts` are the numbers at which bits change.
+/// Draws the score of a player over its raw values: numbers on an axis, texts side by side in alphabetical order. Rows
+/// without a value are left out and counted. `cuts` are the numbers at which bits change.
 ///
 /// ```
 /// use boolshap::report::{DependencePoint, RawValue, SwarmValue, dependence_figure};
@@ -84,7 +84,7 @@ pub fn dependence_figure(name: &str, points: &[DependencePoint], cuts: &[f64], n
     svg.finish(width, height, &format!("Score of {} over its values", shown(name)))
 }
 
-/// The different texts, in order; none if every value is a number.
+/// The distinct texts, sorted; empty if every value is a number.
 fn texts_of(known: &[&DependencePoint]) -> Vec<String> {
     if known.iter().all(|point| number_of(point).is_some()) {
         return Vec::new();
@@ -99,7 +99,7 @@ fn number_of(point: &DependencePoint) -> Option<f64> {
     if let RawValue::Number(number) = point.value { Some(finite(number)) } else { None }
 }
 
-/// Draws the texts below the axis, slanted where they are long; gives the height they need beyond a line.
+/// Draws the texts below the axis, on two alternating lines if they are long; returns the extra height beyond one line.
 fn draw_texts(svg: &mut Svg, texts: &[String], across: &Axis, foot: f64) -> f64 {
     let step = across.at(1.0) - across.at(0.0);
     let longest = texts.iter().map(|text| 12.0 * width_of(shown(text))).fold(0.0, f64::max);
@@ -108,7 +108,7 @@ fn draw_texts(svg: &mut Svg, texts: &[String], across: &Axis, foot: f64) -> f64 
         let x = across.at(place as f64);
         match is_level {
             true => svg.name(Class::Ink, [x, foot + 18.0, 12.0], Anchor::Middle, step, text),
-            // Two lines in turn, each as wide as two places.
+            // On two alternating lines, each text may be as wide as two places.
             false => {
                 let room = 2.0 * step - 8.0;
                 let text = shorten(text, room / 11.0);

@@ -46,7 +46,7 @@ fn char_width(char: char) -> f64 {
 /// Shortens a text in its middle to `room`, measured in font sizes; ends differ more often than middles.
 pub(super) fn shorten(text: &str, room: f64) -> String {
     let text = shown(text);
-    // Only the characters that can be shown are measured, however long the name is.
+    // For a very long name, measures only the characters that can be shown.
     if text.len() < 4000 && width_of(text) <= room {
         return text.to_string();
     }
@@ -68,12 +68,12 @@ pub(super) fn shorten(text: &str, room: f64) -> String {
     format!("{}\u{2026}{}", head.trim_end(), tail.trim_start())
 }
 
-/// A number that can be drawn: not finite becomes 0, and huge values are clamped.
+/// A number that can be drawn: non-finite values become 0, and huge values are clamped.
 pub(super) fn finite(value: f64) -> f64 {
     if value.is_finite() { value.clamp(-1e100, 1e100) } else { 0.0 }
 }
 
-/// A number with this many decimals and a real minus sign; too small a number is written with an exponent.
+/// A number with this many decimals and a real minus sign; very small and very large numbers get an exponent.
 pub(super) fn number(value: f64, decimals: usize) -> String {
     let fixed = format!("{value:.decimals$}");
     let lost = value != 0.0 && !fixed.contains(|digit: char| digit.is_ascii_digit() && digit != '0');

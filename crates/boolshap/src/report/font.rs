@@ -1,10 +1,10 @@
-//! The two fonts that come along, and what their OpenType tables say about glyphs side by side.
+//! The two bundled fonts, and the rules for adjacent glyphs in their OpenType tables.
 //!
-//! A font holds rules in numbered lookups, and features by which they are found: `init`, `medi` and `fina` give a letter
-//! of a joined script its shape in a word, `rlig`, `liga` and `ccmp` put several glyphs into one, `kern` moves a pair
-//! together, `mark` and `mkmk` put an accent on its letter. Which letters join is read from the same rules: a letter with
+//! A font stores rules in numbered lookups and refers to them by features: `init`, `medi` and `fina` give a letter of a
+//! joined script its shape in a word, `rlig`, `liga` and `ccmp` merge several glyphs into one, `kern` adjusts the space
+//! between a pair, `mark` and `mkmk` put an accent on its letter. The same rules tell which letters join: a letter with
 //! a final shape joins the one before, a letter with an initial shape the one after. Rules that depend on a wider
-//! context are not followed; the alphabets of these fonts can be read without them.
+//! context are ignored; the alphabets of these fonts are readable without them.
 
 use std::sync::OnceLock;
 
@@ -32,7 +32,7 @@ pub(super) struct Font {
     marks: Vec<Lookup<'static>>,
 }
 
-/// The fonts: the first has the looks, the second the signs of logic and most alphabets.
+/// The fonts: the first for its looks, the second for logic symbols and most alphabets.
 pub(super) fn fonts() -> &'static [Font; 2] {
     static FONTS: OnceLock<[Font; 2]> = OnceLock::new();
     FONTS.get_or_init(|| [notosans::REGULAR_TTF, dejavu::sans::regular()].map(Font::new))
@@ -73,7 +73,7 @@ impl Font {
         substitute(&self.initial, letter).is_some() || substitute(&self.medial, letter).is_some()
     }
 
-    /// The letter in this shape, or as it is where the font has no other.
+    /// The letter in this shape, or unchanged if the font has no such shape.
     pub(super) fn shaped(&self, letter: GlyphId, shape: Shape) -> GlyphId {
         let lookups = match shape {
             Shape::Initial => &self.initial,
@@ -83,7 +83,7 @@ impl Font {
         substitute(lookups, letter).unwrap_or(letter)
     }
 
-    /// The rules that put several glyphs into one, in their order.
+    /// The rules that merge several glyphs into one, in their order.
     pub(super) fn ligatures(&self) -> &[Lookup<'static>] {
         &self.ligatures
     }
@@ -99,11 +99,11 @@ impl Font {
         self.ems(moved.unwrap_or(0))
     }
 
-    /// Where a mark lies against the origin of the glyph that carries it, in ems to the right and up.
+    /// The offset of a mark from the origin of the glyph that carries it, in ems to the right and up.
     pub(super) fn mark_on(&self, carrier: GlyphId, mark: GlyphId) -> Option<(f32, f32)> {
         let place =
             |lookup: &Lookup<'static>| lookup.subtables.into_iter().find_map(|table| anchor(table, carrier, mark));
-        // Where several rules say something, the last holds.
+        // If several rules apply, the last one holds.
         self.marks.iter().rev().find_map(place).map(|(x, y)| (self.ems(x), self.ems(y)))
     }
 
@@ -113,7 +113,7 @@ impl Font {
     }
 }
 
-/// Finds the lookups of some features, for any script and no language in particular, in the order of the font.
+/// Finds the lookups of some features, for any script and its default language, in the order of the font.
 fn lookups(table: &LayoutTable<'static>, tags: &[&[u8; 4]]) -> Vec<Lookup<'static>> {
     let languages = table.scripts.into_iter().filter_map(|script| script.default_language);
     let features = languages.flat_map(|language| language.feature_indices.into_iter());
@@ -167,7 +167,7 @@ fn anchor(table: PositioningSubtable<'_>, carrier: GlyphId, mark: GlyphId) -> Op
     }
 }
 
-/// How far a mark moves so that its anchor meets the one of its class in a row of the carrier's.
+/// The offset that moves a mark's anchor onto the carrier's anchor for the mark's class, in this row of anchors.
 fn meet(
     anchors: &AnchorMatrix<'_>,
     row: u16,

@@ -1,9 +1,9 @@
 //! A line of text as an outline.
 //!
-//! A text is cut into runs of one direction and these are put in the order in which they are seen (Unicode Standard
-//! Annex 9). In a run every character takes its glyph from the first font that has it; letters of joined scripts take
-//! their shapes, ligatures are formed, pairs are kerned, and accents go onto their letters. From right to left the order
-//! is turned at the end, each letter with its accents.
+//! A text is split into runs of one direction, which are put into visual order (Unicode Standard Annex 9). In a run
+//! every character takes its glyph from the first font that has it; letters of joined scripts take their shapes,
+//! ligatures are formed, pairs are kerned, and accents are placed on their letters. Right-to-left runs are reversed at
+//! the end, each letter with its accents.
 
 use ttf_parser::gsub::SubstitutionSubtable;
 use ttf_parser::opentype_layout::Lookup;
@@ -13,7 +13,7 @@ use zeno::{Command, PathBuilder, Transform};
 
 use super::font::{Font, Shape, fonts};
 
-/// Brackets that are turned round from right to left, in pairs.
+/// Brackets that are mirrored in right-to-left runs, in pairs.
 const MIRRORED: &str = "()[]{}<>\u{ab}\u{bb}\u{2039}\u{203a}\u{2264}\u{2265}";
 
 #[derive(Clone, Copy)]
@@ -22,12 +22,12 @@ struct Glyph {
     font: &'static Font,
     id: GlyphId,
     is_mark: bool,
-    /// How far the next glyph is, in ems.
+    /// The distance to the next glyph, in ems.
     advance: f32,
 }
 
-/// A text in this size on the line y = 0, beginning at x = 0 and running to the right, with y growing downwards; and its
-/// length.
+/// The outline and the length of a text in this size, on the line y = 0 from x = 0 to the right, with y growing
+/// downwards.
 pub(super) fn outlined(text: &str, size: f32) -> (Vec<Command>, f32) {
     let (mut path, mut pen) = (Vec::new(), 0.0);
     let bidi = BidiInfo::new(text, Some(Level::ltr()));
@@ -53,7 +53,7 @@ fn draw(letter: &[Glyph], is_turned: bool, (pen, size): (&mut f32, f32), path: &
     let next = *pen + letter[0].advance;
     let mut places: Vec<(f32, f32)> = Vec::with_capacity(letter.len());
     for (index, glyph) in letter.iter().enumerate() {
-        // An accent lies on the one before it if there is a rule for the two, or on the letter.
+        // An accent is placed on the previous one if there is a rule for the two, otherwise on the letter.
         let carriers = [index.saturating_sub(1), 0];
         let on = |&at: &usize| {
             let (x, y) = glyph.font.mark_on(letter[at].id, glyph.id).filter(|_| same_font(&letter[at], glyph))?;
@@ -61,7 +61,7 @@ fn draw(letter: &[Glyph], is_turned: bool, (pen, size): (&mut f32, f32), path: &
         };
         let place = match index {
             0 => (*pen, 0.0),
-            // Without a rule it reaches back from behind the letter.
+            // Without a rule its outline reaches back from the end of the letter.
             _ => carriers.iter().find_map(on).unwrap_or((if is_turned { *pen } else { next }, 0.0)),
         };
         places.push(place);
@@ -72,7 +72,7 @@ fn draw(letter: &[Glyph], is_turned: bool, (pen, size): (&mut f32, f32), path: &
     *pen = next;
 }
 
-/// The glyphs of a run, in the order in which it is read.
+/// The glyphs of a run, in reading order.
 fn glyphs(run: &str, is_turned: bool) -> Vec<Glyph> {
     let mut glyphs: Vec<Glyph> = Vec::with_capacity(run.len());
     for char in run.chars() {
@@ -94,12 +94,12 @@ fn glyphs(run: &str, is_turned: bool) -> Vec<Glyph> {
     glyphs
 }
 
-/// The glyph of a character, from the first font that has it; an accent from that of its letter if it can be.
+/// The glyph of a character, from the first font that has it; for an accent, from the font of its letter if possible.
 fn chosen(char: char, before: Option<&Glyph>) -> Glyph {
     let of = |font: &'static Font| font.face().glyph_index(char).map(|id| (font, id));
     let on_letter = before.and_then(|before| of(before.font)).filter(|(font, id)| font.is_mark(*id));
     let found = on_letter.or_else(|| fonts().iter().find_map(of));
-    // What no font has is an empty box.
+    // A character that no font has becomes an empty box.
     let (font, id) = found.unwrap_or((&fonts()[0], GlyphId(0)));
     let is_mark = before.is_some_and(|before| !is_invisible(before.char)) && font.is_mark(id);
     Glyph { char, font, id, is_mark, advance: 0.0 }
@@ -112,7 +112,7 @@ fn mirrored(char: char) -> char {
     }
 }
 
-/// Characters that only tell how others are shown.
+/// Whether a character only controls how others are shown.
 fn is_invisible(char: char) -> bool {
     matches!(char, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
@@ -120,7 +120,7 @@ fn is_invisible(char: char) -> bool {
 
 /// Gives letters of joined scripts their shapes.
 fn join(glyphs: &mut [Glyph]) {
-    // The joiner and the long stroke join on both sides.
+    // The zero-width joiner and the tatweel join on both sides.
     let always = |glyph: &Glyph| matches!(glyph.char, '\u{200d}' | '\u{640}');
     let letters: Vec<usize> = (0..glyphs.len()).filter(|&at| !glyphs[at].is_mark).collect();
     let joined: Vec<bool> = letters
@@ -143,7 +143,7 @@ fn join(glyphs: &mut [Glyph]) {
     }
 }
 
-/// Puts glyphs together where the rules of this lookup say so.
+/// Merges glyphs according to the rules of this lookup.
 fn ligate(glyphs: &mut Vec<Glyph>, font: &'static Font, lookup: &Lookup<'static>) {
     let mut at = 0;
     while at < glyphs.len() {
@@ -157,7 +157,7 @@ fn ligate(glyphs: &mut Vec<Glyph>, font: &'static Font, lookup: &Lookup<'static>
     }
 }
 
-/// The glyph that takes the place of the first glyph and some after it, and which those are.
+/// The glyph that replaces the first glyph and some later ones, and the positions of the latter.
 fn ligature(glyphs: &[Glyph], font: &'static Font, lookup: &Lookup<'static>) -> Option<(GlyphId, Vec<usize>)> {
     let first = glyphs.first().filter(|glyph| std::ptr::eq(glyph.font, font))?;
     lookup.subtables.into_iter::<SubstitutionSubtable<'_>>().find_map(|table| {
@@ -187,7 +187,7 @@ fn same_font(one: &Glyph, other: &Glyph) -> bool {
     std::ptr::eq(one.font, other.font)
 }
 
-/// Takes the outline of a glyph to its place.
+/// Transforms the outline of a glyph to its place.
 struct Pen<'a> {
     path: &'a mut Vec<Command>,
     transform: Transform,
@@ -233,7 +233,7 @@ mod tests {
         outlined(text, 20.0)
     }
 
-    /// Letters set one by one, each where the one before it ends.
+    /// Letters set one by one, each at the end of the previous one.
     fn one_by_one(letters: &[&str]) -> (Vec<Command>, f32) {
         letters.iter().fold((Vec::new(), 0.0), |(mut path, pen), letter| {
             let (outline, length) = line(letter);
@@ -283,7 +283,7 @@ mod tests {
             ("\u{62f}\u{633}\u{62f}", "\u{fea9}\u{feb3}\u{feaa}"),
             ("\u{644}\u{627}", "\u{fefb}"),
             ("\u{628}\u{644}\u{627}", "\u{fe91}\u{fefc}"),
-            // The non-joiner and the joiner.
+            // The zero-width non-joiner and joiner.
             ("\u{628}\u{200c}\u{628}", "\u{fe8f}\u{fe8f}"),
             ("\u{628}\u{200d}\u{200c}\u{628}", "\u{fe91}\u{fe8f}"),
             ("\u{639}\u{645}\u{631} 65", "\u{fecb}\u{fee4}\u{feae} 65"),

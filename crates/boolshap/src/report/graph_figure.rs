@@ -46,7 +46,7 @@ pub enum EdgeStyle {
     Plain,
     /// To the branch where a decision's variable is 0: dashed.
     Low,
-    /// To the branch where it is 1.
+    /// To the branch where the variable is 1.
     High,
 }
 
@@ -161,8 +161,7 @@ fn downwards(graph: &Graph) -> Vec<usize> {
     let mut order = Vec::new();
     let mut stack = vec![(graph.root, 0)];
     seen[graph.root] = true;
-    // Without recursion, because circuits can be deep. Children are taken in reverse, since the order is reversed at
-    // the end.
+    // Iterative, because circuits can be deep. Children are visited in reverse, since the order is reversed at the end.
     while let Some((node, next)) = stack.pop() {
         match graph.nodes[node].children.iter().rev().nth(next) {
             Some(&(child, _)) => {

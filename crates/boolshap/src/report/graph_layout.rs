@@ -1,4 +1,4 @@
-//! The positions of nodes in a drawing: in layers, with few crossings, and near the nodes they are joined with.
+//! The positions of nodes in a drawing: in layers, with few crossings, and near their neighbours.
 
 /// A position in the layered drawing: a node of the graph, or a bend of an edge that passes a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@ use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
 
 /// The most players shown: with more, cells would be too small to read.
 const MOST: usize = 20;
-/// Up to this many players, the cells have numbers.
+/// The most players for which cells show numbers.
 const NUMBERED: usize = 12;
 /// The width of slanted names beyond the last column.
 const RIGHT: f64 = 84.0;
@@ -14,8 +14,9 @@ const FULL: f64 = 0.75;
 
 /// Draws the mean absolute interaction of each pair, for the 20 players with the largest sums.
 ///
-/// `values` is the symmetric matrix row by row; its diagonal is meaningless and hatched. `means` are the same with their
-/// signs: a pair that mostly pushes towards 1 together has that colour. `part` says which rows were used if not all.
+/// `values` is the symmetric matrix row by row; its diagonal is meaningless and hatched. `means` are the signed mean
+/// interactions, which choose the colours: a pair that mostly pushes towards 1 together has that colour. `part` names
+/// the rows that were used, if not all.
 ///
 /// ```
 /// use boolshap::report::heat_map_figure;
@@ -77,7 +78,7 @@ pub fn heat_map_figure(names: &[String], values: &[f64], means: &[f64], part: Op
     svg.finish(WIDTH, height, &format!("Mean absolute interactions of {} features", players.len()))
 }
 
-/// What the map does not show, below it; the height with it.
+/// Draws notes below the map on what it does not show; returns the total height.
 fn notes(svg: &mut Svg, mut height: f64, left_out: usize, part: Option<&str>) -> f64 {
     let one = "feature with smaller interactions is";
     let left_out = (left_out > 0).then(|| counted(left_out as u64, one, "features with smaller interactions are"));

@@ -1,4 +1,4 @@
-//! From an explainer and a row to a picture of what its pixels or regions contribute.
+//! Computes, from an explainer and a row, a picture of what its pixels or regions contribute.
 
 use super::image_figure::{Picture, Tile};
 use crate::data::{Bits, Scores};

@@ -1,7 +1,7 @@
-//! An image and what its pixels or regions contribute, one tile a class.
+//! An image and what its pixels or regions contribute, one tile per class.
 //!
-//! Blue pushes away from a class and orange towards it: the two ends of a scale that people who see no difference between
-//! red and green can read (Okabe and Ito's colours). All tiles share one scale, so that they can be compared.
+//! Blue pushes away from a class and orange towards it: two colours that people with red-green colour blindness can
+//! distinguish (Okabe and Ito's colours). All tiles share one scale, so that they can be compared.
 
 use super::figure_text::{finite, number, shorten};
 use super::svg::{Anchor, Class, Svg, WIDTH, sentence};
@@ -10,7 +10,7 @@ use crate::data::Grid;
 /// The side of a tile, and the space between tiles.
 const SIDE: f64 = 168.0;
 const GAP: f64 = 15.0;
-/// Tiles side by side.
+/// The number of tiles side by side.
 const ACROSS: usize = 4;
 /// The height of the two lines above a tile, and of the line below.
 const HEAD: f64 = 38.0;
@@ -19,15 +19,15 @@ const FOOT: f64 = 26.0;
 /// An image to be drawn with its scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// What it is, such as `row 3`.
+    /// Its title, such as `row 3`.
     pub title: String,
-    /// How the pixels are laid out.
+    /// The layout of the pixels.
     pub grid: Grid,
-    /// How bright each pixel is, from 0 to 1.
+    /// The brightness of each pixel, from 0 to 1.
     pub image: Vec<f64>,
     /// The player of each pixel, whose borders are drawn.
     pub player_of: Vec<usize>,
-    /// What the players are called.
+    /// The names of the players.
     pub players: Vec<String>,
     /// The classes, or the only label.
     pub tiles: Vec<Tile>,
@@ -38,9 +38,9 @@ pub struct Picture {
 pub struct Tile {
     /// The class.
     pub name: String,
-    /// Whether it is the one predicted.
+    /// Whether it is the predicted class.
     pub predicted: bool,
-    /// The value when nothing is known, and that of the image.
+    /// The base value, and the value of the image.
     pub values: [f64; 2],
     /// The score of each player.
     pub scores: Vec<f64>,
@@ -143,7 +143,7 @@ impl Drawing<'_> {
         runs
     }
 
-    /// The pixels in ink, with this opacity where they are brightest.
+    /// Draws the pixels in ink; the brightest get this opacity.
     fn pixels(&self, svg: &mut Svg, [x, y]: [f64; 2], opacity: f64) {
         for (pixel, &value) in self.picture.image.iter().enumerate().filter(|(_, value)| **value > 0.0) {
             let (row, column) = (pixel / self.picture.grid.width, pixel % self.picture.grid.width);
@@ -166,7 +166,7 @@ impl Drawing<'_> {
                 path += &format!("M{left:.1} {top:.1}h{:.1}", self.cell);
             }
         }
-        // Where every pixel plays, lines would hide the colours.
+        // If every pixel is a player, lines would hide the colours.
         let players = of.iter().max().map_or(0, |last| last + 1);
         if !path.is_empty() && 2 * players <= of.len() {
             svg.path(Class::Grid, &path, " stroke-width=\"0.7\"", None);
@@ -185,7 +185,7 @@ fn strength(score: f64, largest: f64) -> f64 {
     if largest > 0.0 { 0.06 + 0.94 * (score.abs() / largest) } else { 0.0 }
 }
 
-/// What the colours mean.
+/// Draws the meaning of the colours.
 fn legend(svg: &mut Svg, middle: f64, y: f64, largest: f64) {
     const STEPS: usize = 24;
     if largest == 0.0 {

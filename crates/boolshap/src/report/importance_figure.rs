@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::figure_text::{finite, number, shown, width_of};
 use super::svg::{Anchor, Class, NARROW, Svg, WIDTH, sentence};
 
-/// The most bars; the rest is summed up in one.
+/// The most bars; all further players are summed in one more bar.
 const MOST: usize = 30;
 const PITCH: f64 = 24.0;
 const THICKNESS: f64 = 15.0;

@@ -1,4 +1,4 @@
-//! The report of a server: every game and class that can be chosen, each page drawn when it is first looked at and kept.
+//! The report of a server: every game and class that can be chosen; each page is drawn on first use and cached.
 
 use super::carried::{Carried, carried, fixed_note};
 #[cfg(feature = "report")]
@@ -19,18 +19,18 @@ pub struct LiveReport {
     menu: Menu,
     /// The game that a page opens with.
     opening: Choice,
-    /// One, or one for each class.
+    /// One subject, or one for each class.
     subjects: Vec<Subject>,
     rows: Rows,
     /// A second model to compare with.
     beside: Option<Beside>,
-    /// The class of each kind of rows, or its label; nothing where numbers are given.
+    /// The class of each kind of rows, or its label; `None` if the model gives scores.
     predicted: Option<Vec<u32>>,
-    /// Which kind a row of bits is.
+    /// The kind of each row of bits.
     kinds: OnceLock<HashMap<Vec<bool>, u32>>,
     /// The scores of all kinds of rows, by class and game.
     surveys: Mutex<Vec<Option<Arc<Survey>>>>,
-    /// The JSON of pages, by class and game, and behind them the document with the first.
+    /// The JSON of pages, by class and game, and as the last entry the document with the first page.
     pages: Mutex<Vec<Option<Arc<str>>>>,
 }
 
@@ -39,12 +39,12 @@ pub struct LiveReport {
 pub struct PageChoice {
     /// The game.
     pub game: Choice,
-    /// The class, of a circuit of several.
+    /// The class, for a circuit with several.
     pub class: Option<usize>,
 }
 
 impl LiveReport {
-    /// A report on which the requested game is shown first. That game is prepared here.
+    /// A report that shows the requested game first. This prepares that game.
     pub fn new(circuit: Arc<NamedCircuit>, rows: Rows, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
         let background = (rows.total() > 0).then(|| rows.expanded());
         let menu = Menu::new(circuit, request, background.as_ref(), watch)?;
@@ -86,14 +86,14 @@ impl LiveReport {
         })
     }
 
-    /// Pages open with the game of this request, which must be on the menu.
+    /// Makes pages open with the game of this request, which must be on the menu.
     pub fn open_with(&mut self, request: &Request) -> Result<(), Error> {
         let players = request.players(self.menu.circuit())?;
         self.opening = self.menu.choose(Some(&request.distribution.name()), Some(players.kind()))?;
         Ok(())
     }
 
-    /// Pages compare with this model.
+    /// Makes pages compare with this model.
     pub fn put_beside(&mut self, beside: Beside) {
         self.beside = Some(beside);
     }
@@ -108,7 +108,7 @@ impl LiveReport {
         &self.menu
     }
 
-    /// The circuit in words, one label or each class.
+    /// The circuit in words, for its label or for each class.
     pub fn subjects(&self) -> &[Subject] {
         &self.subjects
     }
@@ -118,7 +118,7 @@ impl LiveReport {
         &self.rows
     }
 
-    /// The page of these names; of what is not given, that of the page that is opened.
+    /// The page with these names; anything not given is taken from the opening page.
     pub fn choose(
         &self,
         distribution: Option<&str>,
@@ -135,7 +135,7 @@ impl LiveReport {
         Ok(PageChoice { game, class })
     }
 
-    /// The place of a page among all.
+    /// The index of a page among all pages.
     fn place(&self, PageChoice { game, class }: PageChoice) -> usize {
         let of_class = class.unwrap_or(0) * self.menu.distributions().len() + game.distribution;
         of_class * self.menu.players().len() + game.players
@@ -162,7 +162,7 @@ impl LiveReport {
         Ok(survey)
     }
 
-    /// The text at this place, made if it is not there.
+    /// The cached text at this place, made on first use.
     fn keep(&self, place: usize, make: impl FnOnce() -> Result<String, Error>) -> Result<Arc<str>, Error> {
         let kept = self.pages()[place].clone();
         if let Some(text) = kept {
@@ -181,7 +181,8 @@ impl LiveReport {
         Ok(self.data(choice, Some(self.choices()), watch)?.to_string())
     }
 
-    /// The first page as a report has it, and what that carries in Base64, or why it cannot: of this, a page makes a report.
+    /// The data from which a page makes a report: the first page, and the carried bytes in Base64 (null if it can carry
+    /// none).
     pub fn standing(&self, watch: &Watch<'_>) -> Result<Value, Error> {
         let first = self.choose(None, None, None)?;
         let mut data = self.data(first, None, watch)?;
@@ -192,7 +193,7 @@ impl LiveReport {
         Ok(json!({"page": data, "carried": carried.ok().map(|bytes| BASE64_STANDARD.encode(bytes))}))
     }
 
-    /// What a page shows.
+    /// The data of a page.
     fn data(&self, choice: PageChoice, choices: Option<Value>, watch: &Watch<'_>) -> Result<Value, Error> {
         let survey = self.survey(choice, watch)?;
         let page = Page {
@@ -212,18 +213,18 @@ impl LiveReport {
         Ok(data)
     }
 
-    /// What a page is about.
+    /// The subject of a page.
     pub(super) fn subject(&self, choice: PageChoice) -> &Subject {
         &self.subjects[choice.class.unwrap_or(0)]
     }
 
-    /// Forgets the pages drawn so far, to make room; they are drawn again when they are asked for.
+    /// Clears the cache of pages to free memory; they are drawn again on demand.
     pub fn forget_pages(&self) {
         self.pages().fill(None);
         self.surveys.lock().unwrap_or_else(PoisonError::into_inner).fill(None);
     }
 
-    /// What is said of an input beside its scores: its main reasons, and how many rows are like it, as a JSON object.
+    /// The words shown with an input's scores: its main reasons, and the number of rows like it, as a JSON object.
     pub fn words(&self, game: Choice, scope: Scope, input: &[bool], watch: &Watch<'_>) -> Result<Value, Error> {
         let explainer = self.menu.explainer(game)?;
         let mut rows = Bits::new(input.len());
@@ -256,7 +257,7 @@ impl LiveReport {
         })
     }
 
-    /// The rows that are found, from the one at `offset` on at most `limit`.
+    /// The rows found by a search: at most `limit`, from `offset` on.
     pub fn find(
         &self,
         search: &RowSearch,
@@ -296,7 +297,7 @@ impl LiveReport {
         }))
     }
 
-    /// What can be chosen.
+    /// The choices that a page offers.
     pub fn choices(&self) -> Value {
         let distributions = self
             .menu

@@ -1,5 +1,5 @@
-//! Figures that a page asks for when they are looked at: narrow ones for phones, a player's score over its values, all rows
-//! as a heat map, an input as an image.
+//! Figures that a page requests on demand: narrow ones for phones, a player's score over its values, all rows as a heat
+//! map, an input as an image.
 
 use super::live::{LiveReport, PageChoice};
 use super::survey::value_of;
@@ -10,7 +10,7 @@ use crate::explain::Players;
 use crate::lit::Watch;
 use crate::workflow::Error;
 
-/// Which figure.
+/// A request for a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureAsked {
     /// One of [`FigureAsked::NAMES`].
@@ -24,7 +24,7 @@ pub struct FigureAsked {
 }
 
 impl FigureAsked {
-    /// What can be asked for.
+    /// The figures that can be requested.
     pub const NAMES: [&'static str; 5] = ["importance", "beeswarm", "dependence", "rows", "image"];
 }
 
@@ -75,7 +75,8 @@ impl LiveReport {
         }
     }
 
-    /// The raw value and score of a player in each row that can be chosen; in each kind of rows, where no raw values are known.
+    /// The raw value and score of a player in each row of the table, or in each kind of rows if no raw values are
+    /// known.
     fn points(&self, subject: &Subject, players: &Players, player: usize, survey: &Survey) -> Vec<DependencePoint> {
         let rows = self.rows();
         let first = players.members(player).next();

@@ -1,10 +1,10 @@
 //! The report: the page and its figures.
 //!
 //! A [`Subject`] describes a circuit in words, [`Rows`] are the data grouped into kinds, a [`Survey`] has the scores of
-//! all of them. [`Page`] puts them into one HTML file, or fills the live page of a server. Figures are drawn here as
+//! all kinds. [`Page`] puts them into one HTML file, or fills the live page of a server. Figures are drawn here as
 //! SVG, so that the same drawing can be used on the page, in a paper and on a slide; a charting library for browsers
-//! would add megabytes to every page and could not write files. The waterfall of a selected row is drawn by the page's
-//! own script.
+//! would add megabytes to every page and could not write files. The page's own script draws the waterfall of a selected
+//! row.
 
 mod axis;
 mod beeswarm_dots;

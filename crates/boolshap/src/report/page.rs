@@ -1,4 +1,4 @@
-//! What a page shows, as JSON: the script of the page draws it (`page_file`), in a report or as a server fills it.
+//! The content of a page as JSON; the page's script (`page_file`) draws it, in a report or on a server's live page.
 
 use super::figure_text::counted;
 use super::{Beside, MAX_DRAWN_NODES, Performance, Rows, Subject, Survey, base_words, beeswarm_figure, circuit_figure};
@@ -11,33 +11,33 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
-/// The most kinds of rows of which a report keeps sentences.
+/// The most kinds of rows for which a report stores sentences.
 const MOST_SENTENCES: usize = 5_000;
-/// All that a page shows.
+/// Everything that a page shows.
 pub struct Page<'a> {
-    /// What it is about.
+    /// The subject of the page.
     pub subject: &'a Subject,
-    /// What gave the scores.
+    /// The explainer that computes the scores.
     pub explainer: &'a Explainer,
     /// The rows, if there are any.
     pub rows: &'a Rows,
-    /// Which class of several.
+    /// The class, if there are several.
     pub class: Option<usize>,
     /// The scores.
     pub survey: &'a Survey,
     /// The class of each kind of rows, or its label ([`Rows::predicted`]).
     pub predicted: Option<&'a [u32]>,
-    /// More facts, each with a word in front.
+    /// More facts, each with its name.
     pub facts: Vec<(String, String)>,
     /// A figure of times.
     pub timing: Option<String>,
-    /// What can be chosen instead, if a server answers.
+    /// The other choices on offer, if a server answers.
     pub choices: Option<Value>,
     /// A second model to compare with.
     pub beside: Option<&'a Beside>,
 }
 
-/// A drawing of the page that can also be had alone.
+/// A drawing of the page that is also available separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// The mean absolute score of each player.
@@ -73,12 +73,12 @@ impl FromStr for Figure {
 }
 
 impl Page<'_> {
-    /// Who plays.
+    /// The players.
     pub fn players(&self) -> &Players {
         self.explainer.players()
     }
 
-    /// What the script draws the page from.
+    /// The data from which the script draws the page.
     pub fn json(&self) -> Value {
         let Page { subject, rows, survey, explainer, .. } = self;
         let players = self.players();
@@ -131,7 +131,7 @@ impl Page<'_> {
         })
     }
 
-    /// Of several classes, the share of the rows that each is predicted for.
+    /// For several classes, the share of the rows for which each is predicted.
     fn shares(&self) -> Option<Vec<f64>> {
         let several = self.subject.classes.len() > 2;
         let total = self.rows.total();
@@ -143,7 +143,7 @@ impl Page<'_> {
         Some(counts.into_iter().map(|count| count as f64 / total as f64).collect())
     }
 
-    /// Where features are pixels: the layout, and the pixel of each feature.
+    /// If features are pixels: the layout, and the pixel of each feature.
     fn grid(&self) -> Option<Value> {
         let circuit = self.explainer.circuit();
         let grid = circuit.grid().ok()??;
@@ -162,7 +162,7 @@ impl Page<'_> {
         })
     }
 
-    /// One figure, of a waterfall that of a row counted from 0; or why it cannot be drawn.
+    /// One figure, or why it cannot be drawn. A waterfall or an image shows this row, counted from 0.
     pub fn figure(&self, figure: Figure, row: usize) -> Result<String, Error> {
         let Page { subject, rows, survey, .. } = self;
         let players = self.players();
@@ -233,7 +233,7 @@ impl Page<'_> {
         json!({"interactions": interactions, "table": table})
     }
 
-    /// Of which rows the interactions are, where that is not all of them.
+    /// The rows that the interactions cover, if not all.
     pub fn interaction_part(&self) -> Option<String> {
         let Page { rows, survey, .. } = self;
         let looked_at = survey.interaction_kinds;
@@ -262,8 +262,8 @@ impl Page<'_> {
         })
     }
 
-    /// What is said of each kind of rows: its main reasons, and the smallest change; nothing where there are too many kinds, or
-    /// the circuit is too large to ask it for each.
+    /// The sentences about each kind of rows: its main reasons, and the smallest change; `None` if there are too many
+    /// kinds, or if the circuit is too large to find the changes.
     fn sentences(&self) -> [Option<Vec<String>>; 2] {
         let Page { rows, survey, explainer, .. } = self;
         let kinds = rows.kinds.rows();
@@ -278,7 +278,7 @@ impl Page<'_> {
         [(0..kinds).map(why).collect(), self.changes()]
     }
 
-    /// The smallest change of each kind in a sentence, where it can be asked for.
+    /// The smallest change of each kind in a sentence, if it can be found.
     fn changes(&self) -> Option<Vec<String>> {
         let circuit = self.explainer.circuit();
         if circuit.features.len() > AskRequest::MOST_ASKED_FEATURES || self.explainer.is_of_scores() {

@@ -1,10 +1,10 @@
-//! The page as a document: one HTML file that needs nothing else, or the same page as a server fills it.
+//! The page as a document: one self-contained HTML file, or the same page filled by a server.
 //!
-//! `page/` holds its markup, style and script. All that is shown comes as JSON and is put into the document as text by
-//! the script, so that names from a file can say nothing but their names. A page in a file forbids itself every
-//! connection, and every script and style but its own, which it knows by their hashes. Its rows are in a block of data that is
-//! packed. So are the circuit and the library itself, as WebAssembly (`boolshap-wasm`), which runs nowhere but in a worker of
-//! the page; a circuit that is too large for that is left out, and the page says so.
+//! `page/` holds its markup, style and script. All content comes as JSON, which the script inserts as text, so that
+//! names from a file cannot inject markup. The content security policy of a page in a file forbids all connections, and
+//! all scripts and styles but its own, identified by their hashes. Compressed data blocks hold its rows, the circuit,
+//! and the library itself as WebAssembly (`boolshap-wasm`), which runs only in a worker of the page. A circuit that is
+//! too large for this is left out, and the page says so.
 
 use super::carried::{carried, fixed_note};
 use super::figure_text::escape;
@@ -14,7 +14,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// The library as WebAssembly, packed; `make wasm` makes it.
+/// The library as gzipped WebAssembly, built by `make wasm`.
 pub const ENGINE_MODULE: &[u8] = include_bytes!("page/engine.wasm.gz");
 const MARKUP: &str = include_str!("page/page.html");
 /// The style of the page.
@@ -39,12 +39,12 @@ pub const PAGE_SCRIPT: &str = concat!(
 );
 
 impl Page<'_> {
-    /// The page as one file that needs no other.
+    /// The page as one self-contained file.
     pub fn html(&self) -> String {
         self.file(ENGINE_MODULE, false)
     }
 
-    /// The same with a place to open other files, which this module can read.
+    /// The same with a section to open other files, which this module can read.
     pub fn playground(&self, module: &[u8]) -> String {
         self.file(module, true)
     }
@@ -52,18 +52,18 @@ impl Page<'_> {
     fn file(&self, module: &[u8], is_playground: bool) -> String {
         let mut data = self.json();
         let carried = carried(self.explainer, self.rows);
-        // Without its own circuit a page answers nothing, so that a second one would be of no use.
+        // Without its own circuit a page answers nothing, so a second one would be useless.
         let beside = self.beside.filter(|_| carried.is_ok()).map(|beside| beside.carried(self.rows)).transpose();
         if carried.is_err() {
             data["beside"] = Value::Null;
         }
-        // One that cannot be carried is not offered.
+        // A second model that cannot be carried is not offered.
         let beside = beside.unwrap_or_else(|reason| {
             data["notes"]["beside"] = format!("No second model beside it: {reason}.").into();
             data["beside"] = Value::Null;
             None
         });
-        // Most of a page are its rows: packed they take a quarter.
+        // Rows are most of a page: compressed they take a quarter.
         let rows = json!({"kinds": data["kinds"].take(), "table": data["table"].take()}).to_string();
         let mut blocks = block("page-rows", &packed(rows.as_bytes()));
         match &carried {
@@ -73,7 +73,7 @@ impl Page<'_> {
         blocks += &beside.map_or_else(String::new, |bytes| block("engine-beside", &packed(&bytes)));
         data["playground"] = is_playground.into();
         let hash = |text: &str| BASE64_STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes()));
-        // What a page computes by is code to the policy, though it can reach nothing but numbers that it is given.
+        // The policy treats WebAssembly as code, although the module can access only the numbers that it is given.
         let engine = if carried.is_ok() { " 'wasm-unsafe-eval'; worker-src blob:" } else { "" };
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{}'{engine}; style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -91,12 +91,12 @@ impl Page<'_> {
     }
 }
 
-/// Bytes as a block of a page.
+/// Bytes as a data block of a page.
 fn block(id: &str, bytes: &[u8]) -> String {
     format!("<script type=\"text/plain\" id=\"{id}\">{}</script>", BASE64_STANDARD.encode(bytes))
 }
 
-/// Packed by gzip, the same bytes each time.
+/// Compresses with gzip, reproducibly.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packing = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     packing.write_all(bytes).and_then(|()| packing.finish()).expect("a list takes everything")
@@ -121,7 +121,7 @@ fn fill(title: &str, policy: &str, style: &str, data: &str, blocks: &str, script
     ];
     let mut page = String::new();
     let mut rest = MARKUP;
-    // From left to right, so that nothing filled in is looked at again.
+    // From left to right, so that inserted text is never searched for markers.
     for (marker, text) in parts {
         let (before, after) = rest.split_once(marker).expect("page.html has every marker, in this order");
         page.push_str(before);

@@ -1,4 +1,4 @@
-//! The waterfall of a row, with raw values beside the meaning of its bits.
+//! The waterfall of a row, with raw values next to the meaning of its bits.
 
 use super::{Page, Subject, Waterfall, WaterfallStep, short_names};
 use crate::explain::Players;
@@ -32,7 +32,7 @@ impl Page<'_> {
     }
 }
 
-/// What a player's bits mean, with the raw value if it is known.
+/// The meaning of a player's bits, with the raw value if it is known.
 fn detail_of(
     subject: &Subject,
     players: &Players,

@@ -1,20 +1,20 @@
-//! How well a model predicts the rows whose class is known: how many of each class are given each class.
+//! How well a model predicts the rows whose class is known: the confusion matrix.
 
 use super::{Rows, Subject};
 use crate::lit::thousands;
 use serde_json::{Value, json};
 
-/// The rows with a known class, by that class and by the one predicted.
+/// The rows with a known class, counted by known and predicted class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Performance {
-    /// What the classes are called; of a single label, what 0 and 1 mean.
+    /// The names of the classes; for a single label, the meanings of 0 and 1.
     pub classes: Vec<String>,
-    /// How many rows of each class are given each class.
+    /// The number of rows by known class, then by predicted class.
     pub confusion: Vec<Vec<u64>>,
 }
 
 impl Performance {
-    /// Of rows of which each kind is given the class of its place; nothing where no row has a known class.
+    /// Counts rows, where `predicted` has the class of each kind; `None` if no row has a known class.
     pub fn new(subject: &Subject, rows: &Rows, predicted: &[u32]) -> Option<Self> {
         let count = subject.classes.len();
         let mut confusion = vec![vec![0; count]; count];
@@ -26,12 +26,12 @@ impl Performance {
         (performance.rows() > 0).then_some(performance)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.confusion.iter().flatten().sum()
     }
 
-    /// How many of them are given their own class.
+    /// The number of rows predicted as their own class.
     pub fn right(&self) -> u64 {
         self.confusion.iter().enumerate().map(|(class, given)| given[class]).sum()
     }
@@ -42,7 +42,7 @@ impl Performance {
         format!("{percent:.1} % of {} rows with a known class", thousands(self.rows()))
     }
 
-    /// For a page. Of each class, the share of its rows that are given it, and the share of those given it that are of it.
+    /// The data for a page, with the recall and the precision of each class.
     pub fn json(&self) -> Value {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let class = |class: usize| {

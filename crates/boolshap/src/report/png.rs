@@ -1,8 +1,8 @@
-//! Figures as PNG pictures, for papers and slides. Fonts come along, so that a picture is the same on every machine.
+//! Figures as PNG pictures, for papers and slides. Fonts are bundled, so a picture is the same on every machine.
 //!
-//! A PNG file is a signature and chunks, each with its length, its name, its bytes and a checksum of name and bytes: the
-//! size and kind of the picture, its packed rows, the end. A row begins with the filter it went through, here none: that
-//! packs figures best. (ISO/IEC 15948.)
+//! A PNG file is a signature and chunks, each with its length, its name, its bytes and a checksum of name and bytes:
+//! the size and type of the picture, its compressed rows, the end. Each row begins with its filter type, here none,
+//! because that compresses figures best. (ISO/IEC 15948.)
 
 use std::io::Write;
 
@@ -11,14 +11,14 @@ use flate2::{Compression, write::ZlibEncoder};
 use super::canvas::Canvas;
 use super::svg_painter::Figure;
 
-/// Beyond this many pixels a picture takes more memory than it is worth.
+/// The most pixels of a picture, to limit memory.
 const MOST_PIXELS: f64 = 100e6;
 
 /// Paints a figure of this module as a PNG picture, `scale` pixels to its unit.
 ///
-/// Texts are set in Noto Sans, and in DejaVu Sans where it has a sign that Noto Sans lacks; the machine's own fonts
-/// are not looked at. A picture of more than 100 megapixels is refused, and so is an SVG that has more in it than the
-/// figures of this module have.
+/// Texts are set in Noto Sans, with DejaVu Sans for characters that Noto Sans lacks; the machine's own fonts are not
+/// used. A picture of more than 100 megapixels is refused, and so is an SVG with elements or attributes that the
+/// figures of this module do not use.
 ///
 /// ```
 /// use boolshap::report::{importance_figure, png};
@@ -53,7 +53,7 @@ fn encoded(canvas: &Canvas, [width, height]: [u32; 2]) -> std::io::Result<Vec<u8
         packed.write_all(&[NO_FILTER])?;
         packed.write_all(&row)?;
     }
-    // Eight bits to a colour, red green blue and opacity; the only packing and set of filters there are; not interlaced.
+    // Eight bits per channel, RGBA; the only defined compression and filter methods; not interlaced.
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 6, 0, 0, 0]].concat();
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     for (name, bytes) in [(b"IHDR", header), (b"IDAT", packed.finish()?), (b"IEND", Vec::new())] {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn signs_are_painted_each_in_its_own_way() {
-        // What no font has is painted as an empty box, here that of a private sign.
+        // A character that no font has, here a private-use one, is painted as an empty box.
         let missing = png(&text("\u{f8ff}"), 1.0).unwrap();
         let blank = png(&text(" "), 1.0).unwrap();
         let mut seen = vec![missing, blank];

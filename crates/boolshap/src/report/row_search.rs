@@ -1,50 +1,50 @@
-//! The rows to choose from, searched and sorted.
+//! Searches and sorts the rows to choose from.
 
 use super::{RawValue, RowTable};
 use crate::lit::{Stopped, Watch};
 use std::cmp::Ordering;
 
-/// Which rows, in which order.
+/// A search: which rows to find, and in which order.
 #[derive(Debug, Clone, Default)]
 pub struct RowSearch {
-    /// Words, each of which some cell of a row contains, in any case; every row does if there are none.
+    /// Words, each of which must occur in some cell of the row, ignoring case; without words every row matches.
     pub text: String,
-    /// Only rows whose prediction is not their known class.
+    /// Whether to find only rows whose prediction differs from their known class.
     pub wrong: bool,
-    /// By what they are sorted.
+    /// The sort order.
     pub order: RowOrder,
     /// Whether the largest come first.
     pub descending: bool,
 }
 
-/// What rows are sorted by. Equal ones keep the order of the file.
+/// The sort key of rows. Equal rows keep the order of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowOrder {
     /// The order of the file.
     #[default]
     Row,
-    /// The label that the circuit gives.
+    /// The predicted label.
     Prediction,
-    /// The label that is known.
+    /// The known label.
     Label,
     /// The column at this position.
     Column(usize),
 }
 
-/// What a row is compared by; a column holds numbers or texts.
+/// The sort key of one row; a column holds numbers or texts.
 #[derive(PartialEq, PartialOrd)]
 enum Key<'a> {
     Number(f64),
     Text(&'a str),
 }
 
-/// The prefix of a column's name, needed where the name is one of our own keys.
+/// The prefix of a column's name, needed if the name is one of the reserved keys.
 const COLUMN: &str = "column:";
 const OWN: [(&str, RowOrder); 3] =
     [("row", RowOrder::Row), ("prediction", RowOrder::Prediction), ("label", RowOrder::Label)];
 
 impl RowTable {
-    /// The order of this name: `row`, `prediction`, `label`, a column's name, or `column:` and any column's name.
+    /// The order with this name: `row`, `prediction`, `label`, a column's name, or `column:` and any column's name.
     pub fn order(&self, name: &str) -> Option<RowOrder> {
         if let Some((_, order)) = OWN.iter().find(|(own, _)| *own == name) {
             return Some(*order);
@@ -53,7 +53,7 @@ impl RowTable {
         self.columns.iter().position(|one| one.name == column).map(RowOrder::Column)
     }
 
-    /// The names of all orders: every column has one with `column:`, and its own name where that means nothing else.
+    /// The names of all orders: every column's name with `column:`, and its plain name if that is unambiguous.
     pub fn orders(&self) -> Vec<String> {
         let names = || self.columns.iter().map(|column| column.name.as_str());
         let plain = names().filter(|name| !name.starts_with(COLUMN) && OWN.iter().all(|(own, _)| own != name));
@@ -61,7 +61,7 @@ impl RowTable {
         short.chain(names().map(|name| format!("{COLUMN}{name}"))).collect()
     }
 
-    /// The positions of the rows that are found, given the label that each kind is predicted and each row has, and which
+    /// The positions of the rows found, given the predicted label of each kind, the known label of each row, and which
     /// rows are predicted wrong. Rows without a value come last in either direction.
     pub fn find(
         &self,
@@ -71,7 +71,7 @@ impl RowTable {
         is_wrong: impl Fn(usize) -> bool,
         watch: &Watch<'_>,
     ) -> Result<Vec<usize>, Stopped> {
-        // The page writes a minus sign where files have a hyphen.
+        // The page shows a minus sign where files have a hyphen.
         let text = search.text.trim().replace('\u{2212}', "-").to_lowercase();
         let words: Vec<&str> = text.split_whitespace().collect();
         let is_found =

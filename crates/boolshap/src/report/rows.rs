@@ -1,5 +1,5 @@
-//! The rows that a report is about: each distinct row of bits once, a kind, with how often each class occurs in it, and
-//! the raw values of the first rows, for people to choose from.
+//! The rows that a report is about: each distinct row of bits as a kind with the counts of its classes, and the raw
+//! values of the first rows, for users to choose from.
 
 use super::Subject;
 use crate::circuit::{NamedCircuit, Rule};
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// Rows collapsed into kinds, and the first of them as they were read.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    /// The distinct rows, in the order in which they first came.
+    /// The distinct rows, in order of first occurrence.
     pub kinds: Bits,
-    /// How many rows are of each kind.
+    /// The number of rows of each kind.
     pub counts: Vec<u64>,
-    /// How many rows have each kind and class, of those whose class is known.
+    /// The number of rows with a known class, by kind and class.
     pub classes: BTreeMap<(u32, u32), u64>,
     /// The first row of each kind, counted from 1.
     pub first: Vec<u64>,
@@ -30,11 +30,11 @@ pub struct Rows {
 pub struct RowTable {
     /// The kind of each row.
     pub kinds: Vec<u32>,
-    /// The class of each row, where it is known; empty if none is.
+    /// The class of each row, if known; empty if no class is known.
     pub classes: Vec<Option<u32>>,
-    /// What else is known of each row.
+    /// The raw values of the rows.
     pub columns: Vec<RawColumn>,
-    /// Whether these are the kinds themselves, each standing for all of its rows.
+    /// Whether these are the kinds themselves, each representing all of its rows.
     pub of_kinds: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct RawColumn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RawValue {
-    /// Nothing was there.
+    /// The value is missing.
     Missing,
     /// A finite number.
     Number(f64),
@@ -62,8 +62,8 @@ pub enum RawValue {
 }
 
 impl Rows {
-    /// Reads rows, of which the first `most` can be chosen, with their raw values in the columns of the schema, in the
-    /// target's, and in those of `keep`.
+    /// Reads rows. The first `most` can be chosen, with their raw values in the columns of the schema, of the target,
+    /// and of `keep`.
     pub fn read(
         mut entities: Entities,
         subject: &Subject,
@@ -117,14 +117,14 @@ impl Rows {
         Ok(rows)
     }
 
-    /// No rows, of this many features.
+    /// No rows, for this many features.
     pub fn none(features: usize) -> Self {
         let (counts, first, classes) = (Vec::new(), Vec::new(), BTreeMap::new());
         Rows { kinds: Bits::new(features), counts, classes, first, table: RowTable::default() }
     }
 
-    /// Rows that are collapsed already, the most frequent first; those to choose from are the kinds, with their counts in
-    /// a column of this name.
+    /// Rows that are already counted, the most frequent first; users choose from the kinds, with their counts in a
+    /// column of this name.
     pub fn of_tally(tally: &Tally, count_column: &str) -> Self {
         let total = |row: usize| tally.counts()[row].iter().sum::<u64>();
         let mut order: Vec<usize> = (0..tally.counts().len()).collect();
@@ -145,12 +145,12 @@ impl Rows {
         rows
     }
 
-    /// How many rows there were.
+    /// The number of rows.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Every row, as often as it occurs, kind by kind.
+    /// All rows with repetitions, kind by kind.
     pub fn expanded(&self) -> Bits {
         let mut all = Bits::new(self.kinds.features());
         for (kind, &count) in self.counts.iter().enumerate() {
@@ -160,13 +160,13 @@ impl Rows {
         all
     }
 
-    /// The bits of a kind, as a text of 0 and 1.
+    /// The bits of a kind, as a string of 0 and 1.
     #[cfg(feature = "page")]
     pub(super) fn bits_text(&self, kind: usize) -> String {
         self.kinds.row(kind).iter().map(|&bit| if bit { '1' } else { '0' }).collect()
     }
 
-    /// The class that each kind is given, or its label; nothing where a circuit gives numbers and decides nothing.
+    /// The predicted class or label of each kind; `None` if the circuit gives numbers rather than decisions.
     pub fn predicted(&self, circuit: &NamedCircuit, watch: &Watch<'_>) -> Result<Option<Vec<u32>>, Error> {
         match circuit.values.as_ref().is_some_and(|values| values.rule() == Rule::Number) {
             true => Ok(None),
@@ -174,14 +174,14 @@ impl Rows {
         }
     }
 
-    /// What the first row is given, of what each kind is ([`Rows::predicted`]).
+    /// The prediction for the first row, from those of all kinds ([`Rows::predicted`]).
     pub fn first_class(&self, predicted: Option<&[u32]>) -> Option<u32> {
         self.table.kinds.first().zip(predicted).map(|(kind, predicted)| predicted[*kind as usize])
     }
 }
 
 impl RowTable {
-    /// Whether each row is of this class, where that is known; `None` if it is not known of any.
+    /// Whether each row has this class, if known; `None` if no class is known.
     pub fn labels(&self, class: u32) -> Option<Vec<Option<u8>>> {
         let label = |of: &Option<u32>| of.map(|of| u8::from(of == class));
         (!self.classes.is_empty()).then(|| self.classes.iter().map(label).collect())
@@ -189,7 +189,7 @@ impl RowTable {
 }
 
 impl RowTable {
-    /// The place of each row's known class among those of a subject; `None` if it is not known of any.
+    /// The index of each row's known class among those of a subject; `None` if no class is known.
     pub fn known(&self, subject: &Subject) -> Option<Vec<Option<usize>>> {
         let known = |class: &Option<u32>| class.map(|class| subject.known(class));
         (!self.classes.is_empty()).then(|| self.classes.iter().map(known).collect())
@@ -204,8 +204,8 @@ impl RawColumn {
         });
     }
 
-    /// A column in which every text is a number, and none is one that loses digits by it (as 007 does, or an identifier
-    /// beyond 2^53), holds numbers.
+    /// Converts a column to numbers if every text is a number and none loses digits (as 007 does, or an identifier
+    /// beyond 2^53).
     fn settle(&mut self) {
         let number = |cell: &RawValue| match cell {
             RawValue::Text(text) if !(text.starts_with('0') && text[1..].starts_with(|c: char| c.is_ascii_digit())) => {
@@ -223,7 +223,7 @@ impl RawColumn {
 }
 
 impl RawValue {
-    /// The value as people read it; nothing for a missing one.
+    /// The value as readable text; `None` if it is missing.
     pub fn text(&self) -> Option<String> {
         match self {
             RawValue::Missing => None,

@@ -1,7 +1,7 @@
-//! All rows at once: a heat map with a row of the table at each place across and a player on each line.
+//! All rows at once: a heat map with a row of the table at each horizontal place and a player on each line.
 //!
-//! Rows are put side by side by what was decided and then by their scores, so that rows alike are neighbours. There are more
-//! rows than places: each place shows the row that is there, and none is averaged.
+//! Rows are sorted by decision and then by their scores, so that similar rows are adjacent. If there are more rows than
+//! places, each place shows the row at its middle; rows are not averaged.
 
 use super::figure_text::{counted, finite, shown, signed, width_of};
 use super::svg::{Anchor, Class, NARROW, Svg, WIDTH, sentence};
@@ -10,19 +10,19 @@ use super::svg::{Anchor, Class, NARROW, Svg, WIDTH, sentence};
 const MOST: usize = 20;
 const PITCH: f64 = 20.0;
 const TOP: f64 = 34.0;
-/// How many shades a colour has.
+/// The number of shades of a colour.
 const SHADES: f64 = 12.0;
 
 /// Rows of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatRow {
-    /// The label that they are given.
+    /// Their predicted label.
     pub prediction: bool,
     /// The score of each player.
     pub scores: Vec<f64>,
-    /// How many they are.
+    /// The number of rows.
     pub count: u64,
-    /// One of them, counted from 1.
+    /// One of the rows, counted from 1.
     pub row: u64,
 }
 
@@ -95,7 +95,7 @@ fn side_by_side(rows: &[HeatRow], players: &[usize]) -> Vec<usize> {
     order
 }
 
-/// For each place across, which row is there.
+/// The row at each horizontal place.
 fn shown_rows(rows: &[HeatRow], order: &[usize], total: u64, places: usize) -> Vec<usize> {
     let mut shown = Vec::with_capacity(places);
     let (mut at, mut end) = (0, rows[order[0]].count);
@@ -110,7 +110,7 @@ fn shown_rows(rows: &[HeatRow], order: &[usize], total: u64, places: usize) -> V
     shown
 }
 
-/// Neighbouring places that look the same.
+/// Ranges of adjacent places that look the same.
 fn runs(places: &[usize], look: impl Fn(usize) -> i64) -> Vec<(usize, usize)> {
     let mut runs = Vec::new();
     let mut from = 0;

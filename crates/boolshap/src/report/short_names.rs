@@ -1,12 +1,12 @@
-//! Long names without what they share with their neighbours in the alphabet, so that they differ where they are read.
+//! Shortens long names by the parts that they share with other long names, so that the visible parts differ.
 
-/// Names up to this length stay as they are.
+/// Names up to this length stay unchanged.
 const LONG: usize = 28;
-/// What is shared has to be at least this long to be left out.
+/// The least length of a shared part to be left out.
 const SHARED: usize = 10;
 
-/// For each name a short one: of long names the beginning and end that another long name has as well are left out, at the
-/// ends of words, and marked by an ellipsis. Different names stay different, or nothing is left out.
+/// A short form of each name. In long names, the beginning and the end shared with another long name are replaced by an
+/// ellipsis, cut at word boundaries. If two short forms would be equal, all names stay unchanged.
 pub fn short_names(names: &[String]) -> Vec<String> {
     let long: Vec<Vec<char>> = names.iter().map(|name| name.chars().collect()).collect();
     let heads = shared(&long, false);
@@ -32,7 +32,7 @@ pub fn short_names(names: &[String]) -> Vec<String> {
     }
 }
 
-/// How many characters each long name shares at its beginning, or end, with another long name.
+/// The number of characters that each long name shares at its beginning, or end, with another long name.
 fn shared(names: &[Vec<char>], from_end: bool) -> Vec<usize> {
     let turned = |name: &Vec<char>| if from_end { name.iter().rev().copied().collect() } else { name.clone() };
     let mut order: Vec<(Vec<char>, usize)> =
@@ -54,7 +54,7 @@ fn word_start(name: &[char], shared: usize) -> usize {
     if start < SHARED { 0 } else { start }
 }
 
-/// How many of the last characters begin at the end of a word.
+/// The largest number of the last characters that starts after the end of a word; 0 if too little would be left out.
 fn word_end(name: &[char], shared: usize) -> usize {
     let count = name.len();
     let cut = (1..=shared.min(count)).rev().find(|&cut| !name[count - cut].is_alphanumeric()).unwrap_or(0);

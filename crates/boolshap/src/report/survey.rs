@@ -1,9 +1,9 @@
-//! What the scores of all rows say together: the weight of each player, the swarm of its scores, and which pairs of
-//! players act together.
+//! Summarises the scores of all rows: the importance of each player, the swarm of its scores, and the interactions of
+//! pairs of players.
 //!
-//! Rows of one kind have one explanation, so each kind is explained once and counts as often as it occurs. Scores take
-//! one sweep a kind; interactions take about n^2 of them, so where there are many kinds only the most frequent ones are
-//! looked at, as many as a fixed number of operations allows, and [`Survey::interaction_kinds`] tells how many.
+//! Rows of one kind have the same explanation, so each kind is explained once and weighted by its count. Scores take
+//! one sweep per kind; interactions take about n^2 sweeps, so only the most frequent kinds are used, as many as a fixed
+//! number of operations allows; [`Survey::interaction_kinds`] is their number.
 
 use super::{Rows, Subject, SwarmDot, SwarmRow, SwarmValue, short_names};
 use crate::data::ExactSum;
@@ -12,30 +12,30 @@ use crate::lit::Watch;
 use crate::workflow::{Ask, Error, Explainer, Scope};
 use std::collections::HashMap;
 
-/// Node visits that the interactions may take: seconds on the threads of a machine, or on the one thread of a page.
+/// The limit on node visits for interactions: seconds on the threads of a machine, or on the single thread of a page.
 const INTERACTION_VISITS: u128 = if cfg!(target_family = "wasm") { 200_000_000 } else { 4_000_000_000 };
-/// A map of more players than this shows nothing.
+/// The most players for interactions: a larger heat map is unreadable.
 const INTERACTION_PLAYERS: usize = 200;
 
-/// The scores of all kinds of rows, and what they sum up to.
+/// The scores of all kinds of rows and their summaries.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// The expected label when nothing is known.
     pub base_value: f64,
     /// The label of each kind.
     pub predictions: Vec<bool>,
-    /// Where scores of a model are explained, that of each kind.
+    /// The score of each kind, if the model's scores are explained.
     pub values: Option<Vec<f64>>,
     /// The scores, kind by kind.
     pub scores: Vec<f64>,
     /// The mean absolute score of each player over all rows; empty without rows.
     pub importance: Vec<f64>,
-    /// The mean absolute interaction of each pair of players over the rows of the first kinds; the full square, its
-    /// diagonal 0. Empty if none was computed.
+    /// The mean absolute interaction of each pair of players over the rows of the most frequent kinds, as a full square
+    /// matrix with diagonal 0; empty if none was computed.
     pub interactions: Vec<f64>,
     /// The same with their signs: the mean interaction of each pair.
     pub interaction_means: Vec<f64>,
-    /// How many kinds the interactions are of, the most frequent ones.
+    /// The number of kinds that the interactions cover, the most frequent ones.
     pub interaction_kinds: usize,
 }
 
@@ -60,7 +60,7 @@ impl Survey {
         })
     }
 
-    /// Adds the interactions, of as many kinds as there is work allowed for.
+    /// Adds the interactions of as many kinds as the limit on node visits allows.
     pub fn with_interactions(
         self,
         explainer: &Explainer,
@@ -73,7 +73,7 @@ impl Survey {
         self.with_interactions_of(usize::try_from(allowed).unwrap_or(usize::MAX), explainer, scope, rows, watch)
     }
 
-    /// Those of at most this many kinds.
+    /// Adds the interactions of at most this many kinds.
     fn with_interactions_of(
         mut self,
         most: usize,
@@ -114,7 +114,7 @@ impl Survey {
         &self.scores[kind * players..(kind + 1) * players]
     }
 
-    /// The dots of each player: its scores and what its bits say there, with how many rows have them.
+    /// The dots of each player: its scores and values, with the number of rows that have both.
     pub fn swarm(&self, subject: &Subject, players: &Players, rows: &Rows) -> Vec<SwarmRow> {
         let names = short_names(players.names());
         let of_player = |player: usize| {
@@ -135,12 +135,12 @@ impl Survey {
     }
 }
 
-/// Floats of one label.
+/// A request for the floating-point scores of one label.
 fn ask(scope: Scope, index: Index) -> Ask {
     Ask { scope, index, exact: false }
 }
 
-/// What the bits of a player say: the value of the only one, or which of a column's is 1.
+/// The value of a player: its only bit, the value of a one-hot column, or all of its bits.
 pub(super) fn value_of(subject: &Subject, players: &Players, player: usize, bit: impl Fn(usize) -> bool) -> SwarmValue {
     let mut members = players.members(player);
     match (members.next(), members.next()) {
@@ -154,7 +154,7 @@ pub(super) fn value_of(subject: &Subject, players: &Players, player: usize, bit:
     }
 }
 
-/// The mean in each column of what is taken of its numbers, rows weighted by their counts; empty without rows.
+/// The mean of `taken` over the numbers of each column, with rows weighted by their counts; empty without rows.
 fn weighted_means(numbers: &[f64], width: usize, counts: &[u64], taken: fn(f64) -> f64) -> Vec<f64> {
     let total: u64 = counts.iter().sum();
     if total == 0 {
@@ -221,7 +221,7 @@ mod tests {
                 let ones = row.dots.iter().filter(|dot| dot.value == SwarmValue::One).map(|dot| dot.count).sum::<u64>();
                 assert_eq!(ones, rows.iter().filter(|row| row[player]).count() as u64);
             }
-            // Where only one kind is looked at, it is the most frequent one, wherever it is.
+            // If only one kind is used, it is the most frequent one, wherever it is.
             kinds.counts = (1..=kinds.counts.len() as u64).collect();
             let one = survey.with_interactions_of(1, &game, Scope::Label, &kinds, &watch).unwrap();
             let last = kinds.kinds.row(kinds.kinds.rows() - 1);

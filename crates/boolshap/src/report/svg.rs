@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// The width of figures, unless their content needs more.
 pub(super) const WIDTH: f64 = 720.0;
-/// The width of those for a phone, where names are above what they name.
+/// The width of figures for a phone, in which names are above the shapes that they name.
 pub(super) const NARROW: f64 = 360.0;
 const FONT: &str = "Ubuntu, 'Helvetica Neue', Arial, sans-serif";
 
@@ -22,9 +22,9 @@ pub(super) enum Class {
     Line,
     /// Amounts without a direction.
     Bar,
-    /// What pushes towards 1.
+    /// Contributions towards 1.
     Towards1,
-    /// What pushes towards 0.
+    /// Contributions towards 0.
     Towards0,
     /// A feature that is 1.
     One,
@@ -63,7 +63,7 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// Writes one element. `rest` is further attributes, already escaped; a page shows the tip as a tooltip.
+    /// Writes one element. `rest` holds further attributes, already escaped; a page shows the tip as a tooltip.
     fn put(&mut self, element: &str, class: Class, tip: Option<&str>, rest: &str) {
         let tip = tip.map(|tip| format!(" data-tip=\"{}\"", escape(tip))).unwrap_or_default();
         writeln!(self.body, "<{element} {}{rest}{tip}/>", class.attributes()).expect("a text takes everything");
@@ -75,7 +75,7 @@ impl Svg {
         self.put("rect", class, tip, &rest);
     }
 
-    /// A cell of a map, with the row that a page opens on a click.
+    /// A cell of a heat map, with the row that a page opens on a click.
     pub(super) fn cell(&mut self, class: Class, place: [f64; 4], opacity: f64, row: Option<u64>, tip: &str) {
         let [x, y, width, height] = place;
         let row = row.map(|row| format!(" data-row=\"{row}\"")).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Svg {
         self.put("circle", class, tip, &rest);
     }
 
-    /// A path by its `d`; `more` is attributes made of numbers and constants only.
+    /// A path with data `d`; `more` holds attributes made of numbers and constants only.
     pub(super) fn path(&mut self, class: Class, d: &str, more: &str, tip: Option<&str>) {
         self.put("path", class, tip, &format!(" d=\"{}\"{more}", escape(d)));
     }

@@ -1,8 +1,8 @@
 //! Paints the SVG of this crate's figures: `rect`, `line`, `circle`, `path`, `polyline` and `text` in one `svg`.
 //!
-//! Of attributes it knows those that figures write: places and sizes in plain numbers or per cent, `fill`, `stroke` and
-//! `font-size`, which a shape may inherit, `translate` and `rotate`. Anything else that would change the picture is an
-//! error and never left out in silence; attributes for pages and screen readers change nothing.
+//! It supports the attributes that the figures use: places and sizes as plain numbers or percentages; `fill`, `stroke`
+//! and `font-size`, which a shape may inherit; `translate` and `rotate`. Anything else that would change the picture is
+//! an error, never silently ignored; attributes for pages and screen readers have no effect.
 
 use roxmltree::{Document, Node};
 use zeno::{Angle, Command, Fill, PathBuilder, PathData, Stroke, Transform};
@@ -10,9 +10,9 @@ use zeno::{Angle, Command, Fill, PathBuilder, PathData, Stroke, Transform};
 use super::canvas::{Canvas, Paint};
 use super::glyphs::outlined;
 
-/// Coordinates beyond this are a mistake, and too large for the numbers in which outlines are filled.
+/// Coordinates beyond this are a mistake, and too large for the rasteriser's arithmetic.
 const FARTHEST: f32 = 1e6;
-/// What elements may have beside the attributes that are read.
+/// Attributes that elements may have but that do not affect the picture.
 const NO_LOOKS: [&str; 7] = ["class", "data-tip", "data-row", "role", "aria-label", "font-family", "viewBox"];
 
 type Result<T> = std::result::Result<T, String>;
@@ -20,7 +20,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A figure that has been read.
 pub(super) struct Figure<'a> {
     document: Document<'a>,
-    /// Left, top, width and height of what is shown.
+    /// Left, top, width and height of the view.
     view: [f32; 4],
 }
 
@@ -43,7 +43,7 @@ impl<'a> Figure<'a> {
         (self.view[2], self.view[3])
     }
 
-    /// Paints all of it, `scale` pixels to its unit.
+    /// Paints the whole figure, with `scale` pixels per unit.
     pub(super) fn paint(&self, canvas: &mut Canvas, scale: f32) -> Result<()> {
         let place = Transform::translation(-self.view[0], -self.view[1]).then_scale(scale, scale);
         let mut elements = self.document.root_element().children().filter(Node::is_element);
@@ -124,7 +124,7 @@ impl Shape<'_> {
 
     fn path(&self) -> Result<Vec<Command>> {
         let data = self.element.attribute("d").unwrap_or_default();
-        // The package passes over what it does not understand.
+        // The path parser skips what it does not understand.
         let is_known = |char: char| "MmLlHhVvCcSsQqTtAaZz0123456789+-.eE, ".contains(char);
         match zeno::validate_svg(data) {
             Ok(()) if data.chars().all(is_known) => {}
@@ -185,7 +185,7 @@ impl Shape<'_> {
         }
     }
 
-    /// Reads a list of `translate(x y)` and `rotate(degrees)`; the last comes first.
+    /// Reads a list of `translate(x y)` and `rotate(degrees)`; the last is applied first.
     fn transform(&self) -> Result<Transform> {
         let mut whole = Transform::IDENTITY;
         for step in self.element.attribute("transform").unwrap_or_default().split_inclusive(')') {
@@ -220,7 +220,7 @@ fn is_near(command: &Command) -> bool {
     }
 }
 
-/// A colour as `#rrggbb` or `#rgb` or by one of two names, or `none`.
+/// Parses a colour: `#rrggbb`, `#rgb`, `white`, `black` or `none`.
 fn colour(text: &str) -> Result<Option<[u8; 3]>> {
     let wrong = || format!("it has the colour '{text}'");
     let digits = match text {
@@ -242,7 +242,7 @@ fn number(text: &str) -> Result<f32> {
     number.ok_or_else(|| format!("'{text}' is not a number"))
 }
 
-/// Numbers with blanks or commas between them.
+/// Numbers separated by whitespace or commas.
 fn numbers(text: &str) -> Result<Vec<f32>> {
     text.split([' ', ',', '\t', '\n', '\r']).filter(|word| !word.is_empty()).map(number).collect()
 }
@@ -251,7 +251,7 @@ fn numbers(text: &str) -> Result<Vec<f32>> {
 mod tests {
     use super::*;
 
-    /// Paints elements on 40 by 40 units, one pixel each, and gives the opacity of every pixel.
+    /// Paints elements on 40 by 40 units, one pixel each, and returns the opacity of every pixel.
     fn painted(elements: &str) -> Vec<Vec<u8>> {
         rows(elements, 40.0, 40.0, 1.0).iter().map(|row| row.iter().map(|pixel| pixel[3]).collect()).collect()
     }
@@ -269,7 +269,7 @@ mod tests {
         Figure::read(&svg).unwrap().paint(&mut Canvas::new(9, 9), 1.0).expect_err(elements)
     }
 
-    /// Left, top, right and bottom of what has any ink.
+    /// The bounding box of all painted pixels: left, top, right and bottom.
     fn ink(picture: &[Vec<u8>]) -> [usize; 4] {
         let all = (0..40).flat_map(|y| (0..40).map(move |x| (x, y))).filter(|&(x, y)| picture[y][x] > 0);
         all.fold([40, 40, 0, 0], |[l, t, r, b], (x, y)| [l.min(x), t.min(y), r.max(x + 1), b.max(y + 1)])
@@ -369,7 +369,8 @@ mod tests {
             ("x=\"39\" text-anchor=\"end\"", 39.0 - length),
         ] {
             let [left, top, right, bottom] = ink(&text(rest)).map(|side| side as f32);
-            // Letters have a little air at their sides; the g hangs below the line, the H ends above the font size.
+            // Letters have small side bearings; the g descends below the baseline, and the H is lower than the font
+            // size.
             assert!(left >= from.floor() && left <= from + 3.0, "{rest}: {left}");
             assert!(right <= (from + length).ceil() && right >= from + length - 3.0, "{rest}: {right}");
             assert!(top > 25.0 - 13.0 && top < 17.0 && bottom > 25.0 && bottom < 30.0, "{rest}: {top} {bottom}");

@@ -37,7 +37,7 @@ pub fn timing_figure(series: &[Series]) -> String {
          font-size=\"13\" fill=\"#222\">\n<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     scales.draw(series, &mut svg);
-    // Legend entries are beside the ends of their lines, moved apart where those are close.
+    // Legend entries are placed at the ends of their lines, moved apart where these are close.
     let end = |(index, s): (usize, &Series)| s.points.last().map(|&(_, seconds)| (scales.y(seconds), index));
     let mut ends: Vec<(f64, usize)> = series.iter().enumerate().filter_map(end).collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -50,7 +50,7 @@ pub fn timing_figure(series: &[Series]) -> String {
     svg
 }
 
-/// Where numbers of entities and times are in the figure.
+/// The positions of entity counts and times in the figure.
 struct Scales {
     most: f64,
     /// The powers of ten seconds at the bottom and at the top.
@@ -79,7 +79,7 @@ impl Scales {
         HEIGHT - BOTTOM - (decade - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// Both axes with their numbers and names.
+    /// Draws both axes with their numbers and names.
     fn draw(&self, series: &[Series], svg: &mut String) {
         for power in self.low as i32..=self.high as i32 {
             let at = self.y_of_decade(power.into());
@@ -106,7 +106,7 @@ impl Scales {
     }
 }
 
-/// A method's line with its points, and its name at this height.
+/// Draws a method's line with its points, and its name at this height.
 fn draw_line(series: &Series, colour: &str, scales: &Scales, label: f64, svg: &mut String) {
     let places: Vec<_> = series.points.iter().map(|&(n, s)| (scales.x(n), scales.y(s))).collect();
     let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();

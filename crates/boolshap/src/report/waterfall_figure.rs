@@ -4,10 +4,10 @@ use super::axis::Axis;
 use super::figure_text::{finite, number, shown, signed, width_of};
 use super::svg::{Anchor, Class, Svg, WIDTH};
 
-/// The most steps; the rest is summed up in one.
+/// The most steps; the rest are summed in one.
 const MOST: usize = 20;
 const THICKNESS: f64 = 17.0;
-/// Room beside the bars for their scores.
+/// The space next to the bars for their scores.
 const SIDE: f64 = 58.0;
 
 /// An entity's decision and each player's contribution to it.
@@ -17,9 +17,9 @@ pub struct Waterfall {
     pub title: String,
     /// The expected prediction, where the scores start.
     pub base_value: f64,
-    /// The decision, where they end.
+    /// The decision, where the scores end.
     pub prediction: bool,
-    /// Where a score of the model is explained and not its decision: that, where they end.
+    /// The model's score, where the scores end, if it is explained instead of the decision.
     pub score: Option<f64>,
     /// The decision in words.
     pub label: String,
@@ -45,8 +45,8 @@ pub struct WaterfallStep {
     pub score: f64,
 }
 
-/// Draws the steps from the base value on top to the prediction at the bottom, the largest scores first, as the page does;
-/// beyond 20 the smallest are summed up in one step.
+/// Draws the steps from the base value at the top to the prediction at the bottom, the largest scores first, as the
+/// page does; beyond 20 the smallest are summed in one step.
 ///
 /// ```
 /// use boolshap::report::{Waterfall, WaterfallStep, waterfall_figure};
@@ -106,7 +106,7 @@ pub fn waterfall_figure(waterfall: &Waterfall) -> String {
         Some(score) => format!("score {}", number(finite(score), 4)),
         None => format!("prediction {prediction}{label}"),
     };
-    // The text stays inside the figure wherever the prediction is.
+    // Keeps the text inside the figure regardless of the prediction's position.
     let half = (6.5 * width_of(&text)).min((right - 16.0) / 2.0);
     let x = end.clamp(16.0 + half, right - half);
     svg.name(Class::Ink, [x, foot + 38.0, 13.0], Anchor::Middle, 2.0 * half, &text);
@@ -124,7 +124,7 @@ struct Step {
 impl Step {
     /// The name, with the value below it, to the left of a point.
     fn draw_name(&self, svg: &mut Svg, [x, middle]: [f64; 2], room: f64) {
-        // The column in grey, its value in black.
+        // The player's name is grey, its value black.
         if self.detail.is_empty() {
             let class = if self.summed { Class::Muted } else { Class::Ink };
             svg.name(class, [x, middle + 4.5, 13.0], Anchor::End, room, &self.name);

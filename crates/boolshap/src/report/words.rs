@@ -1,7 +1,7 @@
-//! What bits, columns, games and circuits are called when people read about them.
+//! Readable descriptions of bits, columns, games and circuits.
 
 use super::figure_text::counted;
-use crate::circuit::{CircuitError, NamedCircuit};
+use crate::circuit::{Circuit, CircuitError, NamedCircuit};
 use crate::data::{Code, CodedColumn, short_number};
 use crate::explain::{Distribution, Players};
 use crate::lit::thousands;
@@ -9,14 +9,14 @@ use dashu_int::UBig;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What the two values of a feature mean.
+/// The meanings of a feature's two values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeatureWords {
     /// The feature.
     pub name: String,
-    /// What 0 says.
+    /// The meaning of 0.
     pub zero: String,
-    /// What 1 says.
+    /// The meaning of 1.
     pub one: String,
 }
 
@@ -31,7 +31,7 @@ pub struct ColumnWords {
     pub one_hot: bool,
 }
 
-/// What a page or figure is about: one label of one circuit.
+/// The subject of a page or figure: one label of one circuit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
     /// A headline.
@@ -40,20 +40,21 @@ pub struct Subject {
     pub features: Vec<FeatureWords>,
     /// The columns, a partition of the features.
     pub columns: Vec<ColumnWords>,
-    /// What the labels 0 and 1 say.
+    /// The meanings of the labels 0 and 1.
     pub labels: [String; 2],
-    /// What can be predicted: the classes of a circuit of several, else the two labels.
+    /// The possible predictions: the classes of a circuit with several, otherwise the two labels.
     pub classes: Vec<String>,
     /// The class of a row whose label is 1.
     pub class: u32,
     /// The column of known classes and its code, if training recorded them.
     pub target: Option<CodedColumn>,
-    /// What else is known, each with a word in front.
+    /// Further facts, each with its name.
     pub facts: Vec<(String, String)>,
 }
 
 impl Subject {
-    /// The label "the answer is this class" of a circuit of several classes, or the label of a circuit.
+    /// Describes the label "the answer is this class" of a circuit with several classes, or the only label of a
+    /// circuit.
     pub fn new(named: &NamedCircuit, class: Option<usize>) -> Result<Self, CircuitError> {
         let has_circuit = named.values.is_none() && named.network.is_none();
         let circuit = has_circuit.then(|| named.label(class)).transpose()?;
@@ -84,36 +85,7 @@ impl Subject {
             }
         };
         let class = number.unwrap_or(1) as u32;
-        let mut facts = Vec::new();
-        let mut fact = |name: &str, text: String| facts.push((name.to_string(), text));
-        if let Some(words) = origin(named) {
-            // Only a proof with the model at hand has compared this as well.
-            let says = if named.facts.verified.standing() == "proved" { "" } else { "as the file says: " };
-            fact("Model", format!("{says}{words}"));
-        }
-        if let Some(circuit) = &circuit {
-            let (nodes, edges, _) = circuit.graph_size();
-            let route =
-                named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
-            let (nodes, edges) = (counted(nodes as u64, "node", "nodes"), counted(edges as u64, "edge", "edges"));
-            fact("Circuit", format!("{nodes} and {edges}{route}"));
-        }
-        if let Some(network) = &named.network {
-            fact("Circuit", format!("none, the network itself is explained: {}", network.why));
-        }
-        if let Some(values) = &named.values {
-            fact("Explained", format!("a score, the weighted sum of {} parts", thousands(values.parts().len() as u64)));
-        }
-        let bits = counted(named.features.len() as u64, "binary feature", "binary features");
-        fact("Inputs", format!("{bits} from {}", counted(columns(named).len() as u64, "column", "columns")));
-        if let Some(circuit) = &circuit {
-            let inputs = UBig::ONE << named.features.len();
-            fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
-        }
-        if named.network.is_none() {
-            fact("Verified", named.facts.verified.words());
-        }
-        named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
+        let facts = facts_of(named, circuit.as_deref());
         let classes = match named.classes.is_empty() {
             true => labels.to_vec(),
             false => named.classes.iter().map(|(name, _)| name.clone()).collect(),
@@ -121,7 +93,7 @@ impl Subject {
         Ok(Subject { title, features: features(named), columns: columns(named), labels, classes, class, target, facts })
     }
 
-    /// The place of a known class among [`Subject::classes`].
+    /// The index of a known class among [`Subject::classes`].
     pub fn known(&self, class: u32) -> usize {
         match self.classes == self.labels {
             true => usize::from(class == self.class),
@@ -129,7 +101,7 @@ impl Subject {
         }
     }
 
-    /// What a value of a feature says.
+    /// The meaning of a feature's value.
     pub fn meaning(&self, feature: usize, value: bool) -> &str {
         if value { &self.features[feature].one } else { &self.features[feature].zero }
     }
@@ -139,7 +111,41 @@ fn text_of<'a>(named: &'a NamedCircuit, key: &str) -> Option<&'a str> {
     named.provenance.get(key).and_then(Value::as_str)
 }
 
-/// Where the model comes from, in a sentence without verbs.
+/// What else is known of a circuit, each fact with a word in front.
+fn facts_of(named: &NamedCircuit, circuit: Option<&Circuit>) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, text: String| facts.push((name.to_string(), text));
+    if let Some(words) = origin(named) {
+        // Only a proof made with the model available has checked this as well.
+        let says = if named.facts.verified.standing() == "proved" { "" } else { "as the file says: " };
+        fact("Model", format!("{says}{words}"));
+    }
+    if let Some(circuit) = circuit {
+        let (nodes, edges, _) = circuit.graph_size();
+        let route = named.facts.route.as_ref().map_or(String::new(), |route| format!(", compiled by way of {route}"));
+        let (nodes, edges) = (counted(nodes as u64, "node", "nodes"), counted(edges as u64, "edge", "edges"));
+        fact("Circuit", format!("{nodes} and {edges}{route}"));
+    }
+    if let Some(network) = &named.network {
+        fact("Circuit", format!("none, the network itself is explained: {}", network.why));
+    }
+    if let Some(values) = &named.values {
+        fact("Explained", format!("a score, the weighted sum of {} parts", thousands(values.parts().len() as u64)));
+    }
+    let bits = counted(named.features.len() as u64, "binary feature", "binary features");
+    fact("Inputs", format!("{bits} from {}", counted(columns(named).len() as u64, "column", "columns")));
+    if let Some(circuit) = circuit {
+        let inputs = UBig::ONE << named.features.len();
+        fact("True on", format!("{} of {} inputs", many(&circuit.model_count()), many(&inputs)));
+    }
+    if named.network.is_none() {
+        fact("Verified", named.facts.verified.words());
+    }
+    named.facts.cautions().into_iter().for_each(|caution| fact("Caution", caution));
+    facts
+}
+
+/// The origin of the model, as a phrase.
 fn origin(named: &NamedCircuit) -> Option<String> {
     let number = |key: &str| named.provenance.get(key);
     let mut words = Vec::new();
@@ -155,13 +161,13 @@ fn origin(named: &NamedCircuit) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// A number with few digits, and large whole ones in groups of three.
+/// A number with few digits; large integers in groups of three.
 fn grouped(number: f64) -> String {
     let text = short_number(number);
     text.parse().ok().filter(|whole| *whole >= 10_000).map_or(text, thousands)
 }
 
-/// A count, or a power of ten where there are too many digits to read.
+/// A count, in scientific notation if it has too many digits to read.
 fn many(count: &UBig) -> String {
     match u64::try_from(count) {
         Ok(count) => thousands(count),
@@ -209,7 +215,7 @@ fn columns(named: &NamedCircuit) -> Vec<ColumnWords> {
     (0..players.len()).map(column).collect()
 }
 
-/// What the scores of a game mean, a sentence each.
+/// Explains the scores of a game in a few sentences.
 pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String> {
     let count = players.len();
     let absent = match distribution {
@@ -251,7 +257,7 @@ pub fn game_words(players: &Players, distribution: &Distribution) -> Vec<String>
     vec![absent, plays, score.into()]
 }
 
-/// What the base value is the average of, for people who never heard of it.
+/// Explains the average behind the base value to readers who do not know the term.
 pub fn base_words(players: &Players, distribution: &Distribution, is_score: bool) -> String {
     let what = if is_score { "score" } else { "prediction" };
     match distribution {
@@ -323,7 +329,7 @@ mod tests {
         assert_eq!(subject.columns[1].features, [1, 2]);
         assert!(subject.facts.contains(&("True on".into(), "32 of 64 inputs".into())));
         assert!(subject.facts.iter().any(|(name, text)| name == "Verified" && text.starts_with("no")));
-        // Only what was proved just now is called so; what a file says is a claim.
+        // Only a fresh proof is called proved; a file's statement is a claim.
         let said = |named: &NamedCircuit| {
             let facts = Subject::new(named, None).unwrap().facts;
             facts.into_iter().find(|(name, _)| name == "Verified").unwrap().1
@@ -344,7 +350,7 @@ mod tests {
         named.binariser = None;
         let subject = Subject::new(&named, None).unwrap();
         assert_eq!((subject.meaning(0, false), subject.labels.clone()), ("0", ["0".to_string(), "1".to_string()]));
-        // A name COLUMN=VALUE among others of its column says which value it is.
+        // A name COLUMN=VALUE among others of its column tells the value.
         assert_eq!((subject.meaning(1, true), subject.meaning(2, false)), ("FAR", "not NEAR"));
         named.facts.class = Some(3);
         let subject = Subject::new(&named, None).unwrap();

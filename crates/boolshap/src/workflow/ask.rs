@@ -1,8 +1,8 @@
 //! Questions about decisions and classifiers: a circuit and a question, made ready for any number of rows.
 //!
-//! An asker resolves a request for a circuit once: names become players, files are read, what can be computed for all rows
-//! together is. Then it answers row by row, or a table of any length in bounded memory: equal rows are answered once as
-//! long as they are remembered, and rows that come for the first time in parallel.
+//! An asker resolves a request for a circuit once: it turns names into players, reads files, and computes what all rows
+//! share. Then it answers row by row, or a table of any length in bounded memory: equal rows are answered once while
+//! their answer is in the cache, and new rows are answered in parallel.
 
 use super::ask_answers::{Found, RowAnswer, Summary};
 use super::ask_parts::Parts;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many answers, or sets and inputs in them, are remembered before all are forgotten.
+/// The most answers, and sets and inputs in them, that are cached before the cache is cleared.
 const REMEMBERED: usize = 1 << 18;
 /// How many rows are answered in parallel at a time.
 const AT_ONCE: usize = 512;
@@ -50,7 +50,7 @@ impl Asker {
         Self::prepare(Arc::new(circuit.clone()), None, request, &Watch::unlimited())
     }
 
-    /// The same with limits, for a circuit that is shared; `other` is the second one of the question `difference`.
+    /// The same with limits, for a shared circuit; `other` is the second circuit of the question `difference`.
     pub fn prepare(
         circuit: Arc<NamedCircuit>,
         other: Option<&NamedCircuit>,
@@ -86,7 +86,7 @@ impl Asker {
         Ok(asker)
     }
 
-    /// What was asked.
+    /// The request.
     pub fn request(&self) -> &AskRequest {
         &self.request
     }
@@ -106,7 +106,7 @@ impl Asker {
         &self.classifier
     }
 
-    /// The wish for one entity, with what depends on its values.
+    /// The wish for one entity, with the limits that depend on its values.
     pub fn wish(&self, entity: &Entity) -> Wish {
         let mut wish = self.parts.wish.clone();
         let mut keep_out = |players: &[usize], is_out: fn(usize, usize) -> bool| {
@@ -114,7 +114,7 @@ impl Asker {
                 let members = self.space().members(player);
                 let values = self.parts.ordered[player].unwrap_or(members.len());
                 let now = members.iter().position(|&feature| entity.bits[feature]).unwrap_or(0);
-                // What is missing may become anything, and nothing becomes missing.
+                // A missing value may become anything, and nothing becomes missing.
                 let is_out = |at: &usize| now < values && (*at >= values || is_out(*at, now));
                 wish.not_up.extend((0..members.len()).filter(is_out).map(|at| members[at]));
             }
@@ -132,7 +132,7 @@ impl Asker {
         })
     }
 
-    /// The answer for one row, which errors call by its number.
+    /// The answer for one row; errors refer to it by this number.
     pub fn answer(&self, row: u64, bits: &[bool]) -> Result<RowAnswer, Error> {
         self.answer_watched(row, bits, &Watch::unlimited())
     }
@@ -252,7 +252,7 @@ fn in_place(error: Error, place: &str) -> Error {
     }
 }
 
-/// A table on its way.
+/// The state of answering a table.
 struct AskedTable<'a> {
     asker: &'a Asker,
     index: Option<RowIndex>,
@@ -294,7 +294,7 @@ impl<'a> AskedTable<'a> {
                     fresh.push(row);
                 }
             }
-            // Claims are about a row and not about its values.
+            // Claims are about a row and not about its values, so they are judged again for each row below.
             let answer = |&row: &usize| self.asker.answer_watched(first_row + row as u64, &bits.row(row), watch);
             let answered: Vec<_> = fresh.par_iter().map(answer).collect();
             for answer in answered {

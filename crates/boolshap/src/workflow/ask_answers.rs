@@ -1,5 +1,5 @@
-//! Answers to questions: what was found for a row with all that a certificate needs, as JSON and in words; and what is said
-//! of all rows together.
+//! Answers to questions: what was found for a row, with all that a certificate needs, as JSON and in words; and the
+//! summary of all rows.
 
 use super::ask_claims::Verdict;
 use super::ask_codes::Letter;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// The largest whole number that every reader of JSON keeps exact.
 const EXACT_IN_JSON: u64 = 1 << 53;
-/// The most inputs of which the mean radius is computed without being asked for.
+/// The most inputs for which the mean radius is computed without being asked for.
 const MEAN_INPUTS: usize = 1 << 22;
 
 /// The answer for one row.
@@ -44,7 +44,7 @@ pub enum Found {
     Bias(Option<Vec<bool>>),
     /// The class that the second classifier gives.
     OtherClass(usize),
-    /// What others said of the row, judged.
+    /// The verdicts on others' claims about the row.
     Verdicts(Vec<Verdict>),
     /// Reason codes and a change.
     Codes(Letter),
@@ -53,7 +53,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// About how many small parts it has.
+    /// Its approximate size in the cache, in small parts.
     pub(super) fn weight(&self) -> usize {
         match self {
             Found::Reasons(reasons) => reasons.sets.len(),
@@ -64,7 +64,7 @@ impl Found {
     }
 }
 
-/// What all rows together give.
+/// The summary of all rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// How many rows were answered.
@@ -90,7 +90,7 @@ impl Summary {
         }
     }
 
-    /// A row of a group.
+    /// Counts a row of a group.
     pub(super) fn add_to_group(&mut self, group: Vec<bool>, class: usize) {
         *self.groups.entry(group).or_default().entry(class).or_default() += 1;
     }
@@ -198,12 +198,12 @@ impl Asker {
         one.changed.iter().map(change).collect::<Vec<_>>().join("; ")
     }
 
-    /// What a set of players of an entity says, in words.
+    /// The values of a set of players of an entity, in words.
     pub fn reason_words(&self, entity: &Entity, set: &[usize]) -> String {
         set.iter().map(|&player| self.words.say(player, &entity.bits)).collect::<Vec<_>>().join("; ")
     }
 
-    /// What is said beside the rows.
+    /// The fields of the answer besides the rows.
     pub fn overall(&self, summary: &Summary, watch: &Watch<'_>) -> Result<Map<String, Value>, Error> {
         let mut all = Map::new();
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
@@ -245,7 +245,7 @@ impl Asker {
         Ok(all)
     }
 
-    /// The mean radius of all inputs, where it was asked for or takes a moment.
+    /// The mean radius of all inputs, if it was asked for or is quick to compute.
     pub(super) fn mean_radius_of_inputs(&self, watch: &Watch<'_>) -> Result<Option<Option<RBig>>, Error> {
         let is_quick = self.classifier.table_inputs().is_some_and(|inputs| inputs <= MEAN_INPUTS);
         match is_quick || self.request.mean {
@@ -283,7 +283,7 @@ impl Asker {
     fn acceptance_json(&self, watch: &Watch<'_>) -> Result<Value, Error> {
         let Some(from) = &self.request.distribution else { return Ok(Value::Null) };
         let mut request = self.request.scores(from.clone());
-        // The classifier has it already.
+        // The classifier already applies the constraint.
         request.constraint = None;
         let players = self.space().players();
         let Distribution::Product(probabilities) = request.distribution(&self.circuit, players)? else {

@@ -1,7 +1,8 @@
-//! What others say of rows: reasons and counterfactuals, read for one circuit and judged.
+//! Claims of other programs about rows: reasons and counterfactuals, read for one circuit and judged.
 //!
-//! It is a list of objects. Each has a `row`, counted from 1, and one of `reason` and `contrast`, a list of players, or
-//! `counterfactual`: an input as a text of bits, or an object of the features that change with their new values 0 and 1.
+//! Claims are a list of objects. Each has a `row`, counted from 1, and one of `reason` and `contrast`, a list of
+//! players, or `counterfactual`: an input as a text of bits, or an object of the features that change with their new
+//! values 0 and 1.
 
 use super::ask_answers::{bit_text, number};
 use super::player_names::named_players;
@@ -11,7 +12,7 @@ use crate::lit::Watch;
 use crate::query::{self, CounterfactualVerdict, Entity, SetClaim, SetVerdict, Space};
 use serde_json::{Value, json};
 
-/// What another program says of a row.
+/// A claim of another program about a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     row: u64,
@@ -86,7 +87,7 @@ fn said(claim: &Value, circuit: &NamedCircuit, space: &Space) -> Result<Said, St
 }
 
 impl Asker {
-    /// A claim about a row behind the last one, which would otherwise be passed over.
+    /// Refuses a claim about a row beyond the last one, which would otherwise be ignored.
     pub(super) fn check_claims(&self, rows: u64) -> Result<(), Error> {
         let beyond = self.parts.claims.iter().find(|claim| claim.row > rows && self.request.rows.is_empty());
         beyond.map_or(Ok(()), |claim| {

@@ -16,10 +16,10 @@ use dashu_ratio::RBig;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// How many codes a letter has at most by default.
+/// The default for the most codes of a letter.
 const TOP: usize = 4;
 
-/// Codes and sentences of players, and what gives scores.
+/// The codes and sentences of players, and the explainer that gives their scores.
 pub(super) struct CodeBook {
     /// For each player its code and text.
     entries: Vec<Option<(String, String)>>,
@@ -30,7 +30,7 @@ pub(super) struct CodeBook {
     top: usize,
     /// The rows that scores compare with.
     group: Option<Bits>,
-    /// The digests of model, circuit and background, once they are asked for.
+    /// The digests of model, circuit and background, computed on first use.
     digests: std::sync::OnceLock<[String; 3]>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct CodeBook {
 pub struct Letter {
     /// The players that speak against the entity, the strongest first, with their scores.
     pub reasons: Vec<(usize, RBig)>,
-    /// The smallest change of what can be acted upon; nothing if none helps, or if the decision is favourable.
+    /// The smallest change of actionable players; nothing if none helps, or if the decision is favourable.
     pub change: Option<Counterfactual>,
 }
 
@@ -108,7 +108,7 @@ impl Asker {
         self.parts.codes.as_ref().map(|book| book.favourable)
     }
 
-    /// How many reasons a letter has at most.
+    /// The most reasons of a letter.
     pub(super) fn letter_top(&self) -> usize {
         self.parts.codes.as_ref().map_or(TOP, |book| book.top)
     }

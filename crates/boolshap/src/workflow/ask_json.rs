@@ -1,5 +1,5 @@
-//! Questions as programs put them, and answers as they get them: settings in JSON, which bring along what a person has in
-//! files, and all answers as one JSON object. The server and the Python package know nothing else of settings.
+//! Questions and answers as JSON, for programs: settings carry the content that a person would have in files, and all
+//! answers are one JSON object. The server and the Python package set everything through this module.
 
 use super::{
     AskRequest, Asker, CertificateFile, Certificates, ClaimsFrom, ConstraintFrom, DistributionFrom, Error, PlayersFrom,
@@ -18,7 +18,7 @@ impl AskRequest {
     /// The largest number that a setting takes in JSON.
     pub const MOST: u64 = 1_000_000_000_000_000;
 
-    /// The settings that have a form in JSON. Rows are given as they are, so that none has to be chosen.
+    /// The settings that have a form in JSON. Rows are passed directly, so the setting `row` is left out.
     pub fn json_settings() -> impl Iterator<Item = &'static str> {
         Self::SETTINGS.into_iter().filter(|setting| *setting != "row")
     }
@@ -90,7 +90,7 @@ impl AskRequest {
     }
 }
 
-/// A whole number from 0 on, which may be written as 1.0.
+/// A whole number that is not negative, which may be written as 1.0.
 fn whole(value: &Value) -> Option<String> {
     integer(value).filter(|number| *number >= 0).map(|number| number.to_string())
 }
@@ -174,7 +174,8 @@ fn codes(value: &Value) -> Option<RecordsFrom> {
     value.as_array()?.iter().map(entry).collect::<Option<_>>().map(RecordsFrom::Given)
 }
 
-/// Rows to compare with. How they are read is decided for themselves; where both ways fit, as was said of all rows.
+/// Rows to compare with. The way to read them is found independently of other rows; if both ways fit, that of all rows
+/// applies.
 fn against(text: &str, circuit: &NamedCircuit, reading: Reading) -> Result<RowsFrom, Error> {
     let read = |reading| bits_of_json(text, &circuit.features, circuit.binariser.as_ref(), reading, usize::MAX);
     let rows = match read(Reading::Auto) {
@@ -228,12 +229,12 @@ fn constraint(value: &Value, features: &[String]) -> Result<ConstraintFrom, Erro
 }
 
 impl Asker {
-    /// The beginning of all answers as one JSON object: up to the first row.
+    /// The beginning of the JSON object of all answers: up to the first row.
     pub fn json_begin(&self) -> String {
         format!("{{\"question\":{},\"rows\":[", json!(self.request.question.name()))
     }
 
-    /// The next row of it, with the certificates of it. Of two classifiers rows are only numbered, at the
+    /// The next row of that object, with its certificates. The question `difference` only lists row numbers, at the
     /// end.
     pub fn json_next(&self, answer: &RowAnswer, certificates: &[CertificateFile], is_first: bool) -> String {
         if self.request.question == Question::Difference {
@@ -246,7 +247,7 @@ impl Asker {
         format!("{}{object}", if is_first { "" } else { "," })
     }
 
-    /// The end of it: what is said of all rows together.
+    /// The end of that object: the fields about all rows together.
     pub fn json_end(&self, mut overall: Map<String, Value>) -> String {
         let numbers = overall.remove("rows").map(|rows| rows.to_string());
         let mut text = numbers.map_or("]".into(), |numbers| numbers.trim_start_matches('[').to_string());
@@ -255,7 +256,7 @@ impl Asker {
         text + "}\n"
     }
 
-    /// The same at once, for rows in memory if there are any.
+    /// The whole object at once, for rows in memory if there are any.
     pub fn json_of_rows(
         &self,
         rows: Option<&crate::data::Bits>,

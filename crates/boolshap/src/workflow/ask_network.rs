@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Networks of more inputs are not compiled to be asked.
+/// Networks with more inputs are not compiled for questions.
 const MOST_COMPILED: usize = 40;
-/// Conflicts of the solver for one of the questions that an answer takes.
+/// The solver's limit on conflicts for each SAT question that an answer takes.
 const CONFLICTS: u64 = 200_000;
-/// Inputs that are decided otherwise, for the minimum reason.
+/// The most inputs with another decision that are collected for the minimum reason.
 const DIFFERENCES: usize = 2_000;
 
 /// A network and a question.
@@ -34,7 +34,7 @@ pub struct NetworkAsker {
 }
 
 impl NetworkAsker {
-    /// Whether a model is better asked in this way.
+    /// Whether a model is better asked without compiling it.
     pub fn is_for(model: &Model) -> bool {
         model.network.inputs() > MOST_COMPILED
     }
@@ -72,14 +72,14 @@ impl NetworkAsker {
         Ok(NetworkAsker { model, request: request.clone(), class, space, ranked, protected })
     }
 
-    /// What rows are read with: the network's names on a circuit that is not looked at.
+    /// A placeholder circuit with the network's names, for reading rows.
     pub fn names(model: &Model) -> Result<NamedCircuit, Error> {
         let mut builder = CircuitBuilder::new(model.features.len())?;
         let root = builder.constant(false)?;
         Ok(NamedCircuit::unchecked(builder.finish(root)?, model.features.clone())?.with_model(model))
     }
 
-    /// Certificates of its answers, in a folder or handed back.
+    /// Certificates of its answers, in a folder or returned.
     pub fn certificates(&self, folder: Option<PathBuf>) -> Result<Certificates, Error> {
         Certificates::of_model(folder, self.model.clone(), self.class, self.space.clone())
     }
@@ -162,7 +162,7 @@ impl NetworkAsker {
         Ok(answer)
     }
 
-    /// The rows' answers, and what is said beside them.
+    /// The rows' answers and all other fields as JSON.
     fn json(
         &self,
         rows: Vec<Value>,
@@ -263,7 +263,7 @@ impl NetworkAsker {
             false => solver.reason(bits, &self.ranked)?,
         };
         let sets: Vec<Vec<String>> = found.iter().map(|set| self.player_names(set)).collect();
-        // How many there are is not known, unless there are none.
+        // Their number is unknown, unless it is 0.
         answer["reasons"] = json!(sets);
         answer["count"] = if sets.is_empty() { 0.into() } else { Value::Null };
         answer["complete"] = if sets.is_empty() { true.into() } else { Value::Null };
@@ -317,7 +317,7 @@ impl NetworkAsker {
     }
 }
 
-/// Whether an error says that a limit was reached, and not that a person stopped the work.
+/// Whether an error means that a limit was reached, and not that the work was stopped.
 fn is_undecided(error: &Error) -> bool {
     error.kind() == ErrorKind::Limit && error.stopped().is_none()
 }

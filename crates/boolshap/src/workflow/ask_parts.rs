@@ -16,13 +16,13 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) reasons: ReasonsWanted,
-    /// Gives scores, where reasons follow their order.
+    /// Computes the scores that order the players of reasons, if that order is wanted.
     pub(super) scores: Option<Explainer>,
     pub(super) wish: Wish,
     /// Columns of ordered values that may only rise, or only fall.
     pub(super) rising: Vec<usize>,
     pub(super) falling: Vec<usize>,
-    /// For each player how many of its values have an order, if they do.
+    /// For each player, how many of its values have an order, if any.
     pub(super) ordered: Vec<Option<usize>>,
     pub(super) bias: Option<Bias>,
     pub(super) protected: Vec<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The players all of whose values have an order, the missing one too.
+    /// For each player, whether all of its values have an order, including the missing one.
     pub(super) fn all_ordered(&self, space: &Space) -> Vec<bool> {
         let is_all = |(player, values): (usize, &Option<usize>)| *values == Some(space.members(player).len());
         self.ordered.iter().enumerate().map(is_all).collect()
@@ -80,7 +80,7 @@ impl Parts {
         Ok(())
     }
 
-    /// What may change, and which way.
+    /// Resolves which players may change, and in which direction.
     fn resolve_moves(&mut self, circuit: &NamedCircuit, space: &Space, request: &AskRequest) -> Result<(), Error> {
         let players = |setting, given: &[String]| named_players(setting, given, circuit, space);
         for player in players("freeze", &request.freeze)? {
@@ -112,7 +112,7 @@ impl Parts {
         request.range.iter().try_for_each(|text| self.add_range(text, circuit))
     }
 
-    /// A range of raw values keeps out the values that do not meet it.
+    /// Excludes the values of a column that lie outside a range of raw values.
     fn add_range(&mut self, text: &str, circuit: &NamedCircuit) -> Result<(), Error> {
         let wrong = |problem: &str| Error::input(format!("the range '{text}' {problem}"));
         let form = "is not COLUMN=LOW..HIGH, of which LOW or HIGH may be missing";
@@ -130,7 +130,7 @@ impl Parts {
             if known.name() == column {
                 let outside = outside(&known.code, low, high).ok_or_else(|| wrong("is for a column of numbers"))?;
                 match known.is_one_hot() {
-                    // A missing value meets no range.
+                    // A missing value lies in no range.
                     true => {
                         let missing = outside.len()..known.bits();
                         let out = (0..outside.len()).filter(|&place| outside[place]).chain(missing);

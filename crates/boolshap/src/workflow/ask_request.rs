@@ -1,8 +1,8 @@
-//! What is asked of a classifier: one question with its settings.
+//! A question to a classifier, with its settings.
 //!
 //! One type for every front end, like the [`Request`](super::Request) for scores: each setting is parsed from its text
 //! here ([`AskRequest::set`]), settings that do not belong to the question are refused here ([`AskRequest::check`]), and
-//! what is asked is described here in words.
+//! the question is described here in words.
 
 use super::read_source::read_formula;
 use super::request::file_name;
@@ -23,13 +23,13 @@ pub enum Question {
     Reason,
     /// Which players must change for another decision.
     Contrast,
-    /// What each player has to do with the reasons.
+    /// Each player's part in the reasons.
     Attribution,
     /// What to change for another decision.
     Counterfactual,
     /// How much can change before the decision does.
     Robustness,
-    /// Whether decisions hang on protected players.
+    /// Whether decisions depend on protected players.
     Bias,
     /// What the classifier does with each player.
     Properties,
@@ -42,7 +42,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// All of them.
+    /// All questions.
     pub const ALL: [Question; 10] = [
         Question::Reason,
         Question::Contrast,
@@ -72,7 +72,7 @@ impl Question {
         }
     }
 
-    /// What it asks, with the names that the literature has for it.
+    /// What it asks, with its names in the literature.
     pub fn words(self) -> &'static str {
         match self {
             Question::Reason => {
@@ -99,12 +99,12 @@ impl Question {
         }
     }
 
-    /// Whether it is about rows, and cannot do without them.
+    /// Whether it is about rows and needs some.
     pub fn needs_rows(self) -> bool {
         !matches!(self, Question::Properties | Question::Difference | Question::Bias | Question::Robustness)
     }
 
-    /// The settings that belong to it alone or to some others.
+    /// The settings that only this question, or only some questions, have.
     pub fn settings(self) -> &'static [&'static str] {
         match self {
             Question::Reason | Question::Contrast => &["minimum", "all", "limit", "prefer", "exclude", "share"],
@@ -156,11 +156,11 @@ impl FromStr for Question {
 pub struct AskRequest {
     /// The question.
     pub question: Question,
-    /// What changes as one.
+    /// The players, whose features change together.
     pub players: PlayersFrom,
     /// Only inputs that satisfy this formula occur.
     pub constraint: Option<ConstraintFrom>,
-    /// Of several classes: "the answer is this one" as a label; by default all classes.
+    /// For several classes: "the answer is this one" as a label; by default all classes.
     pub class: Option<ClassChoice>,
     /// How rows are read, where their columns fit both ways.
     pub input: Reading,
@@ -178,7 +178,7 @@ pub struct AskRequest {
     pub exclude: Vec<String>,
     /// The share of the inputs that must keep the class.
     pub share: Option<RBig>,
-    /// The class that is wished for.
+    /// The wanted class.
     pub to: Option<ClassChoice>,
     /// Players that must not change.
     pub freeze: Vec<String>,
@@ -192,13 +192,13 @@ pub struct AskRequest {
     pub costs: Option<RecordsFrom>,
     /// Whether to list counterfactuals beyond the nearest, up to the limit.
     pub beyond: bool,
-    /// Within which distance inputs of other classes are counted.
+    /// The distance within which inputs of other classes are counted.
     pub radius: Option<usize>,
     /// Whether the mean radius over all inputs is wanted, even where that takes long.
     pub mean: bool,
     /// Protected players.
     pub protected: Vec<String>,
-    /// Under which distribution groups of protected values are compared: uniform or product.
+    /// The distribution under which groups of protected values are compared: uniform or product.
     pub distribution: Option<DistributionFrom>,
     /// A JSON list of others' answers.
     pub claims: Option<ClaimsFrom>,
@@ -206,7 +206,7 @@ pub struct AskRequest {
     pub codes: Option<RecordsFrom>,
     /// The group of rows that scores compare with.
     pub against: Option<RowsFrom>,
-    /// Whether only the rows of that group count that are decided favourably.
+    /// Whether only the favourably decided rows of that group count.
     pub approved: bool,
     /// The most reason codes of a row.
     pub top: Option<usize>,
@@ -219,7 +219,7 @@ pub struct AskRequest {
 }
 
 impl AskRequest {
-    /// The settings that have a text.
+    /// The settings that can be set from text.
     pub const SETTINGS: [&'static str; 29] = [
         "players",
         "constraint",
@@ -366,7 +366,7 @@ impl AskRequest {
         single.chain(tables).chain(claims).collect()
     }
 
-    /// What is asked, as a line to read.
+    /// The question, as a line to read.
     pub fn describe(&self) -> String {
         let mut text = format!("{}: {}; players {}", self.question.name(), self.question.words(), self.players.name());
         if let Some(constraint) = &self.constraint {

@@ -24,7 +24,7 @@ impl Asker {
         }
     }
 
-    /// The lines of an answer in a CSV file, without line ends; letters name the certificates that were written of them.
+    /// The lines of an answer in a CSV file, without line ends; letters name their certificates.
     pub fn csv_lines(&self, answer: &RowAnswer, certificates: &[CertificateFile]) -> Vec<String> {
         let (row, class, entity) = (answer.row, answer.entity.class, &answer.entity);
         let line = |cells: &[String]| {

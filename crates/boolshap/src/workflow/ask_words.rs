@@ -1,4 +1,4 @@
-//! Answers for people to read: a few lines for each row, and what is said of all rows together.
+//! Answers for people to read: a few lines for each row, and a summary of all rows.
 
 use super::ask_answers::number;
 use super::ask_claims::Verdict;
@@ -11,7 +11,7 @@ fn indented(lines: impl IntoIterator<Item = String>) -> String {
     lines.into_iter().map(|line| format!("\n  {line}")).collect()
 }
 
-/// A whole number with what is counted, in the singular or with an s.
+/// A count and its noun, in the singular or with an s.
 fn counted(count: &str, noun: &str) -> String {
     let shown = count.parse().map_or(count.to_string(), thousands);
     format!("{shown} {noun}{}", if count == "1" { "" } else { "s" })
@@ -185,7 +185,7 @@ impl Asker {
         format!("; the main reasons:{}", indented(reasons.chain([change])))
     }
 
-    /// What is said beside the rows, in lines.
+    /// The summary besides the rows, in lines.
     pub fn say_overall(&self, summary: &Summary, overall: &Map<String, Value>) -> Vec<String> {
         let get = |key: &str| overall.get(key).unwrap_or(&Value::Null);
         match self.request.question {
@@ -265,7 +265,7 @@ impl Asker {
         lines
     }
 
-    /// What a person should know about the way a question was put: a column whose features change one by one.
+    /// A caution about how the question was put: a column whose features change one by one.
     pub fn split_column(&self) -> Option<String> {
         let columns = crate::explain::Players::columns(&self.circuit.features, self.circuit.binariser.as_ref());
         let players = self.space().players();
@@ -285,7 +285,7 @@ fn thousands_of(count: &str) -> String {
     count.parse().map_or(count.to_string(), thousands)
 }
 
-/// A value as a person writes it: a fraction with the decimal that is near it.
+/// A value for people to read: a fraction comes with an approximate decimal.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "none".into(),

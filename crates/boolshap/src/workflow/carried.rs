@@ -1,4 +1,4 @@
-//! A request with all that its files hold, as a text: what a page carries, to play the same games where there are no files.
+//! A request with the content of its files, as text: a page carries it to play the same games without files.
 
 use super::{ConstraintFrom, DistributionFrom, Error, Explainer, ModelOutput, PlayersFrom, Request, RowsFrom};
 use crate::data::Bits;
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedRequest {
-    /// What its distribution is called, by the file that it came from.
+    /// The name of its distribution, after the file that it came from.
     pub name: String,
     distribution: CarriedDistribution,
     smoothing: u32,
-    /// A formula as DIMACS has it.
+    /// A formula in DIMACS.
     constraint: Option<String>,
     players: CarriedPlayers,
     model_output: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) fn bits_of_texts(texts: &[String], features: usize) -> Result<Bits, E
 }
 
 impl CarriedRequest {
-    /// The request of an explainer, with what it read from files; rows that are `own` are not written again.
+    /// The request of an explainer, with what it read from files; the page's `own` rows are not repeated.
     pub fn of(explainer: &Explainer, own: &Bits) -> Self {
         let (request, players) = (explainer.request(), explainer.players());
         let rows = |bits: &Bits| (0..bits.rows()).map(|row| text_of_row(bits, row)).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ impl CarriedRequest {
             Distribution::Background(bits) => CarriedDistribution::Background(rows(bits)),
             Distribution::Empirical(bits) => CarriedDistribution::Empirical(rows(bits)),
         };
-        // Fractions from a file are what smoothing has made of its rows.
+        // Fractions from a file already include smoothing.
         let smoothing = if given.is_some() { request.smoothing } else { 0 };
         let constraint = match explainer.distribution() {
             Distribution::Constrained(_, formula) => Some(dimacs_of(formula)),

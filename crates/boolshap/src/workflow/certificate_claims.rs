@@ -1,4 +1,4 @@
-//! What an answer claims of the network, as certificates say it.
+//! The claims that answers make about the network, in the form of certificates.
 
 use super::ask_answers::bit_text;
 use super::ask_claims::Verdict;
@@ -22,7 +22,7 @@ pub(super) fn names_of(space: &Space, players: &[usize]) -> Vec<String> {
     players.iter().map(|&player| space.players().names()[player].clone()).collect()
 }
 
-/// What the answer for a row claims; nothing if it cannot be certified.
+/// The claim of a row's answer; nothing if it cannot be certified.
 pub(super) fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>) -> Result<Option<Claim>, Error> {
     let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
     Ok(Some(match &answer.found {
@@ -60,7 +60,7 @@ pub(super) fn claim_of_row(asker: &Asker, answer: &RowAnswer, watch: &Watch<'_>)
     }))
 }
 
-/// Which sets are the reasons: some, the smallest, or all of those among some players.
+/// Claims which sets are the reasons: some, the smallest, or all of those among some players.
 fn sets_claim(asker: &Asker, answer: &RowAnswer, found: &Reasons) -> Claim {
     let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
     let (space, wanted) = (asker.space(), &asker.parts.reasons);
@@ -83,7 +83,7 @@ fn sets_claim(asker: &Asker, answer: &RowAnswer, found: &Reasons) -> Claim {
     }
 }
 
-/// All reasons, and the part that each player has in them.
+/// Claims all reasons, and each player's part in them.
 fn attribution_claim(
     asker: &Asker,
     answer: &RowAnswer,
@@ -107,7 +107,7 @@ fn attribution_claim(
     Ok(AttributionClaim { reasons, players: names.iter().zip(parts).map(part).collect() })
 }
 
-/// What a letter claims: what speaks against the favourable class, and the change that helps.
+/// The claim of a letter: what speaks against the favourable class, and the change that helps.
 fn letter_claim(asker: &Asker, answer: &RowAnswer, letter: &Letter, favourable: usize) -> LetterClaim {
     let mut change = nearest_claim(asker, answer, &asker.wish(&answer.entity));
     change.distance = letter.change.as_ref().map(|change| change.distance.to_string());
@@ -120,7 +120,7 @@ fn letter_claim(asker: &Asker, answer: &RowAnswer, letter: &Letter, favourable: 
     LetterClaim { favourable, reasons: Some(reasons), change }
 }
 
-/// What is claimed of another's answer, and of what it was repaired to.
+/// The claim about another program's answer, and the claim about its repaired version.
 pub(super) fn verdict_claims(asker: &Asker, answer: &RowAnswer, verdict: &Verdict) -> (Claim, Option<Claim>) {
     let (entity, label) = (bit_text(&answer.entity.bits), answer.entity.class);
     match verdict {
@@ -160,7 +160,7 @@ pub(super) fn verdict_claims(asker: &Asker, answer: &RowAnswer, verdict: &Verdic
     }
 }
 
-/// A claim of the nearest inputs without its answer.
+/// A claim about the nearest inputs, still without the answer.
 fn nearest_claim(asker: &Asker, answer: &RowAnswer, wish: &Wish) -> NearestClaim {
     let names = |features: &[usize]| {
         let mut features = features.to_vec();
@@ -203,7 +203,7 @@ pub(super) fn properties_claim(asker: &Asker, watch: &Watch<'_>) -> Result<Prope
             rises: is(query::Monotone::Up),
             falls: is(query::Monotone::Down),
             influence: Some(property.influence.to_string()),
-            // The only value of a column of one value says nothing.
+            // If a column has a single value, that value says nothing.
             mandatory: (!single || !asker.space().players().is_one_hot(player)).then_some(mandatory),
         }
     };

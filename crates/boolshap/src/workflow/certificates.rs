@@ -1,9 +1,10 @@
-//! Certificates of answers: each answer becomes a claim about the network, gets its evidence, and is a file in a folder or
-//! comes back with the answer.
+//! Certificates of answers: each answer becomes a claim about the network, gets its evidence, and is written to a
+//! folder or returned with the answer.
 //!
-//! The network is the model that was asked or that is given beside a circuit. A circuit alone knows the digest of the model it
-//! was compiled from; evidence then has to do without proofs, so that a reader tries all inputs that are left open. What no
-//! reader could check has no certificate, and a note says why. An answer that is not true of the network is an error.
+//! The network is the model that was asked, or that is given beside a circuit. A circuit alone knows only the digest of
+//! the model it was compiled from: its evidence has no proofs, and a reader tries all inputs that are left open. An
+//! answer that no reader could check has no certificate, and a note says why. An answer that is false for the network
+//! is an error.
 
 use super::ask::labels_of;
 use super::ask_answers::bit_text;
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Certificates of answers, written to a folder or handed back.
+/// Certificates of answers, written to a folder or returned.
 pub struct Certificates {
     folder: Option<PathBuf>,
     network: Digest,
@@ -43,7 +44,7 @@ pub struct CertificateFile {
     pub name: String,
     /// The digest of its content.
     pub digest: Digest,
-    /// Its content, where there is no folder.
+    /// Its content, if there is no folder.
     pub content: Option<String>,
 }
 
@@ -59,7 +60,7 @@ impl CertificateFile {
 }
 
 impl Certificates {
-    /// For the answers of an asker, about the model if there is one, else about that of which the circuit says that it was
+    /// For the answers of an asker, about the model if there is one, else about the model that the circuit says it was
     /// compiled from.
     pub fn new(folder: Option<PathBuf>, asker: &Asker, model: Option<Model>) -> Result<Self, Error> {
         let (circuit, request) = (asker.circuit(), asker.request());
@@ -79,7 +80,7 @@ impl Certificates {
         Self::open(folder, network, class, circuit.features.clone(), model, circuits, asker.space().clone())
     }
 
-    /// For what is said of a model.
+    /// For answers about a model.
     #[cfg(feature = "sat")]
     pub(super) fn of_model(
         folder: Option<PathBuf>,
@@ -118,7 +119,7 @@ impl Certificates {
         })
     }
 
-    /// The same with the second network of the question `difference`, where it is known.
+    /// The same with the second network of the question `difference`, if it is known.
     pub fn with_other(mut self, other: Option<Model>) -> Self {
         self.other = other;
         self
@@ -129,7 +130,7 @@ impl Certificates {
         self.written
     }
 
-    /// What has no certificate, and why.
+    /// Which answers have no certificate, and why.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -169,7 +170,7 @@ impl Certificates {
         Ok(files)
     }
 
-    /// The certificate of what is said of the classifier as a whole.
+    /// The certificate of the answer about the classifier as a whole.
     pub fn add_overall(&mut self, asker: &Asker, watch: &Watch<'_>) -> Result<Option<CertificateFile>, Error> {
         let claim = match asker.request().question {
             Question::Bias => match &asker.parts.bias {
@@ -198,7 +199,7 @@ impl Certificates {
         self.add(asker.request().question.name(), claim, watch)
     }
 
-    /// Adds to what is said beside the rows its certificate, and what has none.
+    /// Adds the certificate of the answer besides the rows, and the notes on answers without one.
     pub fn end(&mut self, asker: &Asker, overall: &mut Map<String, Value>, watch: &Watch<'_>) -> Result<(), Error> {
         if let Some(made) = self.add_overall(asker, watch)? {
             overall.insert("certificates".into(), json!([made.json()]));
@@ -207,7 +208,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// Says what has no certificate.
+    /// Adds the notes on answers without a certificate.
     pub(super) fn put_notes(&self, overall: &mut Map<String, Value>) {
         if !self.notes.is_empty() {
             overall.insert("not_certified".into(), json!(self.notes));
@@ -287,7 +288,7 @@ pub(super) fn constraint_of(space: &Space) -> Vec<Vec<i32>> {
     clauses.map(|clause| clause.lits().map(|lit| lit.to_dimacs()).collect()).collect()
 }
 
-/// Whether the decision is "this class", or which class it is.
+/// The class whose label is decided; nothing if the decision is one of several classes.
 fn decided_class(circuit: &NamedCircuit, asker: &Asker) -> Result<Option<usize>, Error> {
     match (&asker.request().class, circuit.classes.is_empty()) {
         (_, true) => Ok(Some(circuit.facts.class.unwrap_or(1))),

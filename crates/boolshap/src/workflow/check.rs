@@ -1,4 +1,4 @@
-//! Do these certificates prove what they claim of this model?
+//! Checks whether certificates prove what they claim about a model.
 
 use super::Error;
 use crate::lit::Watch;
@@ -8,14 +8,14 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What became of each certificate.
+/// The results for all certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckReport {
     /// In the order in which they were given; those of a folder by name.
     pub certificates: Vec<CheckedFile>,
 }
 
-/// What became of one certificate.
+/// The result for one certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedFile {
     /// The file.
@@ -30,7 +30,7 @@ impl CheckReport {
         self.certificates.iter().filter(|one| one.claim.is_err()).count()
     }
 
-    /// The same as one JSON object. `valid` and `claim` beside the list are those of all of them and of the only one.
+    /// The same as one JSON object. Beside the list, `valid` is about all of them, and `claim` is that of the only one.
     pub fn json(&self) -> Value {
         let one = |checked: &CheckedFile| {
             let (claim, reason) = (checked.claim.as_ref().ok(), checked.claim.as_ref().err());

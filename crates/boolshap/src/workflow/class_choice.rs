@@ -15,7 +15,7 @@ pub enum ClassChoice {
     Number(usize),
     /// The class of this name.
     Name(String),
-    /// The class of this number or of this name, whichever there is: digits can be both.
+    /// The class of this number or of this name, whichever exists: digits can be both.
     Digits(String),
 }
 
@@ -58,7 +58,8 @@ impl ClassChoice {
 }
 
 impl ClassChoice {
-    /// Two classes of which the first less the second is meant: `A-B`, each a number or a name, unless a class is called so.
+    /// Two classes of which the second is subtracted from the first: `A-B`, each a number or a name, unless a class has
+    /// that name.
     pub fn difference(&self, classes: usize, names: &[String]) -> Option<(usize, usize)> {
         let ClassChoice::Name(text) = self else { return None };
         if names.contains(text) {

@@ -1,7 +1,7 @@
 //! From a source to a circuit that can be used alone: a network, a formula, another compiler's circuit, a table or trees.
 //!
-//! Every decision of compiling is made here: which class or classes, which route, what is proved of other programs' files,
-//! what the result says of itself. Settings that cannot work for a source are refused before work begins.
+//! Every decision of compiling is made here: which class or classes, which route, what is proved of other programs'
+//! files, what the result states about itself. Settings that cannot work for a source are refused before work begins.
 
 use super::free::with_fixed;
 use super::outlook::check_in_passing;
@@ -27,14 +27,14 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The clauses of a network's formula at which encoding ends by default.
+/// The default limit on the clauses of a network's formula.
 pub const MAX_CLAUSES: usize = 1_000_000;
-/// The nodes at which smoothing ends by default.
+/// The default limit on the nodes of smoothing.
 pub const MAX_SMOOTH_NODES: usize = 100_000_000;
-/// The nodes at which a forest ends by default.
+/// The default limit on the nodes of a forest.
 const MAX_FOREST_NODES: usize = 50_000_000;
 
-/// A circuit, and how it came to be.
+/// A circuit, and how it was made.
 #[derive(Debug, Clone)]
 pub struct Compilation {
     /// The circuit with its names, ready to be explained or saved.
@@ -43,20 +43,20 @@ pub struct Compilation {
     pub route: &'static str,
     /// What each stage did.
     pub stages: Stages,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// How long it took.
     pub seconds: f64,
 }
 
 impl Compilation {
-    /// Writes the circuit file, whole or not at all.
+    /// Writes the circuit file, completely or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.circuit.save(path.as_ref()).map_err(Error::file(path.as_ref()))
     }
 
-    /// The same as one JSON object. Nodes and edges are those of all classes together: literals and constants that several
-    /// classes use count once.
+    /// The same as one JSON object. Nodes and edges are those of all classes together: literals and constants that
+    /// classes share count once.
     pub fn json(&self) -> Value {
         let (nodes, edges, _) = self.circuit.graph_size();
         let mut summary = json!({
@@ -112,13 +112,13 @@ pub(super) struct Work<'w> {
     pub(super) watch: &'w Watch<'w>,
     pub(super) stages: Stages,
     pub(super) notes: Vec<String>,
-    /// Whose features are put side by side, if that was asked for.
+    /// The players whose features are put side by side, if that was asked for.
     players: Option<Players>,
-    /// The nodes of all circuits before and after that.
+    /// The nodes of all circuits before and after this reordering.
     grown: [usize; 2],
-    /// By which methods all classes were proved to be those of a model, and its digest.
+    /// The methods that proved all classes to be those of a model, and the model's digest.
     pub(super) proved: Option<(String, Digest)>,
-    /// By which method the numbers of a table were compared, and its digest.
+    /// The method that compared the numbers of a table, and the table's digest.
     pub(super) proved_table: Option<(&'static str, Digest)>,
     begin: Instant,
 }
@@ -177,7 +177,7 @@ impl Work<'_> {
         Ok((route, named))
     }
 
-    /// A network with all its inputs, or with those that are left.
+    /// Compiles a network with all its inputs, or with those that stay free.
     fn of_model(&mut self, model: &Model) -> Result<(&'static str, NamedCircuit), Error> {
         let Some(free) = &self.request.free else { return self.of_whole_model(model) };
         if self.request.features.is_some() {
@@ -190,7 +190,7 @@ impl Work<'_> {
         }
         let (route, mut named) = self.of_whole_model(&smaller)?;
         named.facts.fixed = fixed;
-        // What is said and proved is of the model that was given.
+        // The digest and the proof are about the model that was given.
         named.facts.model = Some(model.digest());
         self.proved = self.proved.take().map(|(methods, _)| (methods, model.digest()));
         Ok((route, named))
@@ -260,7 +260,7 @@ impl Work<'_> {
         }
     }
 
-    /// The model under the names asked for; how raw columns become bits is lost with the names of the bits.
+    /// The model under the requested names; the binarisation of raw columns is lost with the names of the bits.
     pub(super) fn renamed(&mut self, model: &Model) -> Result<Option<Model>, Error> {
         let Some(names) = self.request.features.as_ref().filter(|names| **names != model.features) else {
             return Ok(None);
@@ -272,7 +272,7 @@ impl Work<'_> {
         Ok(Some(Model { features, binariser: None, ..model.clone() }))
     }
 
-    /// The circuit of one class, by which route, and by which method it was proved.
+    /// The circuit of one class, the route to it, and the method that proved it.
     fn of_class(
         &mut self,
         model: &Model,
@@ -306,7 +306,7 @@ impl Work<'_> {
         Err(crate::query::QueryError::NoSolver.into())
     }
 
-    /// A network without a formula on the way.
+    /// Compiles a network without an intermediate formula.
     pub(super) fn directly(
         &mut self,
         model: &Model,
@@ -323,7 +323,7 @@ impl Work<'_> {
         let abandoned: Vec<String> = abandoned.iter().map(|(route, error)| format!("{route}: {error}")).collect();
         let chosen = (via == Via::Auto).then(|| format!("route {route}: {reason}"));
         for note in abandoned.iter().map(|why| format!("a route was given up: {why}")).chain(chosen) {
-            // Of several classes the same may have to be said.
+            // Several classes may give the same note.
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -352,7 +352,7 @@ impl Work<'_> {
         self.shaped(&circuit, begin)
     }
 
-    /// The form asked for, within the limit of nodes.
+    /// The circuit in the requested form, within the limit on nodes.
     fn shaped(&mut self, circuit: &Circuit, begin: Instant) -> Result<Circuit, Error> {
         let max_nodes = self.request.max_nodes;
         let ordered = self.ordered(circuit)?;
@@ -389,7 +389,7 @@ impl Work<'_> {
         Ok(Some(circuit))
     }
 
-    /// What the order for players costs.
+    /// A note on what the order for players costs.
     fn order_note(&self) -> Option<String> {
         let [before, after] = self.grown.map(|nodes| thousands(nodes as u64));
         let players = self.request.players.as_ref()?.name();
@@ -402,7 +402,7 @@ impl Work<'_> {
         })
     }
 
-    /// From now on circuits are over these features, in an order for the players asked for.
+    /// Makes circuits from now on use these features, in an order for the requested players.
     fn order_for(&mut self, names: &[String], binariser: Option<&Binariser>, grid: Option<Grid>) -> Result<(), Error> {
         let Some(players) = &self.request.players else { return Ok(()) };
         self.players = Some(Layout { names, binariser, grid }.players(players)?);
@@ -488,7 +488,7 @@ impl Work<'_> {
     }
 }
 
-/// The class meant: the one asked for, the second of two, or nothing for each.
+/// The requested class, or the second of two; nothing for each class.
 pub(super) fn chosen_class(
     asked: Option<&ClassChoice>,
     classes: usize,
@@ -505,7 +505,7 @@ pub(super) fn chosen_class(
     }
 }
 
-/// The error of the only route, with its name in front of a limit.
+/// The error of the only route; a limit names that route.
 fn on_route(error: DiagramError, via: Via) -> Error {
     let error = Error::from(error);
     match via.route() {
@@ -522,7 +522,7 @@ pub(super) fn compile_cnf(cnf: &Cnf, max_nodes: Option<usize>, watch: &Watch<'_>
     Ok(compile_clauses(cnf.variables(), clauses.iter().map(Vec::as_slice), &options, watch)?)
 }
 
-/// Names for this many features, no two the same.
+/// Names for this many features, all different.
 pub(super) fn checked_names(names: &[String], features: usize) -> Result<Vec<String>, Error> {
     if names.len() != features {
         return Err(Error::setting("features", format!("gives {} names for {features} features", names.len())));
@@ -542,12 +542,13 @@ pub fn names_in_header(path: &Path) -> Result<Vec<String>, Error> {
 
 /// Diagrams up to this many nodes are reordered for columns as players.
 const CHEAP_NODES: usize = 1 << 16;
-/// The nodes at which the order for players that were asked for ends by default.
+/// The default limit on nodes when reordering for requested players.
 const MAX_ORDERED_NODES: usize = 1 << 24;
 
 impl Work<'_> {
-    /// The diagram with the bits of each column side by side, as columns as players need them, if that is quickly done and it
-    /// grows by no more than a tenth; else as it is, and it is reordered when columns are asked for.
+    /// The diagram with the bits of each column side by side, as needed for columns as players, if that is quick and
+    /// the diagram grows by no more than a tenth; else the diagram unchanged, to be reordered when columns are asked
+    /// for.
     fn columns_together(
         &mut self,
         diagram: Obdd,

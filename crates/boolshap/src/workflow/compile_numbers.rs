@@ -1,4 +1,4 @@
-//! From numbers to values: a table of what a function gives on every input, trees that are added up, or a linear model.
+//! From numbers to values: a table of a function's numbers on every input, trees that are added up, or a linear model.
 
 use super::compile::Work;
 use super::{ClassChoice, Error};
@@ -27,7 +27,7 @@ pub struct NumberSource<'a> {
     pub rule: Rule,
 }
 
-/// Where numbers come from. Floats mean exactly what they are.
+/// Where numbers come from. Floats are taken as the exact numbers that they hold.
 #[derive(Debug, Clone, Copy)]
 pub enum NumberForm<'a> {
     /// The numbers of every input, those of one input side by side: entry k is the input whose bit j is feature j.
@@ -36,11 +36,11 @@ pub enum NumberForm<'a> {
     Trees {
         /// The trees, each with numbers for all outputs at its leaves.
         trees: &'a [Vec<TreeNode>],
-        /// What each number begins with.
+        /// The constants.
         constants: &'a [f64],
-        /// What the sum is multiplied by.
+        /// The factor of the sum.
         factor: f64,
-        /// And what it is divided by.
+        /// The divisor of the sum.
         divisor: u32,
     },
     /// A constant for each number and a weight for each feature, those of one number side by side.

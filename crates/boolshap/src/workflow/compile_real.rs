@@ -71,7 +71,7 @@ impl Work<'_> {
         let form = NumberForm::Table(&table.entries);
         let source = NumberSource { features, outputs: &outputs, form, rule: rule_of(&model.network) };
         let made = self.of_numbers(source)?;
-        // What was compared is the network's own table.
+        // The table that was compared is the network's own.
         self.proved = self.proved_table.take().map(|(method, _)| (method.to_string(), model.digest()));
         Ok(made)
     }

@@ -75,7 +75,7 @@ impl<'a> From<&'a AnyModel> for Source<'a> {
 /// How to get from a network to a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Via {
-    /// The direct route that fits the network's shape, and the next one when it meets a limit.
+    /// The direct route that fits the network's shape, or the next one if that reaches a limit.
     #[default]
     Auto,
     /// The paper's path: CNF, SDD, circuit.
@@ -128,12 +128,12 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The paper counts elements as gates, so a circuit on its way there is not lowered into decisions first.
+    /// The paper counts elements as gates, so a circuit that gets the paper's form is not lowered into decisions first.
     pub(super) fn lowering(self) -> Lowering {
         if self.smooth && self.fan_in_2 { Lowering::Gates } else { Lowering::Decisions }
     }
 
-    /// The circuit in this form; smoothing ends at the limit of nodes.
+    /// The circuit in this form; smoothing stops at the limit on nodes.
     pub fn apply(self, circuit: &Circuit, max_nodes: Option<usize>, watch: &Watch<'_>) -> Result<Circuit, Error> {
         let max_nodes = max_nodes.unwrap_or(MAX_SMOOTH_NODES);
         Ok(match (self.smooth, self.fan_in_2) {
@@ -145,35 +145,36 @@ impl Shape {
     }
 }
 
-/// What to make of a source. By default the circuit of the second of two classes; of several, some must be chosen.
+/// What to make of a source. By default the circuit of the second of two classes; with more classes, some must be
+/// chosen.
 #[derive(Debug, Clone, Default)]
 pub struct CompileRequest {
     /// How to get from a network to a circuit.
     pub via: Via,
-    /// What of a network: its label, or the numbers that it decides by.
+    /// Which output of a network: its label, or the numbers that decide.
     pub model_output: ModelOutput,
     /// "The answer is this class", or a circuit for each.
     pub class: Option<ClassChoice>,
-    /// Whether several classes of which none was chosen get a circuit each, instead of an error.
+    /// Whether each of several classes gets a circuit if none was chosen, instead of an error.
     pub each_of_several: bool,
-    /// Whether a network that would take long is refused before any work, as where a compilation is only a means.
+    /// Whether a network that would take long is refused before any work, where a compilation is only a means.
     pub in_passing: bool,
-    /// Whether such a network comes back as it is, to be explained without a circuit, instead of being refused.
+    /// Whether such a network is returned as it is, to be explained without a circuit, instead of being refused.
     pub or_network: bool,
-    /// Of a network, which inputs are left and what the others are.
+    /// Which inputs of a network stay free, and what the others are.
     pub free: Option<FreeInputs>,
-    /// The players that the order of the circuit is chosen for: the features of each are side by side, so that explaining need not
-    /// reorder it. By default those of each column are, where that is quickly done and costs little.
+    /// The players that the order of the circuit is chosen for: the features of each are side by side, so that
+    /// explaining need not reorder it. By default the players are the columns, if that is quick and costs little.
     pub players: Option<PlayersFrom>,
     /// Names for the features, instead of the source's own or x1, x2, ...
     pub features: Option<Vec<String>>,
-    /// The number of variables, where a file does not say it.
+    /// The number of variables, if a file does not state it.
     pub variables: Option<usize>,
     /// The form of the circuit.
     pub shape: Shape,
-    /// The clauses of a network's formula at which to stop.
+    /// The limit on the clauses of a network's formula.
     pub max_clauses: Option<usize>,
-    /// The nodes at which to stop.
+    /// The limit on nodes.
     pub max_nodes: Option<usize>,
     /// Whether to prove that the circuit is sound and equal to the source.
     pub verify: bool,

@@ -1,4 +1,4 @@
-//! From a network to the numbers that it decides by: gates where they can be explained as they are, circuits where not.
+//! From a network to the numbers that decide: gates where they can be explained as they are, circuits elsewhere.
 
 use super::compile::Work;
 use super::outlook::check_in_passing;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 /// The largest product of a gate's weights and inputs at which its sums are followed one by one.
 const MAX_SUMS: u128 = 1 << 24;
-/// The most inputs at which each gate of a deeper network gets a circuit where a compilation is only a means: all of them can
-/// be tried in a moment. Beyond, a gate's circuit may be small and still take minutes.
+/// The most inputs at which each gate of a deeper network gets a circuit where a compilation is only a means: all
+/// inputs can be tried in a moment. With more, a gate's circuit may be small and still take minutes.
 const IN_PASSING_INPUTS: usize = 24;
 
 impl Work<'_> {
@@ -123,7 +123,7 @@ pub(super) fn part_model(model: &Model, before: &[Vec<Gate>], gate: &Gate) -> Re
     Ok(Model::new(network, model.features.clone())?)
 }
 
-/// The class whose score is asked for, if one is.
+/// The class whose score was requested, if any.
 pub(super) fn score_class(asked: Option<&ClassChoice>, model: &Model) -> Result<Option<usize>, Error> {
     let class = match asked {
         None | Some(ClassChoice::Each) => return Ok(None),

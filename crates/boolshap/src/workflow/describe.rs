@@ -8,7 +8,7 @@ use crate::model::{AnyModel, Ending, Model, Output, RealModel, count_classes};
 use dashu_int::UBig;
 use serde_json::{Value, json};
 
-/// Networks are counted over all inputs where that takes about a second at most.
+/// The most steps for counting a network's classes over all inputs: about a second.
 const MAX_STEPS: u64 = 300_000_000;
 
 /// What a file holds.
@@ -18,7 +18,7 @@ pub struct Description {
     pub text: String,
     /// One object.
     pub json: Value,
-    /// What a person should know of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ fn describe_real(model: &RealModel) -> Description {
     Description { text, json, notes: Vec::new() }
 }
 
-/// What numbers mean, in words: `0 is 'no', 1 is 'yes'`.
+/// The meaning of numbers in words: `0 is 'no', 1 is 'yes'`.
 pub fn numbered(names: &[String]) -> String {
     let words: Vec<String> = names.iter().enumerate().map(|(number, name)| format!("{number} is '{name}'")).collect();
     words.join(", ")
@@ -200,7 +200,7 @@ fn describe_circuit(named: &NamedCircuit) -> Result<Description, Error> {
     Ok(Description { text, json, notes })
 }
 
-/// What can be said of a circuit that was read: it is decomposable.
+/// The facts about a circuit that was read; it is decomposable.
 struct LabelFacts {
     nodes: usize,
     edges: usize,
@@ -208,7 +208,7 @@ struct LabelFacts {
     tree_nodes: UBig,
     smooth: bool,
     deterministic: Option<bool>,
-    /// Not of several classes together.
+    /// Not given for several classes together.
     models: Option<String>,
     variables: usize,
 }
@@ -228,7 +228,7 @@ impl LabelFacts {
         }
     }
 
-    /// Of all classes together: literals and constants that they share count once, trees are added up.
+    /// For all classes together: literals and constants that they share count once, tree sizes are added up.
     fn of_all(named: &NamedCircuit, each: &[LabelFacts]) -> Self {
         let (nodes, edges, fan_in) = named.graph_size();
         LabelFacts {
@@ -244,7 +244,7 @@ impl LabelFacts {
     }
 
     fn json(&self) -> Value {
-        // A tree may have more nodes than any number type of JSON readers.
+        // A tree may have more nodes than the numbers of JSON readers can hold.
         let tree_nodes = u64::try_from(&self.tree_nodes).map_or(json!(self.tree_nodes.to_string()), |n| json!(n));
         json!({
             "nodes": self.nodes, "edges": self.edges, "tree_nodes": tree_nodes, "fan_in": self.fan_in, "models": self.models,

@@ -1,11 +1,11 @@
-//! Which larger players would do where too many differ between a row and its background.
+//! Suggests larger players where too many differ between a row and its background.
 
 use super::{Error, Explainer};
 use crate::data::{Bits, Grid};
 use crate::explain::{Distribution, EntityProblem, ExplainError, MAX_DIFFERING};
 
 impl Explainer {
-    /// The same error; where too many players differ, with the finest regions of which few enough do, in this row.
+    /// The same error; if too many players differ, it names the finest regions of which few enough differ in this row.
     pub(super) fn with_hint(&self, error: Error, rows: &Bits) -> Error {
         match error {
             Error::Explain(ExplainError::Entity {
@@ -23,7 +23,7 @@ impl Explainer {
         }
     }
 
-    /// The most regions, as square as can be, of which no more differ from any background row than can be tried.
+    /// The finest regions, as square as possible, of which few enough differ from each background row to be tried.
     fn finest_regions(&self, entity: &[bool]) -> Option<(Grid, usize)> {
         let blurred = self.blurred(entity);
         let background = match (&blurred, self.distribution()) {

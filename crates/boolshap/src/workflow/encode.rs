@@ -106,7 +106,7 @@ pub fn compile_sdd(path: &Path, request: &CompileRequest, watch: &Watch<'_>) -> 
     Ok(SddFiles { sdd, vtree, decision_nodes, size, stages })
 }
 
-/// One class of a network, where only one can be used.
+/// The chosen class of a network, where exactly one is needed.
 fn one_class(asked: Option<&ClassChoice>, model: &Model) -> Result<usize, Error> {
     let classes = model.network.classes();
     chosen_class(asked, classes, &model.class_names())?

@@ -1,5 +1,5 @@
-//! What can go wrong between a wish and its result: the errors of all stages in one type, each with its kind, so that a
-//! front end can choose an exit code, a status or an exception, and with a remedy that it can put into its own words.
+//! What can go wrong between a request and its result: the errors of all stages in one type. Each has a kind, by which
+//! a front end can choose an exit code, a status or an exception, and a remedy that the front end words itself.
 
 use crate::circuit::CircuitError;
 use crate::data::DataError;
@@ -34,15 +34,15 @@ pub enum Error {
         /// What can be done.
         remedy: Option<Remedy>,
     },
-    /// A row that cannot be answered for, or is not there.
+    /// A row that cannot be answered, or does not exist.
     #[error("row {row} {problem}")]
     Row {
-        /// Which one, from 1.
+        /// Its number, from 1.
         row: u64,
         /// What is wrong with it.
         problem: String,
     },
-    /// A class that there is not.
+    /// A class that does not exist.
     #[error("there is no class {class}: the classes are {}", .classes.join(", "))]
     UnknownClass {
         /// What was asked for.
@@ -63,7 +63,7 @@ pub enum Error {
     File {
         /// The file.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// An error in a file or another named place.
@@ -100,14 +100,14 @@ pub enum Error {
     Stopped(#[from] Stopped),
 }
 
-/// Who can do something about an error.
+/// The kind of an error: who can do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The request contradicts itself or its source: wrong usage.
     Request,
     /// What was given is wrong.
     Input,
-    /// A limit of time, memory or size was met.
+    /// A limit of time, memory or size was reached.
     Limit,
     /// A file cannot be read, is damaged, or cannot be written.
     File,
@@ -121,12 +121,12 @@ impl Error {
         Error::Setting { setting, message: message.to_string(), remedy: None }
     }
 
-    /// Something wrong in what was given.
+    /// Something that was given is wrong.
     pub fn input(message: impl Display) -> Self {
         Error::Input { message: message.to_string(), remedy: None }
     }
 
-    /// A row, counted from 1, that cannot be answered for.
+    /// A row, counted from 1, that cannot be answered.
     pub fn row(row: u64, problem: impl Display) -> Self {
         Error::Row { row, problem: problem.to_string() }
     }
@@ -140,7 +140,7 @@ impl Error {
         }
     }
 
-    /// The same with where it happened in front, unless the message says so already.
+    /// The same with its place in front, unless the message already begins with it.
     pub fn at(self, place: impl Display) -> Self {
         let place = place.to_string();
         match self.to_string().starts_with(&place) {
@@ -267,7 +267,7 @@ fn of_diagram(error: &DiagramError) -> ErrorKind {
     }
 }
 
-/// What can be done where the way from a network to a diagram met a limit.
+/// What can be done if the routes from a network to a diagram reach a limit.
 fn of_routes(error: &DiagramError) -> Option<Remedy> {
     match error {
         DiagramError::NoRoute { .. }

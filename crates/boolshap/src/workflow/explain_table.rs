@@ -13,14 +13,14 @@ use std::sync::OnceLock;
 pub struct Explained {
     /// How many rows it has.
     pub rows: u64,
-    /// How many of them are distinct; nothing if there were more than are counted.
+    /// How many of them are distinct; nothing if that was more than are counted.
     pub distinct_rows: Option<u64>,
     /// The mean of the absolute numbers of all rows; nothing without rows.
     pub means: Option<Means>,
 }
 
 impl Explainer {
-    /// The columns of a result, behind these columns of the input.
+    /// The columns of a result, which follow these columns of the input.
     pub fn columns(&self, kept: Vec<FieldRef>) -> Result<ScoreColumns, Error> {
         let scope = self.ask.scope;
         let mut columns = ScoreColumns {
@@ -84,7 +84,7 @@ impl Explainer {
     ) -> Result<Explained, Error> {
         let columns = self.columns(Vec::new())?;
         let mut means = ScoreMeans::new(sink, columns.numbers.len(), self.ask.exact);
-        // The stream speaks the errors of its stage; what else can fail is kept aside.
+        // The stream can only return errors of its stage; other errors are kept here.
         let failed = OnceLock::new();
         let score = |rows: &Bits, watch: &Watch<'_>| {
             self.explain(rows, watch).map_err(|error| match error {

@@ -1,8 +1,8 @@
 //! A circuit and a request, made ready for any number of rows.
 //!
-//! An explainer holds one game for each class and builds the engines of a game when they are first asked for, so that one
-//! explainer serves a file of a million rows, a server's requests and an array alike. What is asked of it can be another
-//! index, class or arithmetic than the request's ([`Ask`]); distribution and players are fixed.
+//! An explainer holds one game for each class and builds the engines of a game on first use, so that one explainer
+//! serves a file of a million rows, a server's requests and an array alike. A call can ask for another index, class or
+//! arithmetic than the request ([`Ask`]); distribution and players are fixed.
 
 use super::resolve::in_groups;
 use super::scope::{scope_of, scope_sums};
@@ -34,14 +34,14 @@ use std::sync::{Arc, OnceLock};
 /// ```
 pub struct Explainer {
     pub(super) circuit: Arc<NamedCircuit>,
-    /// Of each class, or of the only label; none where there is no circuit, or numbers are explained.
+    /// The circuits of the classes, or of the only label; empty without a circuit, or if numbers are explained.
     labels: Vec<Arc<Circuit>>,
-    /// Where there is no circuit, the network against its background.
+    /// Without a circuit, the network against its background.
     network: Option<Arc<NetworkGame>>,
     values: OnceLock<ValueGame>,
     pub(super) outputs: Vec<Output>,
     pub(super) players: Players,
-    /// Where each row has a reference of its own, a row that is put in its place while none is known.
+    /// If each row has its own reference, this holds a placeholder row.
     distribution: Distribution,
     blur: Option<Blur>,
     pub(super) request: Request,
@@ -56,7 +56,7 @@ pub(super) struct Output {
     fractions: OnceLock<ExactGame>,
     table: OnceLock<ScoreTable>,
     reference: OnceLock<Reference>,
-    /// Of a network, in floats and in fractions.
+    /// For a network, in floats and in fractions.
     network: [OnceLock<ClassOfNetwork>; 2],
 }
 
@@ -66,7 +66,7 @@ impl Explainer {
         Self::prepare(Arc::new(circuit.clone()), request, &Watch::unlimited())
     }
 
-    /// The same with limits of time and memory and a stop request, for a circuit that is shared.
+    /// The same with limits of time and memory and a stop request, for a shared circuit.
     pub fn prepare(circuit: Arc<NamedCircuit>, request: &Request, watch: &Watch<'_>) -> Result<Self, Error> {
         request.check()?;
         let scope = scope_of(request.class.as_ref(), &circuit)?;
@@ -82,7 +82,7 @@ impl Explainer {
         Ok(Explainer { ask, ..explainer })
     }
 
-    /// With players and a distribution that were resolved before.
+    /// With players and a distribution that are already resolved.
     pub(super) fn of_parts(
         circuit: Arc<NamedCircuit>,
         players: Players,
@@ -116,7 +116,7 @@ impl Explainer {
         Ok(self.labels.get(class.unwrap_or(0)).ok_or(CircuitError::OnlyScores)?)
     }
 
-    /// Whether numbers are explained and not labels.
+    /// Whether numbers are explained instead of labels.
     pub fn is_of_scores(&self) -> bool {
         self.circuit.is_of_scores()
     }
@@ -126,7 +126,7 @@ impl Explainer {
         if self.circuit.classes.is_empty() { 1 } else { output }
     }
 
-    /// Who plays.
+    /// The players.
     pub fn players(&self) -> &Players {
         &self.players
     }
@@ -136,22 +136,22 @@ impl Explainer {
         &self.distribution
     }
 
-    /// What was requested.
+    /// The request.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// What is asked if nothing else is.
+    /// The default question.
     pub fn ask(&self) -> Ask {
         self.ask
     }
 
-    /// Whether scores decide: those of labels always do.
+    /// Whether the explained output decides a class: labels always do.
     pub fn decides(&self) -> bool {
         self.circuit.values.as_ref().is_none_or(|values| values.rule() != Rule::Number)
     }
 
-    /// Refuses a request for what is not explained: the label where it is the score, or the other way round.
+    /// Refuses a request for an output that is not explained: the label where it is the score, or the other way round.
     pub fn check_output(&self, request: &Request) -> Result<(), Error> {
         check_output(request, &self.circuit)
     }
@@ -169,14 +169,14 @@ impl Explainer {
         Ok(Explainer { ask: self.ask, ..explainer })
     }
 
-    /// What a person should know of the scores: what is not known of the circuit, and what became of it for its players.
+    /// Notes on the scores for the user: what is unknown about the circuit, and how it changed for its players.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.circuit.facts.cautions();
         notes.extend(self.reordered());
         notes
     }
 
-    /// That the circuit grew in the order that its players need, as far as games are ready.
+    /// A note that the circuit grew in the order that its players need, as far as games are ready.
     pub(super) fn reordered(&self) -> Option<String> {
         let games = self.outputs.iter().filter_map(|output| output.game.get()?.reordered());
         let [before, after] = games.fold([0, 0], |[before, after], [old, new]| [before + old, after + new]);
@@ -205,7 +205,7 @@ impl Explainer {
         self.explain_as(rows, self.ask, watch)
     }
 
-    /// The scores of rows, as asked now. With [`Scope::Each`] those of the classes are side by side.
+    /// The scores of rows for this question. With [`Scope::Each`] those of the classes are side by side.
     pub fn explain_as(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         self.explained(rows, ask, watch).map_err(|error| self.with_hint(error, rows))
     }
@@ -268,17 +268,17 @@ impl Explainer {
         })
     }
 
-    /// A row's own reference, where each has one.
+    /// A row's own reference, if rows have one.
     pub(super) fn blurred(&self, row: &[bool]) -> Option<Bits> {
         self.blur.as_ref().map(|blur| blur.of(row))
     }
 
-    /// Whether rows have base values of their own, because each has its own reference.
+    /// Whether rows have their own base values, because each has its own reference.
     pub fn has_own_bases(&self) -> bool {
         self.blur.is_some()
     }
 
-    /// The scores of each class of the scope, a table each.
+    /// The scores of each class of the scope, in one table per class.
     pub fn explain_each(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Vec<Scores>, Error> {
         let outputs = match ask.scope {
             Scope::Class(class) => class..class + 1,
@@ -296,10 +296,10 @@ impl Explainer {
         Ok(self.engine(output, ask, &watch.silent())?.explain(rows, ask.index, watch)?)
     }
 
-    /// The numbers of each row's own class.
+    /// The numbers of each row's predicted class.
     fn predicted(&self, rows: &Bits, ask: Ask, watch: &Watch<'_>) -> Result<Scores, Error> {
         let classes = self.classes_of(rows, watch)?;
-        // A row takes as long as its class has nodes.
+        // The time for a row grows with the nodes of its class.
         let work = |class: usize| self.labels.get(class).map_or(1.0, |label| label.stored_nodes() as f64);
         let total: f64 = classes.iter().map(|&class| work(class as usize)).sum();
         let mut before = 0.0;
@@ -353,7 +353,7 @@ impl Explainer {
         })
     }
 
-    /// The sums that a scope of a network is about.
+    /// The weighted sums that a scope of a network is about.
     fn network_sums(&self, network: &NetworkGame, scope: Scope) -> Vec<WeightedSum> {
         let sums = network.network().values().into_iter();
         let sums: Vec<WeightedSum> = sums.map(|(constant, weights)| WeightedSum { constant, weights }).collect();
@@ -377,7 +377,7 @@ impl Explainer {
         }
     }
 
-    /// Calls for each output that a scope needs.
+    /// Calls `prepare` for each output that a scope needs.
     fn each_output(&self, ask: Ask, mut prepare: impl FnMut(usize) -> Result<(), Error>) -> Result<(), Error> {
         match ask.scope {
             Scope::Label => prepare(0),
@@ -468,7 +468,7 @@ impl Explainer {
         Ok(values)
     }
 
-    /// How far base values and scores can be from the true ones, whatever the row: 0 in fractions, at most 1e-9 in floats; of a
+    /// A bound on the error of base values and scores, for any row: 0 in fractions, at most 1e-9 in floats; for a
     /// model's scores at most 1e-9 of their size.
     pub fn error_bound(&self, ask: Ask) -> Result<f64, Error> {
         let mut worst = 0f64;
@@ -488,7 +488,7 @@ impl Explainer {
         Ok(worst)
     }
 
-    /// About how many nodes are visited for one row; nothing while a game is not ready, or where it is not known.
+    /// About how many nodes are visited for one row; nothing while a game is not ready, or if it is unknown.
     pub fn visits(&self, ask: Ask) -> Option<u128> {
         let of = |output: &Output| output.floats.get().map(|floats| floats.visits(ask.index));
         match ask.scope {
@@ -518,7 +518,7 @@ impl Explainer {
     }
 }
 
-/// The game of a network without a circuit; nothing where there is a circuit.
+/// The game of a network without a circuit; nothing if there is a circuit.
 fn network_game(
     circuit: &NamedCircuit,
     players: &Players,
@@ -542,7 +542,7 @@ fn network_game(
     }
 }
 
-/// Refuses to explain what a file does not hold.
+/// Refuses to explain an output that a file does not hold.
 fn check_output(request: &Request, circuit: &NamedCircuit) -> Result<(), Error> {
     match (request.model_output, circuit.is_of_scores()) {
         (Some(ModelOutput::Label), true) => {
@@ -556,7 +556,7 @@ fn check_output(request: &Request, circuit: &NamedCircuit) -> Result<(), Error> 
     }
 }
 
-/// The value of a cell, made when it is first asked for; of two that are made at once the first is kept.
+/// The value of a cell, made on first use; if two are made at once, the first is kept.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(made) = cell.get() {
         return Ok(made);

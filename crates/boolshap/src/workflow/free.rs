@@ -1,7 +1,7 @@
-//! A network of which all inputs but some are fixed to a row: a smaller network, compiled like any other.
+//! A network with all inputs but some fixed to a row: a smaller network, compiled like any other.
 //!
-//! What is fixed is kept among the facts of the circuit, so that whoever has the model can make the same smaller network of it
-//! and prove the circuit equal to that.
+//! The fixed values are kept among the facts of the circuit, so that anyone with the model can derive the same smaller
+//! network and prove the circuit equal to it.
 
 use super::Error;
 use super::request::RowOfFile;
@@ -11,10 +11,10 @@ use crate::data::{Binariser, GRID, Reading};
 use crate::model::{Marginals, Model, Network};
 use std::collections::{BTreeMap, HashSet};
 
-/// Which inputs are left, and what the others are.
+/// Which inputs stay free, and what the others are.
 #[derive(Debug, Clone)]
 pub struct FreeInputs {
-    /// The names of the features that are left; they keep their order in the model.
+    /// The names of the features that stay free; they keep their order in the model.
     pub free: Vec<String>,
     /// The row that the others are fixed to.
     pub at: FixedRow,
@@ -57,7 +57,7 @@ impl FreeInputs {
     }
 }
 
-/// The model with these features fixed. Raw columns can still be read where none of their bits is fixed.
+/// The model with these features fixed. Raw columns can still be read if none of their bits is fixed.
 pub(super) fn with_fixed(model: &Model, fixed: &BTreeMap<String, bool>) -> Result<Model, Error> {
     let known: HashSet<&String> = model.features.iter().collect();
     if let Some(name) = fixed.keys().find(|name| !known.contains(name)) {

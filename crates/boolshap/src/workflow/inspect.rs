@@ -6,7 +6,7 @@ use crate::lit::{Remedy, Watch, thousands};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// How many names of bits are shown of a column.
+/// How many names of a column's bits are shown.
 const SHOWN: usize = 4;
 
 /// A table and its plan.
@@ -26,12 +26,12 @@ impl Inspection {
         Ok(Inspection { table, plan })
     }
 
-    /// What a person should know.
+    /// Notes for the user.
     pub fn notes(&self) -> Vec<Note> {
         self.plan.notes().into_iter().chain(self.table.notes().into_iter().map(Note::new)).collect()
     }
 
-    /// What can be said so that it can be read; nothing if nothing is wrong with a column.
+    /// The settings with which the table can be read; nothing if no column has a problem.
     pub fn remedy(&self) -> Option<Remedy> {
         self.plan.remedy()
     }

@@ -1,6 +1,6 @@
 //! Learning from rows of bits, within a budget for the circuit: a network that cannot be explained is not worth having.
 //!
-//! The budget is counted in work and not in seconds, so that it chooses the same network on every machine: the states that
+//! The budget counts work and not seconds, so that it chooses the same network on every machine: the states that
 //! compiling may visit, and the node visits that explaining all rows may take.
 
 use crate::data::Tally;
@@ -8,7 +8,7 @@ use crate::diagram::{DirectOptions, Route, compile_direct};
 use crate::lit::Watch;
 use crate::model::{self, Label, Learned, ModelError, Network, TrainOptions};
 
-/// Up to this many inputs a truth table is compiled.
+/// The most inputs at which a truth table is compiled.
 const FEW_INPUTS: usize = 24;
 /// The most states of the partial-sums route: about a second's work.
 const MAX_STATES: usize = 1 << 20;
@@ -17,15 +17,15 @@ const MAX_NODES: u64 = 1_000_000;
 /// The most visits to nodes for the scores of all rows; two cores make about a thousand million a second.
 const MAX_VISITS: f64 = 3e10;
 
-/// Trains a network on distinct rows, of which as many as `explained` are to be explained later. Where there is a choice,
-/// compiling and explaining must be within the budget.
+/// Trains a network on distinct rows; `explained` rows are to be explained later. If there is a choice, compiling and
+/// explaining must stay within the budget.
 pub fn learn(rows: &Tally, explained: usize, options: &TrainOptions, watch: &Watch<'_>) -> Result<Learned, ModelError> {
     let quiet = watch.silent();
     let afford = |network: &Network| nodes_within_budget(network, explained, &quiet);
     model::train(rows, options, &afford, watch)
 }
 
-/// The nodes of a network's circuits, one for each class of several; nothing if they are beyond the budget.
+/// The nodes of a network's circuits, one circuit for each of several classes; nothing if they exceed the budget.
 fn nodes_within_budget(network: &Network, explained: usize, watch: &Watch<'_>) -> Result<Option<u64>, ModelError> {
     let classes = if network.classes() == 2 { 1..2 } else { 0..network.classes() };
     let mut nodes = 0;
@@ -37,7 +37,7 @@ fn nodes_within_budget(network: &Network, explained: usize, watch: &Watch<'_>) -
         match compile_direct(&label, &options, watch) {
             Ok(direct) => nodes += direct.diagram.len() as u64,
             Err(_) => {
-                // A request to stop is not a matter of size.
+                // A request to stop must not count as too large.
                 watch.check()?;
                 return Ok(None);
             }

@@ -1,4 +1,4 @@
-//! Circuit files: read, and proved to be sound where that is not too hard; and models, compiled where that takes a moment.
+//! Reads circuit files, and proves them sound where that is not too hard; compiles models where that is quick.
 
 use super::{CompileRequest, Error, ModelOutput, compile_watched, is_network_file};
 use crate::circuit::NamedCircuit;
@@ -8,8 +8,8 @@ use crate::query::{QueryError, SolverLimits, decide_gates};
 use std::io::Read;
 use std::path::Path;
 
-/// Reads a circuit file. What its structure and small tables do not decide, a SAT solver does, within limits; what is left
-/// is among the [facts](crate::circuit::Facts::undecided).
+/// Reads a circuit file. A SAT solver decides, within limits, what structure and small tables do not; what stays
+/// undecided is among the [facts](crate::circuit::Facts::undecided).
 pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
     let named = NamedCircuit::load(path).map_err(Error::from).and_then(decide);
     named.map_err(|error| error.in_file(path))
@@ -20,9 +20,9 @@ pub fn load_circuit(path: &Path) -> Result<NamedCircuit, Error> {
 pub struct ReadyCircuit {
     /// The circuit: one label, or a circuit for each of several classes.
     pub circuit: NamedCircuit,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// The network it was compiled from just now.
+    /// The network that it was just compiled from.
     pub model: Option<Box<Model>>,
 }
 
@@ -33,13 +33,13 @@ impl From<NamedCircuit> for ReadyCircuit {
     }
 }
 
-/// Reads a circuit file, or compiles a model file if that takes a moment; whether it does is decided by an estimate of its
-/// nodes, and what would take longer is an error. Of a model its label or its scores are taken, as asked.
+/// Reads a circuit file, or compiles a model file if that is quick. An estimate of the nodes decides whether it is; a
+/// model that would take longer is an error. `output` selects the label or the scores of a model.
 pub fn ready_circuit(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     ready(path, output, false, watch)
 }
 
-/// The same for an explainer: a network that would take longer is explained without a circuit, where that can be done.
+/// The same for an explainer: a network that would take longer is explained without a circuit, if possible.
 pub fn ready_to_explain(path: &Path, output: ModelOutput, watch: &Watch<'_>) -> Result<ReadyCircuit, Error> {
     ready(path, output, true, watch)
 }
@@ -51,7 +51,7 @@ fn ready(path: &Path, output: ModelOutput, or_network: bool, watch: &Watch<'_>) 
     ready_model(AnyModel::load(path)?, path, output, or_network, watch)
 }
 
-/// The same of the content of a file of this name.
+/// The same for the content of a file of this name.
 pub fn ready_content(
     name: &Path,
     content: &[u8],
@@ -98,7 +98,7 @@ fn ready_model(
     Ok(ReadyCircuit { circuit, notes: vec![note], model })
 }
 
-/// The same of the content of a file.
+/// The same for the content of a circuit file.
 pub fn read_circuit(content: impl Read) -> Result<NamedCircuit, Error> {
     decide(NamedCircuit::read(content)?)
 }
@@ -109,7 +109,7 @@ fn decide(mut named: NamedCircuit) -> Result<NamedCircuit, Error> {
     }
     match decide_gates(&named.circuit, &named.facts.undecided, &SolverLimits::READING, &Watch::unlimited()) {
         Ok(gates) => named.facts.undecided = gates,
-        // They stay undecided.
+        // These claims stay undecided.
         Err(QueryError::NoSolver | QueryError::TooManyClauses { .. }) => {}
         Err(error) => return Err(error.into()),
     }

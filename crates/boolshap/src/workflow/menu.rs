@@ -1,4 +1,4 @@
-//! The games that can be chosen on one circuit: what a server offers, each prepared once, when it is first asked for.
+//! The games that can be chosen on one circuit: what a server offers, each prepared on first use.
 
 use super::{
     ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, ReferenceFrom, Request, RowsFrom, Scope,
@@ -24,9 +24,9 @@ pub struct Menu {
 pub struct Offer {
     /// Its name in requests.
     pub name: String,
-    /// What is compared with, for people.
+    /// What it compares with, in words for people.
     pub words: String,
-    /// What it is called by those who know it.
+    /// Its technical term.
     pub term: &'static str,
     request: Request,
     distribution: Distribution,
@@ -67,7 +67,7 @@ impl Menu {
         request.check()?;
         let players = players_of(&circuit, request)?;
         let offer = |distribution: DistributionFrom| -> Result<Offer, Error> {
-            // Nothing is estimated for the others.
+            // Smoothing is only for estimated probabilities.
             let is_estimated = matches!(distribution, DistributionFrom::Marginals | DistributionFrom::ProductFile(_));
             let smoothing = if is_estimated { request.smoothing } else { 0 };
             let request = Request { distribution, smoothing, ..request.clone() };
@@ -77,7 +77,7 @@ impl Menu {
         };
         let name = name.map_or_else(|| request.distribution.name(), str::to_string);
         let mut distributions = vec![Offer { name: name.clone(), ..offer(request.distribution.clone())? }];
-        // A constraint cannot be left aside without saying so, and without a circuit most other games are too large.
+        // Dropping a constraint silently would mislead, and without a circuit most other games are too large.
         if request.constraint.is_none() && circuit.network.is_none() {
             if name != "uniform" {
                 distributions.push(offer(DistributionFrom::Uniform)?);
@@ -113,7 +113,7 @@ impl Menu {
         &self.players
     }
 
-    /// The game of these names; of what is not given, the first.
+    /// The game of these names; a name that is not given means the first.
     pub fn choose(&self, distribution: Option<&str>, players: Option<&str>) -> Result<Choice, Error> {
         fn find(setting: &'static str, names: Vec<&str>, wanted: Option<&str>) -> Result<usize, Error> {
             let Some(wanted) = wanted else { return Ok(0) };
@@ -138,7 +138,7 @@ impl Menu {
         Ok(place.get_or_init(|| made))
     }
 
-    /// For each row the features whose switch alone changes the label that is explained; in a one-hot column, switching
+    /// For each row, the features that change the explained label when switched alone; in a one-hot column, switching
     /// one on switches its siblings off.
     pub fn flips(
         &self,
@@ -148,7 +148,7 @@ impl Menu {
         watch: &Watch<'_>,
     ) -> Result<Vec<Vec<usize>>, Error> {
         let explainer = self.explainer(Choice { distribution: 0, players: 0 })?;
-        // Where no columns are offered, they are the features.
+        // If no columns are offered, the features take their place.
         let of_kind = |kind: &str| self.players.iter().find(|players| players.kind() == kind);
         let columns = of_kind("columns").or_else(|| of_kind("features")).unwrap_or(&self.players[0]);
         let of_row = |row: usize| {
@@ -191,7 +191,7 @@ impl Menu {
     }
 }
 
-/// What a distribution compares with, in words and by its name among those who know it.
+/// What a distribution compares with, in words, and its technical term.
 fn offer_words(distribution: &DistributionFrom) -> (String, &'static str) {
     let of_file = |words: &str, rows: &RowsFrom| match rows {
         RowsFrom::Bits(_) => words.to_string(),
@@ -210,7 +210,7 @@ fn offer_words(distribution: &DistributionFrom) -> (String, &'static str) {
     }
 }
 
-/// Those requested, then features and columns, where they differ.
+/// The requested players, then features and columns, if they differ.
 fn players_of(circuit: &NamedCircuit, request: &Request) -> Result<Vec<Players>, Error> {
     let mut all = vec![request.players(circuit)?];
     if circuit.network.is_some() {

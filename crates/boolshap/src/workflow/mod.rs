@@ -1,9 +1,8 @@
-//! What a person does, from a wish to its result: train, import, compile, explain, predict, verify.
+//! What users do, from a request to its result: train, import, compile, explain, predict, verify.
 //!
-//! The front door of the library. Command line, server and Python package parse nothing and decide nothing: they fill in a
-//! request, call one of these functions and show what comes back. Requests are parsed from text and described in words
-//! here, errors say what kind they are and what can be done, and long work takes a [`Watch`](crate::lit::Watch) where a
-//! caller has one.
+//! The main entry to the library. Command line, server and Python package parse nothing and decide nothing: they fill
+//! in a request, call one of these functions and show the result. Requests are parsed from text and described in words
+//! here, errors name their kind and a remedy, and long work takes a [`Watch`](crate::lit::Watch) if the caller has one.
 
 mod ask;
 mod ask_answers;

@@ -1,9 +1,9 @@
-//! What of a model is explained: its decision, or the number that it decides by.
+//! Which output of a model is explained: its decision, or the number that decides.
 
 use super::Error;
 use std::str::FromStr;
 
-/// What of a model is explained.
+/// Which output of a model is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelOutput {
     /// The label, 0 or 1: whether the answer is a class.

@@ -1,8 +1,9 @@
-//! The game and the class that a page about rows opens with, where a person has chosen none.
+//! The game and the class that a page about rows opens with, if the user has chosen none.
 //!
-//! Columns are what people know, so they play, if every row has one value of each; and the rows are what people compare with:
-//! then the base value is the average prediction of the rows and not that of combinations which no row can have. Where the
-//! rows are too many, or the circuit too large, to wait for that, the page opens with all combinations.
+//! People know columns, so columns are the players, if every row has one value of each; and people compare with the
+//! rows, so the rows are the background: then the base value is the average prediction of the rows and not that of
+//! combinations which no row can have. If there are too many rows, or the circuit is too large, for that to be quick,
+//! the page opens with all combinations.
 
 use super::{Ask, ClassChoice, DistributionFrom, Error, Explainer, PlayersFrom, Request, RowsFrom, Scope};
 use crate::circuit::NamedCircuit;
@@ -11,12 +12,12 @@ use crate::explain::{Index, Players};
 use crate::lit::Watch;
 use std::sync::Arc;
 
-/// Node visits that explaining all kinds of rows may take.
+/// The most node visits for explaining all distinct rows.
 const MOST_VISITS: u128 = 4_000_000_000;
 
 impl Request {
-    /// The request with players and distribution for a page about these rows, of which `kinds` are the distinct ones; what is
-    /// among `chosen` stays as it is.
+    /// The request with players and distribution for a page about these rows, of which `kinds` are the distinct ones;
+    /// the settings in `chosen` stay as they are.
     pub fn opening(
         mut self,
         chosen: &[&str],
@@ -45,8 +46,8 @@ impl Request {
     }
 }
 
-/// The class that a page is about: the one chosen, else the one predicted for its first row, else the first; nothing for a
-/// circuit of one label.
+/// The class that a page is about: the one chosen, else the one predicted for its first row, else the first; nothing
+/// for a circuit of one label.
 pub fn opening_class(
     circuit: &NamedCircuit,
     chosen: Option<&ClassChoice>,
@@ -69,7 +70,7 @@ fn have_one_value(columns: &Players, kinds: &Bits) -> bool {
     (0..kinds.rows()).all(|kind| one_hot.iter().all(|&column| ones(kind, column) == 1))
 }
 
-/// Whether all kinds of rows are explained within a moment.
+/// Whether all distinct rows are explained quickly.
 fn is_quick(request: &Request, circuit: &Arc<NamedCircuit>, kinds: usize, watch: &Watch<'_>) -> Result<bool, Error> {
     let players = request.players(circuit)?;
     let distribution = request.distribution(circuit, &players)?;

@@ -1,8 +1,8 @@
-//! What compiling and explaining will take, before anybody waits for it.
+//! Estimates what compiling and explaining will take, before they begin.
 //!
-//! The number of nodes is that of [`diagram::estimate`]; times are measured on this machine for a moment, on the diagram of a
-//! part of the label, or on the first rows, and multiplied by the nodes that will be visited. Whether a network is compiled in
-//! passing depends on the number of nodes alone: a clock never decides a result.
+//! The number of nodes comes from [`diagram::estimate`]; times are measured on this machine for a moment, on the
+//! diagram of a part of the label or on the first rows, and multiplied by the nodes that will be visited. Whether a
+//! network is compiled in passing depends on the number of nodes alone: a clock never decides a result.
 
 use super::compile::chosen_class;
 use super::free::with_fixed;
@@ -17,22 +17,22 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Networks are compiled in passing up to this many nodes: a second or two.
+/// The most nodes at which networks are compiled in passing: a second or two.
 const IN_PASSING: u64 = 1 << 22;
-/// Up to this many inputs a network is compiled at once, whatever it is like.
+/// Networks of up to this many inputs are compiled without an outlook, whatever their gates.
 const SHORT_INPUTS: usize = 24;
-/// A network of more inputs, with more gates that look at half as many, is far beyond it.
+/// A network with more inputs, and with more than `WIDE_GATES` gates that look at over half as many, is far too large.
 const WIDE_INPUTS: usize = 48;
 const WIDE_GATES: usize = 16;
-/// The smaller networks that are tried, in neurons of the first layer.
+/// The widths of the first layer at which smaller networks are tried.
 const SMALLER: [usize; 5] = [16, 8, 6, 4, 2];
 
-/// What a network will take.
+/// The expected cost of a network.
 #[derive(Debug, Clone)]
 pub struct Outlook {
-    /// How many inputs matter.
+    /// The number of inputs that matter.
     pub inputs: usize,
-    /// How many neurons there are in each hidden layer.
+    /// The number of neurons in each hidden layer.
     pub neurons: Vec<usize>,
     /// The route that is taken first.
     pub route: &'static str,
@@ -44,7 +44,7 @@ pub struct Outlook {
     pub row_seconds: Option<f64>,
     /// How many rows there are to explain: those given, or those of training.
     pub rows: Option<u64>,
-    /// How many neurons would take how long, if this is long.
+    /// A smaller number of neurons and how long it would take, if this network takes long.
     pub smaller: Option<(usize, f64)>,
 }
 
@@ -54,7 +54,7 @@ impl Outlook {
         Some(self.row_seconds? * self.rows? as f64)
     }
 
-    /// Whether it is longer than a few seconds, as far as is known.
+    /// Whether all of it takes longer than a few seconds, as far as is known.
     pub fn is_long(&self) -> bool {
         let seconds = self.compile_seconds.unwrap_or(f64::INFINITY) + self.explain_seconds().unwrap_or(0.0);
         self.size.nodes().is_none() || seconds > LONG
@@ -101,7 +101,7 @@ impl Outlook {
         })
     }
 
-    /// What can be done where it is long.
+    /// What can be done if it takes long.
     pub fn remedy(&self) -> Remedy {
         Remedy::SmallerNetwork { neurons: self.smaller.map(|(neurons, _)| neurons) }
     }
@@ -120,7 +120,7 @@ fn size_words(size: Size) -> String {
     }
 }
 
-/// What a source will take; nothing if it is no network.
+/// The outlook of a source; nothing if it is not a network.
 pub fn outlook<'a>(
     source: impl Into<Source<'a>>,
     request: &CompileRequest,
@@ -139,10 +139,10 @@ pub fn outlook<'a>(
     }
 }
 
-/// How long an outlook that was not asked for may take.
+/// The most time for an outlook that was not asked for.
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
-/// The same where it may be long.
+/// The same, only if it may be long.
 pub fn outlook_if_long<'a>(
     source: impl Into<Source<'a>>,
     request: &CompileRequest,
@@ -165,7 +165,7 @@ pub fn outlook_if_long<'a>(
     if is_score || request.via != Via::Cnf && model.network.inputs() <= SHORT_INPUTS {
         return Ok(None);
     }
-    // A courtesy must not use up the time that was given for the work.
+    // An outlook that was not asked for must not use up the time for the work.
     let brief = watch.timeout(watch.limit().map_or(LONGEST_LOOK, |(_, limit)| LONGEST_LOOK.min(limit / 10)));
     match outlook_of(model, request, &brief) {
         Err(Error::Diagram(error)) if matches!(error.stopped(), Some(Stopped::OutOfTime { .. })) => Ok(None),
@@ -174,7 +174,7 @@ pub fn outlook_if_long<'a>(
     }
 }
 
-/// The model, or what is left of it where inputs are fixed.
+/// The model, or the smaller one if inputs are fixed.
 fn left_of<'m>(model: &'m Model, request: &CompileRequest) -> Result<Cow<'m, Model>, Error> {
     match &request.free {
         None => Ok(Cow::Borrowed(model)),
@@ -191,7 +191,7 @@ fn outlook_of(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Res
     Ok(outlook)
 }
 
-/// The nodes of the classes asked for, and the times that they take.
+/// The nodes of the requested classes, and the times that they take.
 fn outlook_of_network(
     network: &Network,
     model: &Model,
@@ -216,7 +216,7 @@ fn outlook_of_network(
         smaller: None,
     };
     if request.via == Via::Cnf {
-        // No bound on the way from a formula to an SDD says anything about a single network.
+        // No bound from a formula to an SDD says anything about a single network.
         return Ok(Outlook { size: Size::MoreThan(0), compile_seconds: None, row_seconds: None, ..outlook });
     }
     for class in chosen.map_or(0..classes, |class| class..class + 1) {
@@ -229,12 +229,12 @@ fn outlook_of_network(
         outlook.compile_seconds = outlook.compile_seconds.zip(estimate.seconds).map(|(all, own)| all + own);
         let row = row_seconds(&estimate, watch)?;
         outlook.row_seconds = outlook.row_seconds.zip(row).map(|(all, own)| all + own);
-        // What is too large in passing is not looked at further.
+        // A network that is too large to be compiled in passing is not examined further.
         if request.in_passing && outlook.size.nodes().is_none_or(|nodes| nodes > IN_PASSING) {
             break;
         }
     }
-    // Of several classes, the predicted one is explained.
+    // With several classes, only the predicted one is explained.
     let explained = chosen.map_or(classes, |_| 1) as f64;
     outlook.row_seconds = outlook.row_seconds.map(|seconds| seconds / explained);
     Ok(outlook)
@@ -252,7 +252,7 @@ fn together(one: Size, other: Size) -> Size {
     }
 }
 
-/// How long a row will take: the rate of what was compiled on the way, times the nodes that will be visited.
+/// The time for a row: the rate measured on the sample diagram, times the nodes that will be visited.
 fn row_seconds(estimate: &Estimate, watch: &Watch<'_>) -> Result<Option<f64>, Error> {
     let (Some(nodes), Some(sample)) = (estimate.size.nodes(), &estimate.sample) else { return Ok(None) };
     if sample.is_empty() {
@@ -272,7 +272,7 @@ fn row_seconds(estimate: &Estimate, watch: &Watch<'_>) -> Result<Option<f64>, Er
     Ok(Some(seconds / visits.max(1) as f64 * nodes as f64 * estimate.inputs as f64))
 }
 
-/// The most neurons that would not take long, tried on networks that keep the first ones only.
+/// The most neurons that would not take long, tried on networks that keep only the first neurons.
 fn smaller(
     model: &Model,
     long: &Outlook,
@@ -283,7 +283,7 @@ fn smaller(
     for neurons in SMALLER.into_iter().filter(|&neurons| neurons < layer.len()) {
         let weights = last.weights()[..neurons].to_vec();
         let total: u128 = weights.iter().map(|weight| weight.unsigned_abs()).sum();
-        // As far from the middle as before.
+        // Keep the ratio of threshold and total weight.
         let need = (last.need() * total / last.total().max(1)) as i128;
         let Some(output) = Gate::new(weights, need) else { return Ok(None) };
         let network = Network::new(model.network.inputs(), vec![layer[..neurons].to_vec()], Output::Step(output))?;
@@ -301,13 +301,13 @@ fn used(gate: &Gate) -> usize {
     gate.weights().iter().filter(|weight| **weight != 0).count()
 }
 
-/// Fails unless this network can be compiled in passing, without anybody having asked for a compilation.
+/// Fails unless this network can be compiled in passing, for callers that did not ask for a compilation.
 pub(super) fn check_in_passing(model: &Model, request: &CompileRequest, watch: &Watch<'_>) -> Result<(), Error> {
     let too_large = |why: &str| Error::Limit {
         message: format!("this network is too large to be compiled in passing ({why})"),
         remedy: Some(Remedy::CompileFirst),
     };
-    // Seen at once, where looking for an estimate would take longer than explaining.
+    // Refuse it at once: an estimate would take longer than explaining.
     let wide = |gates: &Vec<Gate>| gates.iter().filter(|gate| used(gate) > WIDE_INPUTS / 2).count();
     let (inputs, gates) = (model.network.inputs(), model.network.hidden().first().map_or(0, wide));
     if inputs > WIDE_INPUTS && gates > WIDE_GATES {

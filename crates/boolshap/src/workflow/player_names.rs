@@ -8,8 +8,8 @@ use crate::model::parse_decimal;
 use crate::query::Space;
 use dashu_ratio::RBig;
 
-/// The players that a list names. An entry is a name as it is, or several with commas between them. A column's name means
-/// all of its features, where these are players.
+/// The players that a list names. An entry is a single name, which may contain commas, or several names separated by
+/// commas. A column's name means all of its features, if these are players.
 pub(super) fn named_players(
     setting: &'static str,
     given: &[String],
@@ -63,8 +63,8 @@ fn unknown(setting: &'static str, name: &str, circuit: &NamedCircuit, space: &Sp
     }
 }
 
-/// For each player whose values have an order, being numbers, how many of them there are: the missing value, if there is
-/// one, comes after these and has no place among them.
+/// For each player whose values are numbers, and so have an order, how many there are: a missing value, if there is
+/// one, comes after them and has no place in the order.
 pub(super) fn ordered_players(circuit: &NamedCircuit, space: &Space) -> Vec<Option<usize>> {
     let values = |player: usize| {
         let first = *space.members(player).first().filter(|_| space.players().is_one_hot(player))?;

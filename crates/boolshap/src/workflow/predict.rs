@@ -20,7 +20,7 @@ pub enum ModelOrCircuit {
 }
 
 impl ModelOrCircuit {
-    /// Reads a file; its beginning says what it is.
+    /// Reads a file and recognises what it is by its beginning.
     pub fn load(path: &Path) -> Result<Self, Error> {
         match NamedCircuit::recognises(path).map_err(Error::file(path))? {
             true => Ok(ModelOrCircuit::Circuit(Box::new(load_circuit(path)?))),
@@ -58,7 +58,7 @@ impl ModelOrCircuit {
         }
     }
 
-    /// What predicts.
+    /// The predictor.
     pub fn predictor(&self) -> Result<Predictor<'_>, Error> {
         match self {
             ModelOrCircuit::Model(model) => Ok(Predictor::of_model(model)),
@@ -68,7 +68,7 @@ impl ModelOrCircuit {
     }
 }
 
-/// Gives a word for each class, for 64 rows of which each feature has a word.
+/// Takes a word for each feature of 64 rows, and gives a word for each class.
 type Words<'a> = Box<dyn FnMut(&[u64]) -> Result<Vec<u64>, Error> + 'a>;
 
 /// Predicts rows of bits: 0 or 1, or the number of the class.
@@ -90,7 +90,7 @@ impl<'a> Predictor<'a> {
         Predictor(Way::Model(model))
     }
 
-    /// By a circuit, or by the network that was not compiled.
+    /// By a circuit, or by a network that was not compiled.
     pub fn of_circuit(circuit: &'a NamedCircuit) -> Result<Self, Error> {
         match (&circuit.network, &circuit.values) {
             (Some(network), _) => Ok(Self::of_model(&network.model)),
@@ -137,7 +137,7 @@ impl<'a> Predictor<'a> {
         Ok(found)
     }
 
-    /// The number of every row, of a file that holds one and no decision; nothing of any other.
+    /// The number of every row, if the file holds one number and no decision; else nothing.
     pub fn numbers(&self, rows: &Bits, watch: &Watch<'_>) -> Result<Option<Vec<f64>>, Error> {
         if let Way::Real(model) = &self.0
             && model.network.classes().is_none()

@@ -1,7 +1,7 @@
 //! Trees and linear models on raw columns, made ready to explain rows against a background: no bits, no circuit.
 //!
-//! A score is explained as it is. A label is that of one tree, which the trees are merged into; where that tree would be too large,
-//! it is refused, and the score is left.
+//! A score is explained directly. For a label the trees are merged into one tree; if that would be too large, the label
+//! is refused, and only the score can be explained.
 
 use super::{ClassChoice, Error, ModelOutput};
 use crate::data::RawRows;
@@ -11,10 +11,10 @@ use crate::model::{Decision, RawModel};
 use dashu_ratio::RBig;
 use std::sync::Arc;
 
-/// The most nodes of the tree that a label becomes, where nothing else is said.
+/// The default limit on the nodes of the tree that a label is merged into.
 pub const MAX_MERGED_NODES: usize = 1 << 20;
 
-/// How many rows are predicted between two looks at the watch.
+/// How many rows are predicted between two checks of the watch.
 const PART: usize = 1024;
 
 /// A model of raw columns and its background.
@@ -25,8 +25,8 @@ pub struct RawExplainer {
 }
 
 impl RawExplainer {
-    /// Explains this model against these rows: its scores, or the labels that they lead to. A class picks one of several. Players
-    /// are the columns, or what is named for each of them.
+    /// Explains this model against these rows: its scores, or the labels that they lead to. A class picks one of
+    /// several. Players are the columns, or the player given for each column.
     pub fn prepare(
         model: RawModel,
         background: &RawRows,
@@ -66,12 +66,12 @@ impl RawExplainer {
         &self.game.model().outputs
     }
 
-    /// How many numbers are explained of each row.
+    /// How many numbers are explained for each row.
     pub fn width(&self) -> usize {
         self.game.model().width()
     }
 
-    /// What is explained.
+    /// Which output is explained.
     pub fn model_output(&self) -> ModelOutput {
         self.output
     }
@@ -86,7 +86,7 @@ impl RawExplainer {
         self.game.exact_base_values()
     }
 
-    /// What base values and scores add up to: the outputs of rows, those of a row side by side.
+    /// The sums of base values and scores: the outputs of rows, those of a row side by side.
     pub fn predictions(&self, rows: &RawRows, watch: &Watch<'_>) -> Result<Vec<f64>, Error> {
         let model = self.game.model();
         let prepared = model.prepared("the rows", rows)?;
@@ -98,7 +98,7 @@ impl RawExplainer {
         Ok(numbers)
     }
 
-    /// How far scores in floats can be from the true ones.
+    /// A bound on the error of scores in floats.
     pub fn error_bound(&self) -> f64 {
         self.game.error_bound()
     }

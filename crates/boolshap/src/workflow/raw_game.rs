@@ -1,4 +1,4 @@
-//! A model of raw columns and its background rows, as requests put it: who plays, what is explained, which class.
+//! A model of raw columns and its background rows, as requests use them: the players, the output and the class.
 
 use super::resolve::read_players;
 use super::{
@@ -8,12 +8,12 @@ use crate::data::RawRows;
 use crate::lit::Watch;
 use crate::model::RawModel;
 
-/// A model of raw columns and its background, for requests that each say what they want to know.
+/// A model of raw columns and its background, for requests that may ask different things.
 pub struct RawGame {
     model: RawModel,
     background: RawRows,
     owners: Option<Vec<String>>,
-    /// What is explained where a request says nothing else.
+    /// The explainer for requests that ask for nothing else.
     opening: RawExplainer,
     class: Option<ClassChoice>,
 }
@@ -42,7 +42,7 @@ impl RawGame {
         &self.model
     }
 
-    /// What is explained where nothing else is asked for.
+    /// The explainer for requests that ask for nothing else.
     pub fn opening(&self) -> &RawExplainer {
         &self.opening
     }
@@ -52,7 +52,7 @@ impl RawGame {
         self.background.len()
     }
 
-    /// Hands the explainer of a request's class to `work`: the one that is ready, or another for this once.
+    /// Passes the explainer of a request's class to `work`: the one that is ready, or a temporary one.
     pub fn explaining<T>(
         &self,
         request: &Request,
@@ -79,7 +79,7 @@ impl RawExplainer {
     }
 }
 
-/// Who plays in a game of raw columns, by the names of the players of all columns; nothing where every column is one.
+/// The name of the player of each column; nothing if every column is a player.
 fn owners_of(model: &RawModel, players: &PlayersFrom) -> Result<Option<Vec<String>>, Error> {
     Ok(match players {
         PlayersFrom::Features | PlayersFrom::Columns => None,
@@ -100,7 +100,7 @@ fn owners_of(model: &RawModel, players: &PlayersFrom) -> Result<Option<Vec<Strin
     })
 }
 
-/// What a request says of a game that raw columns have no game for.
+/// Refuses settings that games of raw columns do not have.
 fn refuse(request: &Request) -> Result<(), Error> {
     request.check()?;
     if request.constraint.is_some() {

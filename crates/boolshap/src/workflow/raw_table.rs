@@ -1,5 +1,5 @@
-//! Models of raw columns and tables in files: which models a file can hold, the rows of a table by the names of their columns,
-//! and the scores of all rows, a part of the table at a time.
+//! Models of raw columns and tables in files: recognises models, reads the rows of a table by the names of their
+//! columns, and scores all rows, one part of the table at a time.
 
 use super::{Description, Error, Explained, PlayersFrom, RawExplainer, Request};
 use crate::data::{
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::io::Read;
 use std::path::Path;
 
-/// What tells the kinds of JSON files apart.
+/// The fields that tell the kinds of JSON files apart.
 #[derive(Deserialize)]
 struct Head {
     format: Option<String>,
@@ -25,7 +25,7 @@ struct Head {
 pub fn load_raw_model(path: &Path) -> Result<Option<RawModel>, Error> {
     let mut file = std::fs::File::open(path).map_err(Error::file(path))?;
     let mut content = vec![0; 5];
-    // Circuits can be large, and begin otherwise.
+    // Do not read circuits: they can be large, and begin otherwise.
     if file.read_exact(&mut content).is_err() || !(content == *b"tree\n" || content[0] == b'{') {
         return Ok(None);
     }
@@ -45,7 +45,7 @@ pub fn load_raw_model(path: &Path) -> Result<Option<RawModel>, Error> {
     model.map(Some).map_err(|error| Error::from(error).in_file(path))
 }
 
-/// What a model of raw columns is.
+/// A description of a model of raw columns.
 pub fn describe_raw(model: &RawModel) -> Description {
     let kind = match (model.trees.is_empty(), model.decision) {
         (false, Decision::Number) => "trees that add up to a number",
@@ -94,7 +94,7 @@ impl RawTable {
         Ok(())
     }
 
-    /// What is copied.
+    /// The fields of the copied columns.
     pub fn kept(&self) -> Vec<FieldRef> {
         self.kept.iter().map(|&place| self.table.field(place)).collect()
     }
@@ -150,7 +150,7 @@ impl RawTable {
         (0..chunk.rows).map(number).collect()
     }
 
-    /// An error of a part's row with the row's number in the table.
+    /// An error about a row of a part, with the row's number in the table.
     pub(super) fn in_table(&self, error: Error, first: u64) -> Error {
         match error {
             Error::Data(DataError::Cell { row, column, value, problem, .. })
@@ -212,7 +212,7 @@ impl RawExplainer {
         let found = self.explain_exact(rows, request.index, watch)?;
         let numbers = grouped(&self.exact_base_values(), &found, rows.len(), outputs);
         let width = numbers.len() / rows.len().max(1);
-        // What base value and scores add up to is exact too.
+        // The sum of base value and scores is exact too.
         let sum = |group: &[dashu_ratio::RBig]| group.iter().fold(dashu_ratio::RBig::ZERO, |all, one| all + one);
         let values = numbers.chunks((width / outputs).max(1)).map(sum).collect();
         Ok(Scores::of_values(width, vec![0; rows.len()], Numbers::Exact(numbers), Numbers::Exact(values)))

@@ -1,4 +1,4 @@
-//! Files that circuits are made from, read by their ending, and what is proved of a circuit that another program made.
+//! Reads the files that circuits are made from, by their ending, and proves properties of circuits from other programs.
 
 use super::compile::Work;
 use super::{Error, Via};
@@ -60,7 +60,7 @@ pub(crate) fn is_network_file(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// All files that are read for a source: itself, the vtree of an SDD, or the files in the folders of a folder.
+/// All files that are read for a source: the source itself, the vtree of an SDD, or the files in a folder's subfolders.
 pub fn source_files(path: &Path) -> Vec<PathBuf> {
     let inside = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -73,7 +73,7 @@ pub fn source_files(path: &Path) -> Vec<PathBuf> {
     std::iter::once(path.to_path_buf()).chain(vtree).collect()
 }
 
-/// Settings that mean nothing for a formula or a finished circuit.
+/// Refuses settings that mean nothing for a formula or a finished circuit.
 fn refuse(work: &Work<'_>, path: &Path, is_circuit: bool) -> Result<(), Error> {
     let (request, place) = (work.request, path.display());
     let what = if is_circuit { "a circuit already" } else { "a formula" };
@@ -90,7 +90,7 @@ fn refuse(work: &Work<'_>, path: &Path, is_circuit: bool) -> Result<(), Error> {
     }
 }
 
-/// The number of variables: within bounds, and the one that was announced.
+/// Checks the number of variables: within bounds, and equal to the announced number.
 fn check_variables(work: &Work<'_>, found: usize, path: &Path) -> Result<(), Error> {
     let place = path.display();
     if found > MAX_VARIABLES {
@@ -133,7 +133,7 @@ fn read_circuit(path: &Path, ending: &str, work: &mut Work<'_>) -> Result<(&'sta
         }
     };
     check_variables(work, circuit.variables(), path)?;
-    // Every count and score relies on both.
+    // Every count and score relies on both properties.
     check::decomposability(&circuit).map_err(Error::input)?;
     query::check_determinism(&circuit, work.watch)?;
     Ok((format, circuit))

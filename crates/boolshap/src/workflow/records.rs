@@ -1,5 +1,5 @@
-//! What a request brings along besides names and numbers: small tables of costs and codes, and others' claims. A person has
-//! them in files, a program gives them with the request; what they say is read in one place either way.
+//! The data of a request besides names and numbers: small tables of costs and codes, and others' claims. A person has
+//! them in files, a program passes them with the request; either way they are read here.
 
 use super::Error;
 use crate::data::Table;
@@ -16,7 +16,7 @@ pub enum RecordsFrom {
     Given(Vec<Vec<String>>),
 }
 
-/// What others say of rows, as JSON.
+/// Others' claims about rows, as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimsFrom {
     /// A file.
@@ -25,7 +25,7 @@ pub enum ClaimsFrom {
     Given(Value),
 }
 
-/// A row of a small table, and where it is.
+/// A row of a small table, and its place.
 pub(super) struct Record {
     pub(super) place: String,
     pub(super) cells: Vec<String>,
@@ -40,7 +40,8 @@ impl RecordsFrom {
         }
     }
 
-    /// All rows, with the cells of these columns. What was given with the request is at the place `setting`.
+    /// All rows, with the cells of these columns. The place of rows that were passed with the request is
+    /// `setting`.
     pub(super) fn read(&self, setting: &str, columns: &[&str]) -> Result<Vec<Record>, Error> {
         let path = match self {
             RecordsFrom::File(path) => path,
@@ -81,7 +82,7 @@ impl ClaimsFrom {
         }
     }
 
-    /// The JSON, and where it is.
+    /// The JSON, and its place.
     pub(super) fn read(&self) -> Result<(Value, String), Error> {
         match self {
             ClaimsFrom::Given(all) => Ok((all.clone(), "claims".into())),

@@ -1,4 +1,4 @@
-//! What scores are asked for: what fills in absent features, who plays, which class, which index, by which engine.
+//! A request for scores: what fills in absent features, the players, the class, the index and the engine.
 //!
 //! One type for every front end. Each setting is parsed from its text here ([`Request::set`]), settings that contradict each
 //! other are refused here ([`Request::check`]), and what the scores mean is described here, in keys and in words.
@@ -14,7 +14,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What is asked for. The default: Shapley values, every feature a player, the uniform distribution, as in the paper.
+/// A request for scores. The default: Shapley values, every feature a player, the uniform distribution, as in the
+/// paper.
 ///
 /// ```
 /// use boolshap::Request;
@@ -33,19 +34,19 @@ pub struct Request {
     pub smoothing: u32,
     /// Only inputs that satisfy this formula occur.
     pub constraint: Option<ConstraintFrom>,
-    /// Who plays.
+    /// The players.
     pub players: PlayersFrom,
-    /// What of a model; by default its label, or what a file holds.
+    /// Which output of a model; by default its label, or the output that a file holds.
     pub model_output: Option<ModelOutput>,
-    /// Of a circuit of several classes, which; for each row the one predicted by default.
+    /// Which class of several; by default the one predicted for each row.
     pub class: Option<ClassChoice>,
     /// Which value of the game.
     pub index: Index,
     /// The groups of the players, for Owen values.
     pub groups: Option<GroupsFrom>,
-    /// Which engine; the fast one by default, or one in fractions.
+    /// Which engine; by default the fast one, or with `exact` one in fractions.
     pub engine: Option<EngineName>,
-    /// Fractions instead of floats.
+    /// Whether scores are fractions instead of floats.
     pub exact: bool,
     /// How rows are read, where their columns fit both ways.
     pub input: Reading,
@@ -54,7 +55,7 @@ pub struct Request {
 /// Where a distribution comes from.
 #[derive(Debug, Clone, Default)]
 pub enum DistributionFrom {
-    /// Every value equally often.
+    /// All values are equally likely.
     #[default]
     Uniform,
     /// Independent features, with the marginals of training.
@@ -65,7 +66,7 @@ pub enum DistributionFrom {
     ProductFile(PathBuf),
     /// As in these rows, whatever the present features are (interventional).
     Background(RowsFrom),
-    /// As in those of these rows that agree with the present features (conditional).
+    /// As in those rows that agree with the present features (conditional).
     Empirical(RowsFrom),
     /// As in this one row: a background of one.
     Reference(ReferenceFrom),
@@ -74,7 +75,7 @@ pub enum DistributionFrom {
 /// Where the row of a reference comes from.
 #[derive(Debug, Clone)]
 pub enum ReferenceFrom {
-    /// Every feature is this.
+    /// Every feature has this value.
     All(bool),
     /// A row of a file.
     Row(RowOfFile),
@@ -84,7 +85,7 @@ pub enum ReferenceFrom {
     Blur(usize),
 }
 
-/// A row of a file, counted from 1; without a number the only one.
+/// A row of a file, counted from 1; without a number, the file's only row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowOfFile {
     /// The file.
@@ -94,7 +95,7 @@ pub struct RowOfFile {
 }
 
 impl RowOfFile {
-    /// From `FILE` or `FILE:ROW`; a file of that whole name comes first.
+    /// From `FILE` or `FILE:ROW`; an existing file of the whole name takes precedence.
     pub fn parse(text: &OsStr) -> Self {
         let whole = RowOfFile { path: text.into(), row: None };
         let split = text.to_str().and_then(|text| text.rsplit_once(':'));
@@ -106,7 +107,7 @@ impl RowOfFile {
         }
     }
 
-    /// Its name: the file by its name alone, because its folder is private.
+    /// Its name: the file's name without its folder, which is private.
     pub fn name(&self) -> String {
         let row = self.row.map_or(String::new(), |row| format!(":{row}"));
         format!("{}{row}", file_name(&self.path))
@@ -125,16 +126,16 @@ pub enum RowsFrom {
 /// Where players come from.
 #[derive(Debug, Clone, Default)]
 pub enum PlayersFrom {
-    /// Every feature plays for itself.
+    /// Every feature is a player.
     #[default]
     Features,
-    /// A column is a player, its bits come and go together.
+    /// Every column is a player, whose bits come and go together.
     Columns,
     /// A file with columns `feature` and `player`.
     File(PathBuf),
     /// The player of each feature by name.
     Named(HashMap<String, String>),
-    /// Rectangles of pixels, in a grid of this many rows and columns, where the features have a layout.
+    /// Rectangles of pixels, in a grid of this many rows and columns, if the features have a layout.
     Regions(Grid),
 }
 
@@ -161,7 +162,7 @@ pub enum ConstraintFrom {
 pub enum EngineName {
     /// All scores of a row from a few sweeps over the circuit, in floats.
     Fast,
-    /// The scores of all inputs of up to 22 features, in which rows are looked up.
+    /// A lookup table of the scores of all inputs, for up to 22 features.
     Table,
     /// The open-box algorithm of Arenas et al.
     Paper,
@@ -213,7 +214,7 @@ impl FromStr for DistributionFrom {
 }
 
 impl DistributionFrom {
-    /// From its text, in which a file can have any name that the system allows.
+    /// From its text; a file may have any name that the system allows.
     pub(super) fn parse(text: &OsStr) -> Result<Self, Error> {
         let (kind, file) = split_at_colon(text);
         let shown = text.to_string_lossy();
@@ -244,7 +245,7 @@ impl DistributionFrom {
         }
     }
 
-    /// Its name; a file by its name alone, because its folder is private.
+    /// Its name; a file's name without its folder, which is private.
     pub fn name(&self) -> String {
         let of_rows = |kind: &str, rows: &RowsFrom| match rows {
             RowsFrom::File(path) => format!("{kind}:{}", file_name(path)),
@@ -280,7 +281,7 @@ impl FromStr for PlayersFrom {
 }
 
 impl PlayersFrom {
-    /// From its text, in which a file can have any name that the system allows.
+    /// From its text; a file may have any name that the system allows.
     pub fn parse(text: &OsStr) -> Result<Self, Error> {
         match text.to_str() {
             Some("features") => Ok(PlayersFrom::Features),
@@ -443,7 +444,7 @@ impl Request {
         }
     }
 
-    /// What the scores are, by key; `class` only for a circuit of several.
+    /// The meaning of the scores, by key; `class` only for a circuit of several classes.
     pub fn about(&self, class: Option<&str>) -> BTreeMap<String, String> {
         let mut about: BTreeMap<String, String> = [
             ("distribution", self.distribution.name()),
@@ -514,7 +515,7 @@ impl Request {
         self.model_output == Some(ModelOutput::Score)
     }
 
-    /// What else holds for the distribution and the class, to be added to a line.
+    /// Further conditions of the distribution and the class, to be added to a line.
     pub fn conditions(&self, class: Option<&str>) -> String {
         let about = self.about(class);
         let words = [
@@ -531,7 +532,7 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// What is before and behind the first colon.
+/// The text before and after the first colon.
 fn split_at_colon(text: &OsStr) -> (&OsStr, Option<&OsStr>) {
     #[cfg(unix)]
     {

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 impl Request {
-    /// The players of a circuit, in groups if there are some.
+    /// The players of a circuit, in groups if groups are given.
     pub fn players(&self, circuit: &NamedCircuit) -> Result<Players, Error> {
         let players = self.players_alone(circuit)?;
         match &self.groups {
@@ -66,7 +66,7 @@ impl Request {
             ReferenceFrom::All(value) => return all_equal(*value, circuit),
             ReferenceFrom::Row(row) => one.push(&read_row(row, circuit, self.input)?),
             ReferenceFrom::Bits(bits) if bits.rows() == 1 => return Ok(bits.clone()),
-            // In place of a row, each of which has its own.
+            // A placeholder: each row has its own reference.
             ReferenceFrom::Blur(_) => one = Bits::zeros(circuit.features.len(), 1),
             ReferenceFrom::Bits(bits) => {
                 return Err(Error::setting("reference", format!("is one row, and {} were given", bits.rows())));
@@ -75,7 +75,7 @@ impl Request {
         Ok(one)
     }
 
-    /// How each row is blurred to be its own reference; nothing where there is another distribution.
+    /// How each row is blurred into its own reference; nothing for other distributions.
     pub(super) fn blur(&self, circuit: &NamedCircuit) -> Result<Option<Blur>, Error> {
         let DistributionFrom::Reference(ReferenceFrom::Blur(radius)) = &self.distribution else { return Ok(None) };
         let binariser = circuit.binariser.as_ref();
@@ -111,7 +111,7 @@ impl Request {
     }
 
     fn probabilities(&self, circuit: &NamedCircuit, players: &Players) -> Result<Probabilities, Error> {
-        // A file may claim as many rows as a word can count.
+        // A file may claim any 64-bit number of rows.
         let smoothing = u128::from(self.smoothing);
         let fraction = |ones: u64, rows: u64| {
             RBig::from_parts((u128::from(ones) + smoothing).into(), (u128::from(rows) + 2 * smoothing).into())
@@ -124,7 +124,7 @@ impl Request {
                 marginals.ones.iter().map(|&ones| fraction(ones, marginals.rows)).collect()
             }
             DistributionFrom::Probabilities(given) => {
-                // Floats that add up to 1 do so up to their rounding.
+                // Floats add up to 1 only up to their rounding.
                 check_columns(players, given, &RBig::from_parts(1.into(), 1_000_000_000_000u64.into()))?;
                 given.clone()
             }
@@ -153,7 +153,7 @@ impl Request {
     }
 }
 
-/// All rows of a file, as bits. Whether it is raw is decided for itself; where that stays open, the request says it.
+/// All rows of a file, as bits. Whether they are raw is found from the file; if both fit, the request decides.
 pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -> Result<Bits, Error> {
     let table = Table::open(path)?;
     let open =
@@ -162,7 +162,7 @@ pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -
         Err(DataError::RawOrBits { .. }) if reading != Reading::Auto => open(reading),
         found => found,
     }?;
-    // The counts of `Trained::tally_csv`, without which every distinct row would count once.
+    // Refuse a file of `Trained::tally_csv`: without its counts every distinct row would count once.
     if let (false, Some(counts)) = (entities.is_raw(), ["train:0", "test:0"].into_iter().find(|name| table.has(name))) {
         return Err(DataError::Tally { path: path.into(), column: counts.into() }.into());
     }
@@ -173,7 +173,7 @@ pub(super) fn read_rows(path: &Path, circuit: &NamedCircuit, reading: Reading) -
     Ok(all)
 }
 
-/// Players in groups, of which each must name every player once.
+/// Players in groups; the groups must name every player exactly once.
 pub(super) fn in_groups(players: Players, groups: &GroupsFrom) -> Result<Players, Error> {
     match groups {
         GroupsFrom::Named(group_of) => {
@@ -252,7 +252,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The grid of the features, which something needs.
+    /// The grid of the features; an error names what needs it.
     pub(super) fn grid(&self, what: &'static str) -> Result<Grid, Error> {
         self.grid.ok_or_else(|| {
             let need = if what == "distribution" { "'blur' needs" } else { "need" };
@@ -280,17 +280,17 @@ impl Layout<'_> {
     }
 }
 
-/// A table of features and players; every feature must be there once.
+/// Reads a table of features and players; every feature must occur exactly once.
 pub(super) fn read_players(path: &Path, features: &[String]) -> Result<Players, Error> {
     let table = Table::open(path)?;
     let found = read_pairs(&table, ["feature", "player"], features, named("player"))?;
     Players::named(features, &found).map_err(|error| Error::from(error).in_file(path))
 }
 
-/// A table of features and probabilities, decimals read exactly; every feature must be there once.
+/// Reads a table of features and probabilities, decimals exactly; every feature must occur exactly once.
 fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, Error> {
     let mut found = read_pairs(table, ["feature", "probability"], features, |text| match parse_decimal(&text) {
-        // Decimals have the range of floats, so that a few characters cannot mean gigabytes of digits.
+        // Decimals have the range of floats, so that a few characters cannot expand to gigabytes of digits.
         None if text.trim().parse() == Ok(0.0f64) => {
             Err("is smaller than the smallest that can be read, 5e-324".into())
         }
@@ -302,7 +302,7 @@ fn read_probabilities(table: &Table, features: &[String]) -> Result<Vec<RBig>, E
     features.iter().map(|name| found.remove(name).ok_or_else(|| missing(name))).collect()
 }
 
-/// The column `what` by the column `key`, whose values must be names that are known, each once.
+/// The column `what` by the column `key`, whose values must be known names, each exactly once.
 fn read_pairs<T>(
     table: &Table,
     [key, what]: [&str; 2],
@@ -330,7 +330,7 @@ fn read_pairs<T>(
     Ok(found)
 }
 
-/// The probabilities of a one-hot column's values must be a distribution, up to this much.
+/// Checks that the probabilities of each one-hot column add up to 1, up to this rounding.
 fn check_columns(players: &Players, probabilities: &[RBig], rounding: &RBig) -> Result<(), Error> {
     for player in (0..players.len()).filter(|&player| players.is_one_hot(player)) {
         let values = players.members(player).filter_map(|feature| probabilities.get(feature));
@@ -344,8 +344,8 @@ fn check_columns(players: &Players, probabilities: &[RBig], rounding: &RBig) -> 
     Ok(())
 }
 
-/// A row of zeros or ones. Where raw columns are all numbers it is the row whose every number is that, such as a black image;
-/// else its bits are.
+/// A row of zeros or ones. If all raw columns are numbers, every number has this value, as in a black image; otherwise
+/// every bit has.
 fn all_equal(value: bool, circuit: &NamedCircuit) -> Result<Bits, Error> {
     let is_number = |column: &CodedColumn| {
         let code = matches!(column.code, Code::Above(_) | Code::Boolean | Code::Values(_) | Code::Bins(_));

@@ -14,9 +14,9 @@ pub enum Scope {
     Class(usize),
     /// Each class.
     Each,
-    /// For each row the class predicted for it.
+    /// For each row the predicted class.
     Predicted,
-    /// The score of one class less that of another.
+    /// The score of one class minus that of another.
     Difference(usize, usize),
 }
 
@@ -32,7 +32,7 @@ impl Scope {
         }
     }
 
-    /// What each group of base value and scores is about; nothing for a single label.
+    /// The class that each group of base value and scores is about; nothing for a single label.
     pub fn explained(self, classes: usize) -> Vec<ExplainedClass> {
         match self {
             Scope::Label | Scope::Difference(..) => Vec::new(),
@@ -43,14 +43,14 @@ impl Scope {
     }
 }
 
-/// What is asked of an explainer for some rows.
+/// A question to an explainer about some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     /// Which classes.
     pub scope: Scope,
     /// Which value of the game.
     pub index: Index,
-    /// Whether in fractions.
+    /// Whether to compute in fractions.
     pub exact: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Scores of values against their definition: the number of every input, v of every set, every index, in fractions.
+//! The scores of values compared with their definition: the number of every input, v of every set, every index, in
+//! fractions.
 
 use super::{CompileRequest, ModelOutput, NumberForm, NumberSource, Source, compile};
 use crate::circuit::{NamedCircuit, Rule};
@@ -132,7 +133,8 @@ fn valid_rows(players: &Players, features: usize, random: &mut Seeded, count: us
     rows
 }
 
-/// Found by `every_mode_is_its_definition`: it has no parts, and was said to be verified by no method.
+/// Found by `every_mode_is_its_definition`: a constant score has no parts, and no method was named as having verified
+/// it.
 #[test]
 fn a_constant_score_is_written_and_read() {
     let never = Gate::new(vec![0], 0).unwrap();
@@ -144,8 +146,8 @@ fn agrees(network: Network, seed: u64, uniform: bool) {
     compare(named, &tables(&model), seed, uniform);
 }
 
-/// Base value and index of a row, given what is known: shifted and scaled, a value is a sum of bits times powers of two, each of
-/// which is a label that has a definition; indices are linear.
+/// Base value and index of a row, given what is known. Shifted and scaled, a value is a sum of bits times powers of
+/// two, and each bit is a label that has a definition; indices are linear.
 fn by_bits(table: &[RBig], players: &Players, distribution: &Distribution, entity: &[bool], index: Index) -> Vec<RBig> {
     let features = players.feature_count();
     let scale = table.iter().fold(RBig::ONE, |scale, value| scale * RBig::from(value.denominator().clone()));
@@ -169,7 +171,7 @@ fn by_bits(table: &[RBig], players: &Players, distribution: &Distribution, entit
     sums
 }
 
-/// Every index of the values of a file given what is known of a sample, and given a formula.
+/// Compares every index of the values of a file, given a sample and given a formula.
 fn compare_conditionally(named: &std::sync::Arc<NamedCircuit>, tables: &[Vec<RBig>], random: &mut Seeded) {
     let features = named.features.len();
     let orders = [Order::One, Order::Two, Order::Three];
@@ -188,7 +190,7 @@ fn compare_conditionally(named: &std::sync::Arc<NamedCircuit>, tables: &[Vec<RBi
         let product = Probabilities::product(given).unwrap();
         let sample = valid_rows(&players, features, random, 5);
         let rows = valid_rows(&players, features, random, 2);
-        // Each clause has a literal of either row, so that both satisfy it.
+        // Each clause has a literal from either row, so that both satisfy it.
         let literal = |random: &mut Seeded, row: usize| {
             let feature = random.below(features);
             (feature as i32 + 1) * if rows.get(row, feature) { 1 } else { -1 }
@@ -225,10 +227,10 @@ fn compare_conditionally(named: &std::sync::Arc<NamedCircuit>, tables: &[Vec<RBi
     }
 }
 
-/// Every mode and index of the values of a file against the numbers of all inputs.
+/// Compares every mode and index of the values of a file with the numbers of all inputs.
 fn compare(named: NamedCircuit, tables: &[Vec<RBig>], seed: u64, uniform: bool) {
     let named = std::sync::Arc::new(named);
-    // As a file has them.
+    // Written to a file and read back.
     let mut content = Vec::new();
     named.write(&mut content).unwrap();
     let back = NamedCircuit::read(content.as_slice()).unwrap();
@@ -287,7 +289,7 @@ proptest! {
     }
 }
 
-/// One hidden layer with weights +-1, where the closed forms are; also with inputs that a gate does not weigh.
+/// One hidden layer with weights +-1, for which there are closed forms; also with inputs of weight 0.
 #[test]
 fn slow_closed_forms_are_the_definition() {
     let mut random = Seeded::new(11, 0);
@@ -358,7 +360,7 @@ fn names(count: usize) -> Vec<String> {
     ["a=1", "a=2", "b", "c", "d=1", "d=2", "d=3"].iter().take(count).map(|name| name.to_string()).collect()
 }
 
-/// Tables of numbers, with few different ones so that diagrams share nodes, and with many.
+/// Tables of numbers, with few different values so that diagrams share nodes, and with many.
 #[test]
 fn slow_tables_of_numbers_are_the_definition() {
     let mut random = Seeded::new(9, 0);
@@ -418,7 +420,7 @@ fn trees_and_linear_models_are_the_definition() {
     compare(named, &[(0..16).map(value).collect()], 2, false);
 }
 
-/// A file of scores that is cut or changed anywhere is refused.
+/// A file of scores that is truncated or changed anywhere is refused.
 #[test]
 fn every_changed_byte_of_a_file_of_scores_is_refused() {
     let table: Vec<f64> = (0..8).map(f64::from).collect();

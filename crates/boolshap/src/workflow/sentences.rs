@@ -1,5 +1,6 @@
-//! Sentences that answer the first questions of a person: why was it decided so, what would change it, what is enough for
-//! it, how far is it from another decision, do protected values matter. Page, report and command line show the same ones.
+//! Sentences that answer a person's first questions: why was this decided, what would change it, what is enough for it,
+//! how far is it from another decision, do protected values matter. Page, report and command line show the same
+//! sentences.
 
 use super::value_words::ValueWords;
 use super::{AskRequest, Asker, Error, Explainer, Found, PlayersFrom, Question, RowAnswer, Scope};
@@ -12,11 +13,11 @@ use dashu_int::UBig;
 
 /// The most players that a sentence names.
 const NAMED: usize = 3;
-/// The most changes that a sentence tells one by one.
+/// The most changes that a sentence lists one by one.
 const MOST_CHANGES: usize = 4;
-/// A sentence names players until they make up this share of what pushes their way.
+/// A sentence names players until they make up this share of all scores in their direction.
 const MAIN_SHARE: f64 = 0.6;
-/// Scores below this are not worth a sentence; no float is that far off.
+/// Scores below this are not worth a sentence; the error of floats is smaller.
 const NOTHING: f64 = 1e-9;
 
 /// Words with commas between them and "and" before the last.
@@ -35,8 +36,8 @@ fn signed(score: f64) -> String {
 }
 
 impl Explainer {
-    /// What was decided of a row, why, and the smallest change that flips it where that is asked in a moment, in sentences.
-    /// Nothing for other scores than the Shapley values of one label in floats.
+    /// What was decided for a row, why, and the smallest change that flips it if that is quick to find, in sentences.
+    /// Nothing for scores other than the Shapley values of one label in floats.
     pub fn in_words(&self, row: &[bool], watch: &Watch<'_>) -> Result<Option<String>, Error> {
         let ask = self.ask();
         if ask.exact || ask.index != Index::Shapley || matches!(ask.scope, Scope::Each | Scope::Difference(..)) {
@@ -83,7 +84,7 @@ impl Explainer {
     }
 
     /// Which players lead from the base value to this value, the decision or the score of a row: those with the largest
-    /// scores of its direction.
+    /// scores in that direction.
     pub fn main_reasons(&self, row: &[bool], base_value: f64, value: f64, scores: &[f64]) -> Result<String, Error> {
         let space = Space::new(self.players().clone(), None)?;
         let words = ValueWords::new(self.circuit(), &space);
@@ -111,8 +112,8 @@ impl AskRequest {
     /// The most features of a circuit that is asked in passing.
     pub const MOST_ASKED_FEATURES: usize = 16;
 
-    /// The question that everybody asks: the smallest change that flips a decision, columns as what changes where a column has
-    /// several features.
+    /// The question that most people ask: the smallest change that flips a decision. Columns are the players if a
+    /// column has several features.
     pub fn smallest_change(circuit: &NamedCircuit) -> Self {
         let columns = Players::columns(&circuit.features, circuit.binariser.as_ref());
         let has_several = columns.len() < circuit.features.len();

@@ -1,4 +1,4 @@
-//! What each stage of a compilation did and how long it took; with several classes, for one after the other.
+//! What each stage of a compilation did and how long it took; with several classes, class by class.
 
 use crate::lit::{Instant, thousands};
 use serde_json::{Map, Value};
@@ -16,13 +16,13 @@ impl Stages {
         self.done.push((self.class, name, facts));
     }
 
-    /// A line each, to read.
+    /// The stages as lines to read.
     pub fn lines(&self) -> Vec<String> {
         let class = |class: usize| if self.class > 0 { format!("class {class}, ") } else { String::new() };
         self.done.iter().map(|(of, name, facts)| format!("{}{name}: {}", class(*of), facts_text(facts))).collect()
     }
 
-    /// By name, the numbers of several classes added up.
+    /// The stages by name, with the numbers of several classes added up.
     pub fn totals(&self) -> Value {
         let mut totals = Map::new();
         for (_, name, facts) in &self.done {
@@ -34,7 +34,7 @@ impl Stages {
         totals.into()
     }
 
-    /// By name for each class.
+    /// The stages by name, for each class.
     pub fn of_classes(&self, classes: usize) -> Vec<Map<String, Value>> {
         let of = |class: usize| -> Map<String, Value> {
             let own = self.done.iter().filter(|(of, ..)| *of == class);
@@ -44,7 +44,7 @@ impl Stages {
     }
 }
 
-/// Adds numbers to those of the same name; of anything else, what all have in common stays.
+/// Adds numbers of the same name; other facts stay only if all have them in common.
 fn add_up(total: &mut Value, facts: &Value) {
     let Value::Object(total) = total else { return };
     total.retain(|name, value| value.is_number() || *value == facts[name]);
@@ -64,9 +64,9 @@ fn facts_text(facts: &Value) -> String {
         Some(whole) => thousands(whole),
         None => format!("{:.3}", value.as_f64().unwrap_or(f64::NAN)),
     };
-    // Why a route was taken is a note of its own.
+    // The reason for a route is a separate note.
     let object = facts.as_object().into_iter().flatten().filter(|(name, value)| value.is_number() || *name == "method");
-    // The time comes last, whatever the alphabet says.
+    // The time comes last, not in alphabetical order.
     let (time, rest): (Vec<_>, Vec<_>) = object.partition(|(name, _)| *name == "seconds");
     let texts = rest.into_iter().chain(time).map(|(name, value)| match name.as_str() {
         "seconds" => format!("{} s", number(value)),

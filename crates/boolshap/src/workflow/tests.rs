@@ -1,4 +1,5 @@
-//! The front door: requests from text, refusals before any work, and scores that agree with the definition.
+//! The main entry to the library: requests from text, refusals before any work, and scores that agree with the
+//! definition.
 
 use super::{ClassChoice, CompileRequest, Error, ErrorKind, Explainer, PlayersFrom, Request, RowsFrom, Scope, Source};
 use super::{DistributionFrom, Menu, VerifyRequest, Via, compile, read_circuit, verify};
@@ -69,7 +70,7 @@ fn settings_that_cannot_work_are_refused_by_name() {
 #[test]
 fn refusals_come_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
-    // A formula that would take long: nothing of it may be read.
+    // An invalid file instead of a slow formula: settings must be refused before it is read.
     let path = folder.path().join("hard.cnf");
     std::fs::write(&path, "this is no formula").unwrap();
     let refused = |request: CompileRequest| compile(path.as_path(), &request).unwrap_err();
@@ -203,7 +204,7 @@ fn probabilities_of_a_column_add_up_to_one() {
         let distribution = DistributionFrom::Probabilities(given);
         Explainer::new(&circuit, &Request { distribution, players, ..Request::default() })
     };
-    // 0.1 + 0.9 is 1 but for the rounding of floats.
+    // 0.1 + 0.9 is 1 up to the rounding of floats.
     assert!(explainer([0.1, 0.9, 0.5, 0.5], PlayersFrom::Columns).is_ok());
     let error = explainer([0.3, 0.9, 0.5, 0.5], PlayersFrom::Columns).err().unwrap();
     assert!(error.to_string().starts_with("the probabilities of the values of 'sea' add up to "), "{error}");
@@ -212,7 +213,7 @@ fn probabilities_of_a_column_add_up_to_one() {
     assert_eq!(marginals.remedy(), Some(Remedy::Probabilities));
 }
 
-/// AND(x1..x13) OR AND(x14..x26): too many variables for a table, and true together where all are 1.
+/// AND(x1..x13) OR AND(x14..x26): too many variables for a table, and both parts are true if all variables are 1.
 fn wide_overlap() -> Circuit {
     let mut builder = CircuitBuilder::new(26).unwrap();
     let gates = [0..13, 13..26].map(|variables| {
@@ -260,10 +261,10 @@ fn what_was_proved_is_kept_with_its_digests() {
     assert_eq!((proof.method.as_str(), proof.source), ("exhaustive", Digest::of(model.to_json().as_bytes())));
     let mut file = Vec::new();
     compiled.write(&mut file).unwrap();
-    // The digest is that of all before it, and stands before the checksum.
+    // The digest is that of everything before it, and comes before the checksum.
     let (content, end) = file.split_at(file.len() - 36);
     assert_eq!(Digest::of(content).0, end[..32]);
-    // Read again, it is a claim, until it is proved again.
+    // A proof that is read again is a claim, until it is proved again.
     let mut read = read_circuit(&file[..]).unwrap();
     assert_eq!((read.facts.verified.standing(), read.facts.verified.proof()), ("claimed", Some(&proof)));
     let found = verify(&model, &read, &VerifyRequest::default()).unwrap();

@@ -16,11 +16,11 @@ use std::path::Path;
 pub struct TrainRequest {
     /// The column to predict.
     pub target: String,
-    /// What each column is, where its values do not say it.
+    /// The kinds of columns whose values do not show them.
     pub kinds: Kinds,
     /// Columns to leave out: names, or lists of names with commas between them.
     pub ignore: Vec<String>,
-    /// What becomes of missing numbers.
+    /// How missing numbers are coded.
     pub missing: MissingNumbers,
     /// The texts that mean a missing value, besides blank ones.
     pub missing_values: Vec<String>,
@@ -28,11 +28,12 @@ pub struct TrainRequest {
     pub test_fraction: f64,
     /// The rows that thresholds are fitted on.
     pub fit: FitOn,
-    /// The network and its training; its seed also draws the split.
+    /// The network and its training; its seed also determines the split.
     pub options: TrainOptions,
     /// The layout of the columns, if they are the pixels of an image.
     pub grid: Option<Grid>,
-    /// How many seeds, from that of the options on, to measure the accuracy with; the model is that of the first.
+    /// How many seeds, starting from that of the options, the accuracy is measured with; the model is that of the
+    /// first.
     pub seeds: u64,
 }
 
@@ -66,7 +67,7 @@ impl TrainRequest {
         Ok(())
     }
 
-    /// Takes the kinds of columns as texts `NAME=KIND`, also in place of those of a schema.
+    /// Takes the kinds of columns as texts `NAME=KIND`, which override those of a schema.
     pub fn set_columns(&mut self, texts: &[String]) -> Result<(), Error> {
         let mut kinds = Kinds::new();
         for text in texts {
@@ -82,11 +83,11 @@ impl TrainRequest {
 }
 
 impl TrainRequest {
-    /// The kinds of a table's columns, with those that are left out.
+    /// The kinds of a table's columns, with those to leave out.
     pub(super) fn kinds_for(&self, table: &Table) -> Result<Kinds, Error> {
         let mut kinds = self.kinds.clone();
         for text in &self.ignore {
-            // A name with commas is that of a column first.
+            // A name with commas may be that of a column: that comes first.
             let names = if table.has(text) { vec![text.as_str()] } else { text.split(',').collect() };
             for name in names.into_iter().map(str::trim).filter(|name| !name.is_empty()) {
                 table.position(name)?;
@@ -111,7 +112,7 @@ impl TrainRequest {
     }
 }
 
-/// A trained model, and how good it is.
+/// A trained model, and its accuracy.
 #[derive(Debug, Clone)]
 pub struct Trained {
     /// The model.
@@ -136,7 +137,7 @@ pub struct Trained {
     pub choice: Option<Choice>,
     /// The accuracies of several seeds, if they were asked for.
     pub spread: Option<Spread>,
-    /// What a person should know about the table.
+    /// Notes on the table for the user.
     pub notes: Vec<Note>,
     /// How many values of each column are missing, where some are.
     pub missing: Vec<(String, u64)>,
@@ -161,7 +162,7 @@ impl Spread {
 }
 
 impl Trained {
-    /// A learned model and the rows that it was trained and is tested on. The model then says how good it is on them.
+    /// A learned model with its training and test rows. The model then holds its accuracy on them.
     pub fn new(
         mut model: Model,
         learned: (Weights, Option<Choice>),
@@ -206,7 +207,7 @@ impl Trained {
         })
     }
 
-    /// How good the network is, beside what guessing and what knowing everything would give.
+    /// The accuracy of the network, beside that of guessing and that of knowing everything.
     pub fn accuracy_words(&self) -> String {
         let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.4}"));
         let judged = if self.testing.total() > 0 { &self.testing } else { &self.training };

@@ -1,14 +1,14 @@
 //! What the bits of a player mean: as values for programs, and in words for people.
 //!
-//! A feature's value is 0 or 1, a column's the name of its value, a block's its bits. In words, a bit that the circuit knows
-//! the meaning of is worded by it: above or at most a threshold, a category, an interval.
+//! A feature's value is 0 or 1, a column's the name of its value, a block's its bits. In words, a bit whose meaning the
+//! circuit knows is described by that meaning: above or at most a threshold, a category, an interval.
 
 use crate::circuit::NamedCircuit;
 use crate::data::{Code, short_number};
 use crate::query::Space;
 use serde_json::Value;
 
-/// Blocks of more bits are not spelled out in sentences.
+/// The most bits of a block that sentences spell out.
 const READ_BITS: usize = 8;
 
 /// The meaning of a circuit's features, for its players.
@@ -25,7 +25,7 @@ struct Wording {
 }
 
 enum Kind {
-    /// A bit of which nothing more is known.
+    /// A bit whose meaning is unknown.
     Bit,
     /// A bit that is 1 above a threshold.
     Above { column: String, threshold: f64 },
@@ -94,7 +94,7 @@ impl ValueWords {
         }
     }
 
-    /// A player's value without its name: what the circuit knows of it, else the value for programs.
+    /// A player's value without its name: its meaning if the circuit knows it, else the value for programs.
     pub(super) fn short(&self, player: usize, input: &[bool]) -> String {
         let wording = &self.players[player];
         match &wording.kind {
@@ -119,7 +119,7 @@ impl ValueWords {
                 Some(place) => format!("{} is {}", wording.name, words[place]),
                 None => format!("{} has no value", wording.name),
             },
-            // More bits than one reads at a glance, such as those of a region.
+            // More bits than a reader takes in at a glance, such as those of a region.
             Kind::Block if wording.members.len() > READ_BITS => {
                 let ones = wording.members.iter().filter(|&&feature| input[feature]).count();
                 format!("{} has {ones} of {} features on", wording.name, wording.members.len())
@@ -186,7 +186,7 @@ enum Meaning {
     Value(String),
 }
 
-/// For each feature its column and what its 1 means, where the circuit knows it.
+/// For each feature its column and what its 1 means, if the circuit knows it.
 fn meanings(circuit: &NamedCircuit) -> Vec<Option<(String, Meaning)>> {
     let Some(binariser) = &circuit.binariser else {
         return circuit.features.iter().map(|_| None).collect();
@@ -210,7 +210,7 @@ fn meanings(circuit: &NamedCircuit) -> Vec<Option<(String, Meaning)>> {
     all
 }
 
-/// The name of a column's value: what the circuit knows, else what follows the column's name.
+/// The name of a column's value: the one that the circuit knows, else what follows the column's name.
 fn value_name(circuit: &NamedCircuit, feature: usize, meanings: &[Option<(String, Meaning)>]) -> String {
     match &meanings[feature] {
         Some((_, Meaning::Value(value))) => value.clone(),

@@ -1,4 +1,4 @@
-//! Is this circuit file that model? Everything that came from the model is compared, then each class is proved.
+//! Verifies that a circuit file is a model: compares everything that came from the model, then proves each class.
 
 use super::free::with_fixed;
 use super::verify_scores::verify_scores;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct VerifyRequest {
     /// The only method to use.
     pub method: Option<Method>,
-    /// The class the circuit is said to be, instead of what the circuit says.
+    /// The class that the circuit represents, instead of what the circuit says.
     pub class: Option<ClassChoice>,
     /// Where to keep the solver's checked proof, with the clauses that it refutes beside it in `FILE.cnf`.
     pub proof: Option<PathBuf>,
@@ -41,15 +41,15 @@ fn clauses_of(proof: &Path) -> PathBuf {
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Verification {
-    /// The classes that were looked at; the last of them is the one that differs, if one does.
+    /// The classes that were checked; if one differs, it is the last of them.
     pub classes: Vec<usize>,
-    /// What the model calls them.
+    /// Their names in the model.
     pub class_names: Vec<String>,
-    /// By which method the last class was decided.
+    /// The method that decided the last class.
     pub method: Method,
-    /// By which methods all of them were.
+    /// The methods that decided all of them.
     pub methods: Vec<Method>,
-    /// What of the file came from the model and is as in the model.
+    /// The parts of the file that came from the model and are as in the model.
     pub compared: Vec<&'static str>,
     /// An input on which circuit and network differ.
     pub difference: Option<Difference>,
@@ -68,9 +68,9 @@ pub struct Difference {
     pub class: usize,
     /// Whether the network answers that class.
     pub network: bool,
-    /// Whether the circuit says so.
+    /// Whether the circuit answers that class.
     pub circuit: bool,
-    /// Of scores: that of the network, and that of the file.
+    /// For scores: that of the network, and that of the file.
     pub scores: Option<[f64; 2]>,
     /// The same in words.
     pub words: String,
@@ -93,7 +93,7 @@ impl Verification {
         })
     }
 
-    /// Lets the circuit say that it was proved, if all of it was.
+    /// Records in the circuit that it was proved, if all of it was.
     pub fn record(&self, model: &Model, circuit: &mut NamedCircuit) {
         if self.difference.is_none() && (circuit.values.is_some() || self.classes.len() == circuit.roots().len()) {
             circuit.set_proved(&method_names(&self.methods), ProofOf::Model, model.digest());
@@ -209,8 +209,8 @@ pub(super) fn prove(
     }
 }
 
-/// Compares a circuit with the class of every input, where the source is not a network; its facts then say that they agree.
-/// Entry k is the input whose bit j is feature j.
+/// Compares a circuit with the class of every input, if the source is not a network, and records in its facts that they
+/// agree. Entry k is the input whose bit j is feature j.
 pub fn verify_table(circuit: &mut NamedCircuit, values: &[u8]) -> Result<(), Error> {
     for (number, label) in circuit.labels()?.iter().enumerate() {
         let class = if circuit.classes.is_empty() { circuit.facts.class.unwrap_or(1) } else { number };
@@ -232,8 +232,8 @@ pub fn verify_table(circuit: &mut NamedCircuit, values: &[u8]) -> Result<(), Err
     Ok(())
 }
 
-/// That the file is about the same things: scores rest on names, binarisation and marginals as much as on the circuit.
-/// Returns what was compared; what the file does not have cannot mislead.
+/// Checks that the file is about the same things: scores depend on names, binarisation and marginals as much as on the
+/// circuit. Returns what was compared; parts that the file does not have cannot mislead.
 fn check_same(named: &NamedCircuit, model: &Model) -> Result<Vec<&'static str>, Error> {
     let (own, classes) = (named.classes.len(), model.network.classes());
     if named.features != model.features {
@@ -275,13 +275,13 @@ fn check_same(named: &NamedCircuit, model: &Model) -> Result<Vec<&'static str>, 
     Ok(compared)
 }
 
-/// Whether it was made from another program's file: then it says nothing of a model but the name of that file.
+/// Whether it was made from another program's file: then its provenance holds only the name of that file.
 fn is_of_a_file(named: &NamedCircuit) -> bool {
     let route = named.facts.route.as_deref();
     matches!(route, Some("cnf" | "sdd" | "nnf" | "ddnnf")) && named.provenance.keys().eq(["source"])
 }
 
-/// What the file says of itself that is not what is proved now.
+/// Claims of the file about itself that differ from what is proved now.
 fn claim_notes(named: &NamedCircuit, model: &Model, classes: &[(usize, Arc<Circuit>)]) -> Vec<String> {
     let mut notes = named.facts.notes();
     let other = |proof: &&Proof| proof.of == ProofOf::Model && proof.source != model.digest();
@@ -335,7 +335,7 @@ fn difference(model: &Model, class: usize, circuit: &Circuit, found: Counterexam
     Difference { entity, class, network: found.network, circuit: found.circuit, scores: None, words }
 }
 
-/// Where the circuit decides: the way from the root along the children that alone fix the value.
+/// Where the circuit decides: the path from the root along the children that alone fix the value.
 fn deciding_path(circuit: &Circuit, entity: &[bool], names: &[String]) -> String {
     let values = node_values(circuit, entity);
     let mut asked: Vec<String> = Vec::new();
@@ -389,7 +389,7 @@ fn node_values(circuit: &Circuit, entity: &[bool]) -> Vec<bool> {
     values
 }
 
-/// The solver writes elsewhere, and what is checked is copied to its place.
+/// The solver writes to a temporary folder, and the checked files are copied to their place.
 fn kept_proof(request: &VerifyRequest, classes: usize) -> Result<Option<KeptProof>, Error> {
     let Some(path) = &request.proof else { return Ok(None) };
     if !matches!(request.method, None | Some(Method::Sat)) {
@@ -404,10 +404,10 @@ fn kept_proof(request: &VerifyRequest, classes: usize) -> Result<Option<KeptProo
     KeptProof::begin(path).map(Some)
 }
 
-/// A proof and its clauses on their way to where they are kept, both or neither.
+/// A proof and its clauses before they are kept, both or neither.
 struct KeptProof {
     folder: SpareFolder,
-    /// What the solver calls them, and the files they become.
+    /// Their names in the solver's folder, and the files they become.
     files: [(&'static str, PathBuf, WholeFile); 2],
 }
 

@@ -1,4 +1,5 @@
-//! Is this file that network of real weights? All inputs are tried again, and the file is asked for every one of them.
+//! Verifies that a file is a network of real weights: tries all inputs again, and compares the file on every one of
+//! them.
 
 use super::compile_real::rule_of;
 use super::verify::{Difference, Verification, verify_watched};
@@ -9,7 +10,7 @@ use crate::lit::{Instant, Watch};
 use crate::model::{AnyModel, RealModel};
 use crate::query::Method;
 
-/// Inputs that are asked for at a time.
+/// How many inputs are evaluated at a time.
 const ROWS: usize = 1 << 12;
 
 /// Proves that a file is a model of either kind, or finds an input on which they differ.

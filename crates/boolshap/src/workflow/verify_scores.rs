@@ -1,6 +1,6 @@
-//! Are these scores that network's? The parts are compared one by one: gates must be the network's own, circuits are proved
-//! equal to the gates they are made from, weights and constants are those of the last layer. Then both are asked for the
-//! numbers of some inputs, the network by its definition.
+//! Verifies that scores are those of a network. The parts are compared one by one: gates must be the network's own,
+//! circuits are proved equal to the gates they are made from, weights and constants are those of the last layer. Both
+//! are also evaluated on some inputs, the network by its definition.
 
 use super::compile_scores::part_model;
 use super::verify::{Difference, Verification};
@@ -15,7 +15,7 @@ use dashu_ratio::RBig;
 /// How many inputs are tried.
 const TRIED: usize = 256;
 
-/// By which methods the scores were proved to be those of the model; an error that names the first difference.
+/// The methods that proved the scores to be those of the model; an error names the first difference.
 pub(super) fn prove_scores(model: &Model, named: &NamedCircuit, watch: &Watch<'_>) -> Result<Vec<Method>, Error> {
     let request = VerifyRequest::default();
     let (methods, difference) = compare_scores(model, named, &request, watch)?;
@@ -25,7 +25,7 @@ pub(super) fn prove_scores(model: &Model, named: &NamedCircuit, watch: &Watch<'_
     }
 }
 
-/// Fills in what was found about a file of scores.
+/// Fills in the result for a file of scores.
 pub(super) fn verify_scores(
     model: &Model,
     named: &NamedCircuit,
@@ -61,7 +61,7 @@ fn compare_scores(
     if difference.is_some() {
         return Ok((vec![Method::Gates], difference));
     }
-    // The number of each bit of the last layer in the place of a part.
+    // Use the number of each bit of the last layer in place of a part.
     let bits = model.network.hidden().last().map_or(model.network.inputs(), Vec::len);
     let numbered = (0..bits).map(|bit| Part::Circuit(NodeId::new(bit))).collect();
     let all = Values::of_last_layer(model, numbered);
@@ -85,13 +85,13 @@ fn compare_scores(
                 let verdict = query::verify(&network, 1, &circuit, &options, watch)?;
                 Ok::<_, Error>(verdict.counterexample.is_none().then_some(verdict.method))
             }
-            // A diagram of numbers comes from no network.
+            // A diagram of numbers never comes from a network.
             _ => Ok(None),
         })?;
         methods.push(method.ok_or_else(|| other("it is not what the network has there"))?);
     }
     if methods.is_empty() {
-        // A constant has no parts, and there was nothing to compare but the sums.
+        // A constant has no parts: only the sums were compared.
         methods.push(Method::Gates);
     }
     methods.sort_by_key(|method| method.name());
@@ -99,7 +99,7 @@ fn compare_scores(
     Ok((methods, None))
 }
 
-/// An input on which file and network have other numbers, among some that are tried.
+/// An input, among some that are tried, on which file and network give different numbers.
 fn on_inputs(
     model: &Model,
     named: &NamedCircuit,

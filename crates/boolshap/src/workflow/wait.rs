@@ -1,6 +1,6 @@
-//! How long the rows of a file will take to be explained: the first rows are explained for a moment, and their time is
-//! multiplied by the number of rows. That they take long is said only where they visit many nodes, so small work is not
-//! held up.
+//! Estimates how long explaining the rows of a file will take: the first rows are explained for a moment, and their
+//! time is multiplied by the number of rows. A long time is reported only if the rows visit many nodes, so that small
+//! work is not held up.
 
 use super::{Error, Explainer};
 use crate::data::Bits;
@@ -9,35 +9,35 @@ use crate::lit::{Instant, Remedy, Watch, duration, roughly, thousands};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A wait of more seconds than this is said before it begins.
+/// A wait of more seconds than this is announced before it begins.
 pub(super) const LONG: f64 = 3.0;
-/// A time is measured for this long at least.
+/// The shortest measurement, in seconds.
 const MOMENT: f64 = 0.02;
-/// Rows that together visit fewer nodes take a second at most on any machine.
+/// Rows that visit fewer nodes together take a second at most on any machine.
 const MANY_VISITS: u128 = 1 << 30;
 
 /// How long the rows of a file will take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wait {
-    /// About how many rows there are.
+    /// The approximate number of rows.
     pub rows: u64,
-    /// How many nodes are visited for each.
+    /// The number of nodes that are visited for each row.
     pub visits: u128,
     /// The nodes of the circuit.
     pub nodes: u64,
-    /// How long a row takes, all cores at work.
+    /// How long a row takes with all cores at work.
     pub row_seconds: f64,
     /// Whether there are background rows to go through.
     pub has_background: bool,
 }
 
 impl Wait {
-    /// How long all take, if no two are equal.
+    /// How long all rows take, if no two are equal.
     pub fn seconds(&self) -> f64 {
         self.row_seconds * self.rows as f64
     }
 
-    /// Whether that is longer than a few seconds.
+    /// Whether that is more than a few seconds.
     pub fn is_long(&self) -> bool {
         self.seconds() > LONG
     }
@@ -66,8 +66,7 @@ impl Wait {
 }
 
 impl Explainer {
-    /// How long the rows of a file will take; nothing where that is not known, or, unless it is asked for, where it is not
-    /// long.
+    /// How long the rows of a file will take; nothing if that is unknown, or if it is neither long nor asked for.
     pub fn wait(&self, path: &Path, is_asked_for: bool, watch: &Watch<'_>) -> Result<Option<Wait>, Error> {
         let Some(visits) = self.visits(self.ask()) else { return Ok(None) };
         let Some(batch) = self.open(path)?.next_batch()? else { return Ok(None) };
@@ -81,7 +80,8 @@ impl Explainer {
         Ok(Some(Wait { rows, visits, nodes, row_seconds, has_background }))
     }
 
-    /// How long the scores of a row take on this machine, all cores at work: a few of these rows are explained for it.
+    /// How long the scores of a row take on this machine with all cores at work, measured by explaining a few of these
+    /// rows.
     pub fn seconds_a_row(&self, rows: &Bits, watch: &Watch<'_>) -> Result<f64, Error> {
         if rows.rows() == 0 {
             return Ok(0.0);
@@ -94,7 +94,7 @@ impl Explainer {
             self.explain(&rows.select(&first), &watch.silent())?;
             let seconds = begin.elapsed().as_secs_f64();
             if seconds >= MOMENT || first.len() == rows.rows() {
-                // A single row is one thread's.
+                // A single row uses one thread.
                 let at_once = if some == 1 { threads } else { 1 };
                 return Ok(seconds / (first.len() * at_once) as f64);
             }

@@ -1,7 +1,7 @@
-// How the page asks. Every answer comes from one function, ask(path, body, signal), with the paths, bodies and answers of
-// the HTTP API, whoever answers: a server, what a report keeps (kept.js), or an engine inside a report, which takes over
-// with wake() (start.js). A way to answer is {answer(path, body, signal), any}: a promise of the JSON, and whether it
-// answers for any input and game or only for those that it keeps.
+// How the page sends requests. Every answer comes from one function, ask(path, body, signal), with the paths, bodies
+// and answers of the HTTP API. The backend is a server, the data stored in a report (kept.js), or an engine inside a
+// report, which takes over with wake() (start.js). A backend is {answer(path, body, signal), any}: a promise of the
+// JSON, and whether it answers for any input and game or only for stored ones.
 
 const server = {
   any: true,
@@ -45,7 +45,7 @@ function gameQuery(game) {
   return query;
 }
 
-// Only the newest of several requests of one kind counts: a new request aborts the previous one.
+// Only the newest request of each kind counts: it aborts the previous one.
 function latest() {
   let current = null;
   return () => {
@@ -59,7 +59,7 @@ const choosing = latest();
 const listing = latest();
 const changing = latest();
 
-// A server that is away may come back: then the page goes on by itself.
+// An unreachable server may come back: the page retries and then continues by itself.
 const RETRY = 2000;
 let retrying = 0;
 function showError(error) {

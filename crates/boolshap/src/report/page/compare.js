@@ -1,4 +1,4 @@
-// Two decisions side by side: two rows, two classes, a row before and after a change, or what two models say of one input.
+// Two decisions side by side: two rows, two classes, a row before and after a change, or two models on the same input.
 
 function pin() {
   const { answer, game } = state;
@@ -21,7 +21,7 @@ function unpin() {
 
 const meaningsNow = () => page.players.map((_, player) => playerLabel(player).meaning);
 
-// Shows what the second model says of the same input, from now on for every input; or no longer.
+// Toggles the comparison with the second model, which then follows every input.
 function toggleBeside() {
   if (state.beside) return unpin();
   state.beside = true;
@@ -30,7 +30,7 @@ function toggleBeside() {
 
 const comparing = latest();
 
-// Until its answer is here, that of the input before is dimmed.
+// Until the answer arrives, the previous input's answer is dimmed.
 async function askBeside() {
   if (!state.beside) return;
   $("comparison").classList.add("stale");
@@ -67,7 +67,7 @@ function drawComparison() {
   if (!same) return table.tBodies[0].replaceChildren(el("tr", {}, el("td", { colSpan: 4, textContent: pinned.words })));
   const difference = (player) => answer.scores[player] - pinned.scores[player];
   const order = page.players.map((_, player) => player).sort((a, b) => Math.abs(difference(b)) - Math.abs(difference(a)) || a - b);
-  // Two models look at one input: what it is stands once, beside the name.
+  // Two models share the input, so its values appear once, below the name.
   const cell = (meaning, score) => el("td", {}, ...(beside ? [] : [el("span", { className: "meaning", textContent: meaning }), " "]), el("span", { className: "amount", textContent: signed(score) }));
   const input = (player) => (beside ? [el("br"), el("span", { className: "small", textContent: playerLabel(player).meaning })] : []);
   const line = (player) => el("tr", {}, el("th", { scope: "row" }, el("span", { className: "name" }, ...breakable(page.short[player])), ...input(player)), cell(pinned.meanings[player], pinned.scores[player]), cell(playerLabel(player).meaning, answer.scores[player]), el("td", { className: "number", textContent: signed(difference(player)) }));

@@ -1,10 +1,10 @@
-// The library inside a report: WebAssembly in a worker, so that the page never waits for it. It takes the paths and bodies of
-// the HTTP API and gives its answers (crates/boolshap-wasm). The module and what the report carries for it are in the page,
-// packed, as text.
+// The library inside a report: WebAssembly in a worker, so that the page never blocks on it. It takes the paths and
+// bodies of the HTTP API and returns its answers (crates/boolshap-wasm). The page contains the module and its data as
+// compressed Base64 text.
 
 const PATIENCE = 1000; // a question that no longer counts is given up after this many milliseconds
 
-// The bytes of a block, as they are unpacked; nothing where there is no such block, or it is empty.
+// A stream of the decompressed bytes of a block; null if the block is missing or empty.
 function unpacking(id) {
   const text = $(id) ? $(id).textContent : "";
   if (!text) return null;
@@ -14,12 +14,12 @@ function unpacking(id) {
   return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
 }
 
-// Compiled while it is unpacked, once for all workers.
+// Compiles the module while decompressing it, once for all workers.
 function engineModule() {
   return WebAssembly.compileStreaming(new Response(unpacking("engine-module"), { headers: { "Content-Type": "application/wasm" } }));
 }
 
-// The program of the worker. It is made into text, so that nothing of the page is in reach of it.
+// The worker's program. It is passed as text, so it cannot access anything of the page.
 function engineProgram() {
   let library = null;
   const answer = (path, body) => {
@@ -42,7 +42,7 @@ function engineProgram() {
   };
 }
 
-// One worker, one question at a time. `open` is the question that it is opened with, again if it had to be ended.
+// One worker, which answers one request at a time. `open` is its first request, sent again after every restart.
 function engineOf(module, open) {
   let worker = null;
   let asked = null; // the question under way
@@ -97,7 +97,7 @@ function engineOf(module, open) {
         signal.addEventListener("abort", () => {
           queue = queue.filter((other) => other !== question);
           reject(new DOMException("a newer question", "AbortError"));
-          // An answer that is no longer wanted must not delay others.
+          // An obsolete request must not delay others.
           setTimeout(() => {
             if (asked === question) end();
           }, PATIENCE);
@@ -114,7 +114,7 @@ function engineOf(module, open) {
   return { opened, answer, end: () => worker.terminate() };
 }
 
-// A JSON object and bytes, as the library takes them: the length of the first in front.
+// A JSON object and bytes in the library's format: prefixed with the length of the object.
 function withLength(object, ...bytes) {
   const text = object instanceof Uint8Array ? object : new TextEncoder().encode(JSON.stringify(object));
   const whole = new Uint8Array(4 + text.length + bytes.reduce((sum, part) => sum + part.length, 0));
@@ -127,7 +127,7 @@ function withLength(object, ...bytes) {
   return whole;
 }
 
-// What the report carries, with the rows that the page shows.
+// The data that the report carries, completed with the rows that the page shows.
 function carriedWith(bytes, { kinds, table }) {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const carried = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
@@ -136,7 +136,7 @@ function carriedWith(bytes, { kinds, table }) {
   return withLength(carried, bytes.subarray(4 + length));
 }
 
-// Starts the library, if this report has it: from then on it answers for any input and game.
+// Starts the library, if this report contains it; it then answers for any input and game.
 async function startEngine() {
   const carried = unpacking("engine-data");
   if (!carried) return null;
@@ -148,10 +148,10 @@ async function startEngine() {
   const engine = engineOf(module, open);
   const { choices } = await engine.opened;
   const ownGame = gameQuery(own.game).toString();
-  // Pages and figures are about all rows and can take seconds: another worker draws them, and no switch waits for it.
+  // Pages and figures cover all rows and can take seconds: a second worker draws them, so that no switch has to wait.
   let drawing = null;
   const answer = async (path, body, signal) => {
-    // The page that the report was written with is here already.
+    // The page that the report was written with is already available.
     if (path === `api/page?${ownGame}`) return { ...own, choices };
     if (!/^api\/(figure|page)/.test(path)) return engine.answer(path, body, signal);
     drawing = drawing || engineOf(module, open);

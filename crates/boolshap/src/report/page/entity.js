@@ -50,7 +50,7 @@ function rawValue(feature) {
   return raw === String(bits[feature]) ? "" : raw;
 }
 
-// Without rows the page starts with a valid input: the first value of every column with several.
+// Without rows the page starts with a valid input: the first value of every one-hot column.
 function ownBits() {
   const bits = page.features.map(() => 0);
   for (const { features, one_hot } of page.columns) if (one_hot) bits[features[0]] = 1;
@@ -134,7 +134,7 @@ async function explain(start) {
   }
 }
 
-// The scores of entities, and what is said of them.
+// The scores of entities, with the sentences about them.
 async function askWithWords(entities, signal) {
   const { flips, ...plain } = questionOf(entities);
   const said = ask("api/words", plain, signal);
@@ -150,8 +150,8 @@ function questionOf(entities) {
   return question;
 }
 
-// If answers are fast, those for every possible next switch are requested together, so that the next one is shown at
-// once.
+// If answers are fast, the answers to every possible next switch are prefetched in one request, so that the next one is
+// shown immediately.
 const QUICK_ANSWER = 30;
 const MOST_FORESEEN = 200;
 const foreseeing = latest();
@@ -164,7 +164,7 @@ async function foresee() {
     const { base_value, explanations, words } = await askWithWords(next, foreseeing());
     foreseen = new Map(next.map((bits, i) => [bits.join(""), { base_value, explanations: [explanations[i]], words: [words[i]] }]));
   } catch {
-    // Then they are requested one by one.
+    // On failure they are requested one by one.
   }
 }
 
@@ -181,7 +181,7 @@ function showAnswer(answer) {
   refreshQuestions();
 }
 
-// Animate only isolated changes; in quick succession it would delay the next drawing.
+// Animate only isolated changes; in quick succession, animations would delay the next drawing.
 let lastDrawn = -Infinity;
 function isCalm() {
   const before = lastDrawn;
@@ -224,7 +224,7 @@ async function chooseRow(number, bits, place = null) {
   return explain();
 }
 
-// The row before or after, in the order of the list below.
+// Moves to the previous or next row, in the order of the list below.
 async function stepRow(by) {
   const place = state.place + by;
   try {
@@ -242,7 +242,7 @@ function undo() {
   $("source").scrollIntoView({ block: "nearest" });
 }
 
-// Where scores of the model are explained and not decisions: the score of the row.
+// The score of the row, if the page explains scores of the model rather than decisions.
 const scoreOf = (answer) => (page.output === "score" ? answer.score ?? answer.prediction : undefined);
 
 function drawOutcome() {
@@ -264,7 +264,8 @@ function drawOutcome() {
 
 const severalClasses = () => page.classes.length > 2;
 
-// Of several classes the predicted one, and what it is not if that is explained; else the answer to the question above.
+// For several classes: the predicted one, plus the explained label if another class is explained; otherwise yes or no
+// with the label.
 function verdict(prediction, score, predicted = state.answer.class) {
   if (score !== undefined) return [minus(score.toFixed(4)), ""];
   if (severalClasses() && predicted !== undefined) {
@@ -296,7 +297,7 @@ function drawPredicted() {
 
 const labelText = (bit) => minusNumbers(page.labels[bit] ?? String(bit));
 
-// Of several classes the page shows one: whether the prediction is that class.
+// With several classes the page explains one: the prediction becomes whether it is that class.
 function labelled(answer) {
   if (!("explained_value" in answer)) return { ...answer, class: answer.class ?? (severalClasses() ? undefined : answer.prediction) };
   return { ...answer, class: answer.prediction, prediction: answer.explained_value };
@@ -370,7 +371,7 @@ function drawChoices() {
   }
 }
 
-// While another game is computed, what is shown is that of the one before: it is dimmed, and both are named.
+// While another game is computed, the page still shows the previous one: it is dimmed, and both are named.
 function markBusy(busy) {
   for (const node of [$("outcome"), $("waterfall"), ...document.querySelectorAll("figure")]) {
     node.classList.toggle("stale", busy);

@@ -36,7 +36,7 @@ function showDrawing(frame, source) {
   prepareTips(frame, drawing);
 }
 
-// Figures that are drawn when the page has been shown: narrow ones for phones, and those that hold much.
+// Figures that are loaded after the page is shown: narrow ones for phones, and large ones.
 const NARROW = 600;
 const loading = { importance: latest(), beeswarm: latest(), dependence: latest(), heat: latest() };
 let loadedFor = "";
@@ -49,7 +49,7 @@ function loadFigures() {
   const own = ["importance", "beeswarm"].filter((name) => page.figures[name]);
   if (narrow) for (const name of own) loadFigure(name, { name });
   else {
-    for (const name of own) loading[name](); // narrow ones that are still on their way are not wanted any more
+    for (const name of own) loading[name](); // cancels narrow figures that are still loading
     drawFigures();
   }
   loadFigure("heat", { name: "rows", narrow });
@@ -68,7 +68,7 @@ async function loadFigure(place, settings) {
   }
 }
 
-// The player of the dependence: the one chosen, else the most important.
+// The player of the dependence figure: the chosen one, otherwise the most important.
 let dependsOn = null;
 async function loadDependence(narrow) {
   if (!page.players.includes(dependsOn)) dependsOn = page.players[ranked(page.importance)[0]];
@@ -90,7 +90,7 @@ function asSentence(note) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-// One tab stop per figure, then arrow keys: a thousand dots would be a thousand tab stops.
+// One tab stop per figure, then arrow keys; otherwise a thousand dots would be a thousand tab stops.
 function prepareTips(frame, drawing) {
   const tips = drawing.querySelectorAll("[data-tip]");
   drawing.querySelectorAll("[tabindex]").forEach((node) => node.setAttribute("tabindex", "-1"));
@@ -125,7 +125,7 @@ function hideTip() {
   tipped = null;
 }
 
-// The event comes after the scrolling: the tooltip stays if its element is still under the pointer or in focus.
+// Scroll events fire after scrolling: the tooltip stays if its element is still under the pointer or in focus.
 function followTip() {
   if (!tipped) return;
   if (tipped.matches(":hover, :focus-visible")) showTip(tipped);

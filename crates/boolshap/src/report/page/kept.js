@@ -1,5 +1,5 @@
-// What a report keeps: the rows that can be chosen and the scores of each kind of row, in one game and for one class. It
-// answers like the HTTP API, for the inputs that are there.
+// The backend of a report's stored data: the rows that can be chosen and the scores of each kind of row, in one game
+// and for one class. It answers like the HTTP API, for the stored inputs.
 
 function keptBy({ kinds, table, players, base_value: base }) {
   const bytes = Uint8Array.from(atob(kinds ? kinds.scores : ""), (letter) => letter.charCodeAt(0));
@@ -31,7 +31,7 @@ function keptBy({ kinds, table, players, base_value: base }) {
     known: table.known ? table.known[index] : null,
   });
 
-  // Built at the first search only, so that the page opens quickly.
+  // Built only at the first search, so that the page opens quickly.
   const textOf = (index) => {
     texts = texts || Array.from({ length: count }, (_, i) => table.columns.map((column) => String(column.cells[i] ?? "")).join("\n").toLowerCase());
     return texts[index];

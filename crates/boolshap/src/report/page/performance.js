@@ -1,4 +1,4 @@
-// How well the model predicts the rows whose class is known: accuracy, and which classes are taken for which.
+// How well the model predicts the rows whose class is known: accuracy and confusion matrix.
 
 const MOST_CLASSES = 40;
 const percent = (share) => (share === null ? "" : `${(100 * share).toFixed(1)} %`);

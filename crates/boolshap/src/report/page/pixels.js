@@ -1,4 +1,4 @@
-// Features with a grid: the input as an image to click, with the scores over its pixels, and a tile a class beside it.
+// Features with a grid: the input as a clickable image with the scores over its pixels, and a tile per class beside it.
 
 const picture = { key: "", cells: [], timer: 0 };
 const painting = latest();
@@ -55,7 +55,7 @@ function buildPixels({ height, width, pixels }) {
   });
 }
 
-// What the pixels contribute for each class, drawn by the library.
+// The contributions of the pixels for each class, drawn by the library.
 async function loadTiles() {
   const query = gameQuery(state.game);
   query.set("name", "image");

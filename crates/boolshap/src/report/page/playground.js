@@ -1,9 +1,10 @@
-// The playground: a report that makes other reports, from files that are chosen here or dropped on it. The library inside the
-// page reads and compiles them, so that nothing leaves the computer. The new report is this document with other data.
+// The playground: a report that makes other reports, from files that are chosen in it or dropped on it. The library
+// inside the page reads and compiles them, so nothing leaves the computer. The new report is this document with other
+// data.
 
 const pristine = page.playground ? `<!doctype html>${document.documentElement.outerHTML}` : null;
 
-// Puts another text into a block of the document that is to be; blocks come before this script.
+// Replaces the text of a block of the new document; all blocks come before this script.
 function withBlock(html, start, end, text) {
   const at = html.indexOf(start) + start.length;
   return html.slice(0, at) + text + html.slice(html.indexOf(end, at));
@@ -18,7 +19,7 @@ async function packed(text) {
   return btoa(letters);
 }
 
-// The address of a report of these files.
+// The address of a report on these files.
 async function reportOf(source, rows) {
   const [module, content, cells] = await Promise.all([engineModule(), bytesOf(source), bytesOf(rows)]);
   const names = { source: source.name, rows: rows ? rows.name : null };
@@ -42,7 +43,7 @@ async function bytesOf(file) {
   return new Uint8Array(file ? await file.arrayBuffer() : 0);
 }
 
-// A table by its name, or else a circuit or a model.
+// Whether a file is a table by its name; otherwise it is a circuit or a model.
 const isTable = (file) => /\.(csv|tsv|txt)(\.gz)?$/i.test(file.name);
 
 function buildPlayground() {

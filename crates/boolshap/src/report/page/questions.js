@@ -1,5 +1,6 @@
-// Questions about the decision: what would change it, what is enough for it, how far it is from another one, and whether it
-// is fair. Answers and sentences come from the library; locks, costs and protected columns are chosen here.
+// Questions about the decision: what would change it, what is enough for it, how far it is from another one, and
+// whether it is fair. Answers and sentences come from the library; the user chooses locks, costs and protected columns
+// here.
 
 const changeAsked = latest();
 const askers = { change: latest(), reason: latest(), radius: latest(), fair: latest() };
@@ -10,7 +11,7 @@ function about(question, settings = {}) {
   return { question, entities: [state.bits], players: columnPlayers(), sentences: true, ...settings };
 }
 
-// The sentence under the verdict, as soon as it is there; where it cannot be answered, it is left out.
+// Loads the sentence on the smallest change under the verdict; without an answer it is left out.
 async function askChange(key) {
   if (page.output === "score" || !page.compiled || !everyColumnHasValue(state.bits)) {
     state.words.change = null;
@@ -66,7 +67,7 @@ function refreshQuestion(name) {
   else if (name === "reason") markNeeded(null);
 }
 
-// After each change of the input; answers of the input before are dimmed until the new ones are there.
+// Runs after each change of the input; answers for the previous input are dimmed until the new ones arrive.
 function refreshQuestions() {
   if (!answersAny()) return;
   for (const name of Object.keys(askers)) if ($(`ask-${name}`).open) refreshQuestion(name);
@@ -124,7 +125,7 @@ function answerFair() {
   return answered("fair", about("bias", { protected: [...guarded] }), (node, { rows: [row], sentence }) => say(node, `${minusNumbers(row.sentence)} ${sentence || ""}`));
 }
 
-// Marks the bars of these columns in the waterfall; nothing marks none.
+// Marks the bars of these columns in the waterfall; null removes the marks.
 function markNeeded(names) {
   state.needed = names && new Set(names);
   $("legend").querySelector(".needed").hidden = !names;

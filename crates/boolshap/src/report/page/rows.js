@@ -45,7 +45,7 @@ async function askRows(offset, limit, signal) {
   return ask(`api/rows?${query}`, undefined, signal);
 }
 
-// The rows that are listed now, and how many there are in all.
+// The rows listed now, and their total number.
 let listed = { total: 0, offset: 0, rows: [] };
 const listedTotal = () => listed.total;
 
@@ -75,7 +75,7 @@ function drawRows(found) {
   markRow();
 }
 
-// Kept while the columns stay the same, so that a sorted header keeps the focus.
+// Keeps the header while the columns stay the same, so that a sorted column keeps the focus.
 function drawHeads(heads) {
   const table = $("rows-table");
   const key = heads.map((head) => head.name).join("\n");

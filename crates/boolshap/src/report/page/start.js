@@ -3,7 +3,7 @@
 let written = null;
 let writing = 0;
 
-// Delayed, and once for many switches: browsers limit how often the address may change.
+// Debounced, because browsers limit how often the address may change.
 function writeAddress() {
   clearTimeout(writing);
   writing = setTimeout(() => {
@@ -42,7 +42,7 @@ async function readAddress() {
   if (parts.has("row") && !isRow(row)) showError(new Error(`There is no row ${parts.get("row")} here.`));
 }
 
-// Without a row: the bits in the address, else the first kind of a report, else a default input.
+// Without a row: the bits in the address, otherwise the first kind of a report, otherwise a default input.
 function chooseBits(bits) {
   const known = page.kinds && page.kinds.bits.length ? bitsOf(page.kinds.bits[0]) : ownBits();
   state.bits = bits || known;
@@ -102,7 +102,7 @@ function listen() {
   }).observe($("waterfall"));
 }
 
-// What can be changed: everything, or only the row.
+// Enables what can be changed: everything, or only the row.
 function drawAbilities() {
   for (const { button } of switches) button.disabled = !answersAny();
   $("undo").hidden = !answersAny();
@@ -113,7 +113,7 @@ function drawAbilities() {
   $("fixed-hint").hidden = answersAny() || rowCount() < 2;
 }
 
-// From now on this way answers, as an engine inside a report does when it is ready: every input and game can be chosen.
+// Switches to a new backend, such as the engine inside a report once it is ready: every input and game can be chosen.
 async function wake(newWay) {
   if (!newWay) return;
   way = newWay;
@@ -125,7 +125,8 @@ async function wake(newWay) {
   drawAbilities();
 }
 
-// The engine of a report starts when its rows are drawn, or before, where the address may ask for more than is kept.
+// Starts the engine of a report after its rows are drawn, or before if the address may need more than the report
+// stores.
 async function awake() {
   try {
     await wake(await startEngine());
@@ -135,7 +136,7 @@ async function awake() {
   }
 }
 
-// Of a report, the rows and what is kept of them.
+// Unpacks the rows of a report and answers from them.
 async function unpackRows() {
   const rows = unpacking("page-rows");
   if (rows) Object.assign(page, await new Response(rows).json());

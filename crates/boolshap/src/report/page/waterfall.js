@@ -39,7 +39,7 @@ function barOf(player) {
   return chart.bars.get(player);
 }
 
-// On a narrow page the labels go above the bars, which then have the full width.
+// On a narrow page the labels go above the bars, which then take the full width.
 function placesFor(width, names) {
   if (width < 500) return { width, narrow: true, row: 46, bar: 12, barTop: 25, textTop: 17, left: 1, right: width - 1, label: width - 74, lines: 1 };
   const label = Math.min(270, Math.round(width * 0.37));
@@ -49,7 +49,7 @@ function placesFor(width, names) {
   return { width, narrow: false, row: 38 + more, bar: 18, barTop: 10 + more / 2, textTop: 15, left: label + 20, right: width - 84, label, lines };
 }
 
-// The bars that are shown at first: few on a phone, where the switches are below.
+// The number of bars shown at first: few on a phone, where the switches are below.
 const mostBars = () => (chart.width < 500 ? 6 : MOST_BARS);
 
 function ranked(scores) {
@@ -70,7 +70,7 @@ function drawWaterfall(moving) {
 
   const places = placesFor(chart.width, items.map((item) => item.name));
   const scale = scaleFor(items, places);
-  chart.svg.classList.toggle("moving", moving && !isNew); // what is new has no place to move from
+  chart.svg.classList.toggle("moving", moving && !isNew); // a new chart has no positions to move from
   chart.svg.classList.toggle("narrow", places.narrow);
   drawGrid(places, scale, items.length);
   drawEnd(chart.base, places, scale, 0, "Average (base value)", page.base_value, page.base_value.toFixed(4));
@@ -88,7 +88,7 @@ function drawWaterfall(moving) {
   done.updates = String(Number(done.updates || 0) + 1);
 }
 
-// What is not shown one by one is shown as its sum, and said to be one.
+// The players not shown one by one appear as one bar, labelled as their sum.
 function restOf(hidden, scores) {
   const largest = Math.abs(scores[hidden[0]]);
   return { bar: chart.rest, score: hidden.reduce((sum, player) => sum + scores[player], 0), name: `${hidden.length} other ${playerWord(hidden.length)}`, meaning: `their sum; each at most ${largest.toFixed(4)}` };
@@ -154,7 +154,7 @@ function place(row, places, index) {
   if (!row.g.isConnected) chart.svg.append(row.g);
 }
 
-// Most switches change few labels; the key saves measuring and writing the others again.
+// Most switches change few labels; the key avoids measuring and writing the others again.
 function drawText(row, places, name, meaning, score) {
   const key = [name, meaning, score, places.width].join("\n");
   if (key === row.key) return;
@@ -213,7 +213,7 @@ function playerLabel(player) {
   return { name: page.short[player], full: page.players[player], meaning: said.map(tell).join(", ") || "none of its values" };
 }
 
-// What a bit means, behind the raw value where that says more.
+// The meaning of a bit, preceded by the raw value if that says more.
 function valueWords(feature) {
   return [rawValue(feature), meaningOf(feature, state.bits[feature])].filter(Boolean).join(", ");
 }

@@ -94,7 +94,7 @@ function cut(letters, keep) {
   return letters.slice(0, head).join("").trimEnd() + "…" + (tail ? letters.slice(-tail).join("").trimStart() : "");
 }
 
-// A text in two lines, broken after a separator where it can be, the second shortened if need be.
+// A text in two lines, broken after a separator if possible; the second line is shortened if necessary.
 function twoLines(text, width, size) {
   if (measure(text, size) <= width) return [text, ""];
   let end = text.length;
