@@ -2,10 +2,10 @@
 
     python benchmarks/background.py BOOLSHAP [ROWS] [BACKGROUND] [-o RESULTS.csv]
 
-scikit-learn learns a tree of depth 6 on 30 binary features, which is written as a circuit (c2d's NNF). boolshap is timed as a
-command, including reading the rows from CSV and writing the scores, and in memory as its Python package (from the wheel),
-including the preparation of the background. The others are timed in memory. All use one thread. shap explains only a part of
-the rows, and its time is scaled up. All scores are compared.
+scikit-learn learns a tree of depth 6 on 30 binary features, which is written as a circuit (c2d's NNF). boolshap is
+timed as a command, including reading the rows from CSV and writing the scores, and in memory as its Python package
+(from the wheel), including the preparation of the background. The others are timed in memory. All use one thread. shap
+explains only a part of the rows, and its time is scaled up. All scores are compared.
 """
 
 import csv

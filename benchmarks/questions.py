@@ -4,10 +4,10 @@
     python3 -m venv target/pyxai && target/pyxai/bin/pip install pyxai==2.0.1
     target/pyxai/bin/python benchmarks/questions.py -o benchmarks/results/questions.csv
 
-Both are measured in processor time, so that a busy machine does not matter: PyXAI inside the process, from an instance to
-its reasons; boolshap as a whole program in one thread: starting, reading circuit and rows, answering, writing JSON. Answers are
-compared in the same run: minimum sizes and contrastive sets, and the verdicts of `ask judge` on PyXAI's sufficient reasons.
-Verdicts and disagreements are checked on all inputs, and the script fails if boolshap is wrong.
+Both are measured in processor time, so that a busy machine does not matter: PyXAI inside the process, from an instance
+to its reasons; boolshap as a whole program in one thread: starting, reading circuit and rows, answering, writing JSON.
+Answers are compared in the same run: minimum sizes and contrastive sets, and the verdicts of `ask judge` on PyXAI's
+sufficient reasons. Verdicts and disagreements are checked on all inputs, and the script fails if boolshap is wrong.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python benchmarks/reach.py BOOLSHAP PACKAGES NETWORK... [--limit SECONDS] [-o RESULTS.csv]
 
-`boolshap bench reach` asks every question about every network and about random families. For comparison the label of class 1 is
-written as a CNF in which every gate is defined by the states of its counter. It is given to two programs from the PyPI package
-aspmc (installed in the folder PACKAGES): d4 compiles it, sharpSAT-TD counts its models. Model counts are compared with those of
-boolshap's circuit where both exist.
+`boolshap bench reach` asks every question about every network and about random families. For comparison the label of
+class 1 is written as a CNF in which every gate is defined by the states of its counter. It is given to two programs
+from the PyPI package aspmc (installed in the folder PACKAGES): d4 compiles it, sharpSAT-TD counts its models. Model
+counts are compared with those of boolshap's circuit where both exist.
 """
 
 import csv
@@ -85,8 +85,8 @@ def formula_of(model, label):
     own, bias = scores[label]
     for other, (weights, less) in enumerate(scores):
         if other != label:
-            # sum of d * s + bias - less > 0, or >= 0 for later classes, over signs s. The sum is twice the weight of the
-            # inputs with their weight's sign, minus the sum of |d|.
+            # sum of d * s + bias - less > 0, or >= 0 for later classes, over signs s. The sum is twice the weight of
+            # the inputs with their weight's sign, minus the sum of |d|.
             difference = [mine - theirs for mine, theirs in zip(own, weights, strict=True)]
             least = less - bias + (1 if other < label else 0) + sum(map(abs, difference))
             wins = formula.threshold(difference, values, -(-least // 2))

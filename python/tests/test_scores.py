@@ -157,8 +157,8 @@ def test_what_cannot_be_a_score_is_refused():
 
 
 def test_scores_given_what_is_known():
-    """v(S) is the mean number of the rows that agree on S, or the base value if none agrees; with all features known, the
-    row's own number."""
+    """v(S) is the mean number of the rows that agree on S, or the base value if none agrees; with all features known,
+    the row's own number."""
     random = np.random.default_rng(5)
     rows = random.integers(0, 2, (12, 4), dtype=np.uint8)
 

@@ -1,8 +1,8 @@
 """Properties that users of shap rely on, as checks that run over explainers of every kind.
 
-The checks reimplement those of shap's own explainers: scores add up, batches do not matter, interactions add up, names are
-kept, explanations can be sliced and plotted, saved files give the same scores. Checks that cannot pass are in `LEFT_OUT`, with
-the reason.
+The checks reimplement those of shap's own explainers: scores add up, batches do not matter, interactions add up, names
+are kept, explanations can be sliced and plotted, saved files give the same scores. Checks that cannot pass are in
+`LEFT_OUT`, with the reason.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ def test_refused_arrays(source: Any, message: str) -> None:
 
 
 def reaches_zero(dense: Dense, norm: Norm | None, bits: bool) -> bool | None:
-    """The library's answer for a sign that gives 0 at 0: whether the unit can be 0, or None if that is too much to try."""
+    """The library's answer for a sign that gives 0 at 0: whether the unit can be 0, or None if that is too much to
+    try."""
     steps = [dense, *([norm] if norm else []), Sign("sign", at_zero=0), Dense("end", np.ones((1, 1)), np.zeros(1))]
     try:
         Model._of_steps(steps, "bits" if bits else "signs", None, None)

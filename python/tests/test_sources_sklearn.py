@@ -90,7 +90,8 @@ def test_fitted_attributes_say_what_predict_does(number: int, via: str, classes:
 def test_beyond_a_truth_table(classifier: Any, classes: int) -> None:
     """Compares on random rows, because there are too many inputs."""
     X, y = data(30, classes, rows=400)
-    # Thirty different coefficients have a billion different sums; constant columns have coefficient 0, so few sums remain.
+    # Thirty different coefficients have a billion different sums; constant columns have coefficient 0 and leave
+    # few sums.
     X[:, 9:] = 0
     classifier.fit(X, y)
     circuit = boolshap.compile(classifier)

@@ -39,7 +39,8 @@ class ZeroSign(nn.Module):  # type: ignore[misc, name-defined]
 
 
 class BinarizeLinear(nn.Linear):  # type: ignore[misc, name-defined]
-    """As in the usual code of binary networks: inputs and weights are binarised in place, and latent weights are kept."""
+    """As in the usual code of binary networks: inputs and weights are binarised in place, and latent weights are
+    kept."""
 
     def forward(self, x: Any) -> Any:
         if x.size(1) != 8:

@@ -1,5 +1,5 @@
-"""Reads and writes circuit files by the description of their format, evaluates their circuits on every input, and computes
-scores by the definition. Shares no code with the program."""
+"""Reads and writes circuit files by the description of their format, evaluates their circuits on every input, and
+computes scores by the definition. Shares no code with the program."""
 
 import copy
 import hashlib
@@ -63,7 +63,8 @@ class CircuitFile:
         return [root for _, root in self.header.get("classes", [])] or [self.header["root"]]
 
     def table(self, root):
-        """The value on every input; feature j is bit j of an input's number. An or-gate is true if any child is true."""
+        """The value on every input; feature j is bit j of an input's number. An or-gate is true if any child is
+        true."""
         features = len(self.header["features"])
         everything = (1 << (1 << features)) - 1
         columns = [sum(1 << k for k in range(1 << features) if k >> j & 1) for j in range(features)]

@@ -1,8 +1,8 @@
 """Opens many misbehaving connections to a server on this machine: python crowd.py PORT KIND CONNECTIONS SECONDS [FILE].
 
 `heads` and `bodies` send a request one byte at a time, `idle` sends nothing, `large` a body without its last byte, and
-`unread` the request in the file, without reading its answer. Connections that the server closes are reopened. At the end
-the result is printed as one line of JSON. This is a separate process so that it does not disturb measurements.
+`unread` the request in the file, without reading its answer. Connections that the server closes are reopened. At the
+end the result is printed as one line of JSON. This is a separate process so that it does not disturb measurements.
 """
 
 import collections

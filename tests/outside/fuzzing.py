@@ -1,8 +1,9 @@
 """Random cases for the whole program, and their expected results by the definitions, in fractions.
 
-A world is a random source (formula, circuit of another program, network) with a table of its labels, compiled once. A case
-is one run of `explain` on it: a distribution, a constraint, players, an index, a class, an engine, rows. The definitions
-are independent of the program's methods: a game is a number for each set of players, summed over all possible rows."""
+A world is a random source (formula, circuit of another program, network) with a table of its labels, compiled once. A
+case is one run of `explain` on it: a distribution, a constraint, players, an index, a class, an engine, rows. The
+definitions are independent of the program's methods: a game is a number for each set of players, summed over all
+possible rows."""
 
 import csv
 import itertools

@@ -161,7 +161,8 @@ class Formula:
 
 
 def random_formula(rng, variables, mentioned, clauses, rows, low, high):
-    """A formula that depends on all mentioned positions and holds for a fraction of the rows between `low` and `high`."""
+    """A formula that depends on all mentioned positions and holds for a fraction of the rows between `low` and
+    `high`."""
     while True:
         sizes = rng.integers(2, 4, clauses).clip(max=len(mentioned))
         chosen = [rng.choice(mentioned, size, replace=False) for size in sizes]

@@ -1,7 +1,8 @@
-"""Every question of `boolshap ask` by brute force from its definition, and random cases that compare the program with it.
+"""Every question of `boolshap ask` by brute force from its definition, and random cases that compare the program with
+it.
 
-A space is a table of decisions over the possible inputs, and players. All answers are read off that table, without circuits,
-proofs or the program's searches. `claim_holds` decides the claim of a certificate in the same way."""
+A space is a table of decisions over the possible inputs, and players. All answers are read off that table, without
+circuits, proofs or the program's searches. `claim_holds` decides the claim of a certificate in the same way."""
 
 import itertools
 import json
@@ -98,7 +99,8 @@ class Space:
         return good(some), {name for name in some if good(some) and good(some - {name})}
 
     def input_verdict(self, entity, other, to, not_up, not_down, costs):
-        """Whether an input is an allowed change to a wanted class, its cost, whether it is minimal, and whether nearest."""
+        """Whether an input is an allowed change to a wanted class, its cost, whether it is minimal, and whether
+        nearest."""
         wished = lambda x: x in self.answers and (
             self.answers[x] == to if to is not None else self.answers[x] != self.answers[entity])
         allowed = lambda x: not any(x[i] > entity[i] for i in not_up) and not any(x[i] < entity[i] for i in not_down)

@@ -1,4 +1,5 @@
-"""Circuits of every kind with their rows, and `boolshap serve` as a fixture: a free port, an HTTP client, ended by SIGTERM."""
+"""Circuits of every kind with their rows, and `boolshap serve` as a fixture: a free port, an HTTP client, ended by
+SIGTERM."""
 
 import csv
 import re
@@ -103,8 +104,8 @@ class Made:
         return pd.read_csv(self.folder / self.data, keep_default_na=False, na_values=[""])
 
     def explain(self, *options, data=None):
-        """Header and rows of `boolshap explain`, as texts. With several classes the first cell is `explained_value` if a
-        class was given, and otherwise the predicted class."""
+        """Header and rows of `boolshap explain`, as texts. With several classes the first cell is `explained_value` if
+        a class was given, and otherwise the predicted class."""
         self.boolshap("explain", self.circuit, data or self.data, "-o", "explained.csv", *options)
         with open(self.folder / "explained.csv", newline="") as file:
             header, *rows = csv.reader(file)

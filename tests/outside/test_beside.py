@@ -1,4 +1,5 @@
-"""Two models side by side: over HTTP, on the live page and in a report, the second model's scores equal those of `explain`."""
+"""Two models side by side: over HTTP, on the live page and in a report, the second model's scores equal those of
+`explain`."""
 
 import pytest
 

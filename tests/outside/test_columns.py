@@ -1,5 +1,5 @@
-"""The encoding of columns in real tables, recomputed in plain Python: missing values, categories, dates, cuts by a decision
-tree (scikit-learn's), delimiters, encodings, compressed files, several files as one table, and errors."""
+"""The encoding of columns in real tables, recomputed in plain Python: missing values, categories, dates, cuts by a
+decision tree (scikit-learn's), delimiters, encodings, compressed files, several files as one table, and errors."""
 
 import csv
 import datetime

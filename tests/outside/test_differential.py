@@ -1,5 +1,5 @@
-"""The whole program against the definitions, on random sources and modes: every score is within the stated error bound, the
-program never panics, and every refusal is one sentence. `make soak` runs many more of the same cases."""
+"""The whole program against the definitions, on random sources and modes: every score is within the stated error bound,
+the program never panics, and every refusal is one sentence. `make soak` runs many more of the same cases."""
 
 import itertools
 import json

@@ -1,5 +1,5 @@
-"""The library inside a report: opened from a file without a server, it gives the same answers as `boolshap serve` over HTTP
-and the same numbers as `boolshap explain`. In Chromium and in Firefox."""
+"""The library inside a report: opened from a file without a server, it gives the same answers as `boolshap serve` over
+HTTP and the same numbers as `boolshap explain`. In Chromium and in Firefox."""
 
 import subprocess
 import sys

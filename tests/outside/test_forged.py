@@ -1,6 +1,6 @@
-"""Circuit files changed by a forger who can compute checksums and digests: every wrong answer is prevented or announced.
-Either the file is refused, or its scores equal those of an oracle that evaluates the file itself, and no output calls it
-proved; and `verify` detects everything that differs from the model."""
+"""Circuit files changed by a forger who can compute checksums and digests: every wrong answer is prevented or
+announced. Either the file is refused, or its scores equal those of an oracle that evaluates the file itself, and no
+output calls it proved; and `verify` detects everything that differs from the model."""
 
 import hashlib
 import json
@@ -690,8 +690,8 @@ def test_wide_circuits_that_are_sound_are_read(originals, boolshap):
 
 
 def pigeons(file, holes):
-    """Pigeonhole: "every pigeon has a hole" or "no hole has two pigeons". With one more pigeon than holes these are never
-    true together, which is hard for every solver. Both parts are decomposable, by pigeons and by holes."""
+    """Pigeonhole: "every pigeon has a hole" or "no hole has two pigeons". With one more pigeon than holes these are
+    never true together, which is hard for every solver. Both parts are decomposable, by pigeons and by holes."""
     no, yes = file.add(0), file.add(1)
     sits = []
     for pigeon in range(holes + 1):

@@ -134,7 +134,8 @@ def test_gemm(boolshap, seed, dtype):
 
 @pytest.mark.parametrize("width", [5, 6])
 def test_ties(boolshap, width):
-    """Without a bias an even number of signs can sum to 0: BipolarQuant gives +1, Sign 0, and a single score of 0 gives 1."""
+    """Without a bias an even number of signs can sum to 0: BipolarQuant gives +1, Sign 0, and a single score of 0 gives
+    1."""
     rng = np.random.default_rng(width)
     n, kernels = 6, [sign(rng.normal(size=shape)) for shape in ((6, width), (width, 1))]
     expected = classes(sign(all_inputs(n) @ kernels[0]) @ kernels[1])
@@ -301,7 +302,8 @@ def small(rng):
 
 @pytest.mark.slow
 def test_damaged_files(boolshap):
-    """A file truncated anywhere is refused; with changed bytes it may have another meaning, but must not cause a crash."""
+    """A file truncated anywhere is refused; with changed bytes it may have another meaning, but must not cause a
+    crash."""
     rng = np.random.default_rng(7)
     content = small(rng).model().SerializeToString()
     path = boolshap.folder / "m.onnx"

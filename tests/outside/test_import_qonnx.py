@@ -207,7 +207,8 @@ def test_endings(boolshap, ending):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_inputs_that_are_stated(boolshap, seed):
-    """Stated by the caller, or in the tensor's annotation as FINN does; without either, inputs of several bits are refused."""
+    """Stated by the caller, or in the tensor's annotation as FINN does; without either, inputs of several bits are
+    refused."""
     rng = np.random.default_rng(seed)
     name, numbers = [("BINARY", [0, 1]), ("BIPOLAR", [-1, 1]), ("UINT2", [0, 1, 2, 3])][seed]
     chain = Chain(1, 7)
@@ -256,7 +257,8 @@ def test_convolutions(boolshap, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_pooling_before_the_quantiser(boolshap, seed):
-    """Convolution, pooling, batch normalisation, quantiser, in Larq's order. Decreasing steps turn the maximum into a minimum."""
+    """Convolution, pooling, batch normalisation, quantiser, in Larq's order. Decreasing steps turn the maximum into a
+    minimum."""
     rng = np.random.default_rng(40 + seed)
     chain = Chain(1, 1, 6, 6)
     if seed == 4:
@@ -309,7 +311,8 @@ def test_scores_with_a_root_for_each_class(boolshap):
 
 
 def test_a_pixel_of_two_bits_is_one_player(boolshap):
-    """Columns as players: an absent column takes one of its levels. Compared with the mean over all orders of arrival."""
+    """Columns as players: an absent column takes one of its levels. Compared with the mean over all orders of
+    arrival."""
     rng = np.random.default_rng(9)
     chain = Chain(1, 4)
     quant(chain, 2, 1.0, narrow=1).matrix(quant(chain, 2, 0.5, of=rng.normal(size=(4, 5)), narrow=1))

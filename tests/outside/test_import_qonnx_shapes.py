@@ -1,5 +1,5 @@
-"""Networks shaped like public QONNX files: an intrusion detector with hundreds of bipolar inputs, a jet tagger with fixed-point
-numbers, and files that are refused with the name of the node."""
+"""Networks shaped like public QONNX files: an intrusion detector with hundreds of bipolar inputs, a jet tagger with
+fixed-point numbers, and files that are refused with the name of the node."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from test_import_qonnx import agrees, is_best, outputs, predictions, quant
 @pytest.mark.slow
 @pytest.mark.parametrize("annotated", [False, True])
 def test_an_intrusion_detector(boolshap, annotated):
-    """Two-bit weights and activations, batch normalisation, one bipolar output; inputs quantised, or declared as -1 and +1."""
+    """Two-bit weights and activations, batch normalisation, one bipolar output; inputs quantised, or declared as -1 and
+    +1."""
     rng = np.random.default_rng(int(annotated))
     width = 600 if annotated else 593
     chain = Chain(1, width)

@@ -72,7 +72,8 @@ def write_pairs(path, clauses):
 
 def random_levels(variables, width):
     """An ordered diagram: for each variable, the last one first, its nodes as pairs of different nodes one level below.
-    Nodes are numbered from 0 in each level. The two nodes of the last level are literals; below it 0 is false and 1 true."""
+    Nodes are numbered from 0 in each level. The two nodes of the last level are literals; below it 0 is false and 1
+    true."""
     rng = np.random.default_rng(1)
     yield variables, [0, 1], [1, 0]
     below = 2

@@ -1,5 +1,5 @@
-"""Work that does not fit into memory ends with a message about the limit that was reached, and commands that promise bounded
-memory keep within it."""
+"""Work that does not fit into memory ends with a message about the limit that was reached, and commands that promise
+bounded memory keep within it."""
 
 import os
 import re
@@ -18,8 +18,8 @@ def words(inputs, line):
     return "".join(str(inputs(piece[1:-1])) if piece.startswith("{") else piece for piece in pieces).split(" ")
 
 
-# For each case the command and its limits as a user sets them, the largest peak memory in MiB, and the message. The address
-# space is 3 GiB.
+# For each case the command and its limits as a user sets them, the largest peak memory in MiB, and the message. The
+# address space is 3 GiB.
 LIMITS = {
     "truth table": (
         "compile {t26.json} -o out.bsc --via truth-table --max-nodes 1000000",

@@ -1,5 +1,5 @@
-"""The live page and the report in a real browser: the displayed numbers equal those of `boolshap explain` and of the API,
-and no data leaves the machine."""
+"""The live page and the report in a real browser: the displayed numbers equal those of `boolshap explain` and of the
+API, and no data leaves the machine."""
 
 import re
 

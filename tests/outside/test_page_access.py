@@ -1,4 +1,5 @@
-"""Accessibility of the page: keyboard only, narrow windows, dark mode, names that contain markup, many features or none."""
+"""Accessibility of the page: keyboard only, narrow windows, dark mode, names that contain markup, many features or
+none."""
 
 import itertools
 import pathlib

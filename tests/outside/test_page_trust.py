@@ -1,5 +1,6 @@
-"""The page as a first-time reader sees it: the decision, its reasons and what would change it. Words and numbers are compared
-with the command line, pandas and scikit-learn; outdated results are never shown as current; axe-core checks accessibility."""
+"""The page as a first-time reader sees it: the decision, its reasons and what would change it. Words and numbers are
+compared with the command line, pandas and scikit-learn; outdated results are never shown as current; axe-core checks
+accessibility."""
 
 import os
 import pathlib

@@ -1,5 +1,6 @@
-"""The playground of `make site`: opened from a file, it takes a circuit or a model and a table dropped on it, and shows the
-numbers of `boolshap explain`. Building it takes minutes, so these tests run only if `make site` built the current page."""
+"""The playground of `make site`: opened from a file, it takes a circuit or a model and a table dropped on it, and shows
+the numbers of `boolshap explain`. Building it takes minutes, so these tests run only if `make site` built the current
+page."""
 
 import base64
 import os

@@ -1,5 +1,6 @@
 """Reasons compared with PyXAI's on decision trees. If the two disagree, all inputs are tried to decide which is right
-(`benchmarks/questions.py` fails if boolshap is wrong). PyXAI needs 300 MB of packages, so it has a separate environment."""
+(`benchmarks/questions.py` fails if boolshap is wrong). PyXAI needs 300 MB of packages, so it has a separate
+environment."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 """Every question of `boolshap ask` on random sources against the definitions, and every certificate of its answers. All
-certificates are valid; changed ones are not, unless they were sealed again and their new claim is true. `make soak` runs more
-cases."""
+certificates are valid; changed ones are not, unless they were sealed again and their new claim is true. `make soak`
+runs more cases."""
 
 import copy
 import hashlib
@@ -144,7 +144,8 @@ def refuse_mutated(boolshap, asked, chance, certificates):
 
 
 def test_the_definitions_are_dual():
-    """Sufficient and contrastive sets are each other's minimal hitting sets; the two definitions are independent code."""
+    """Sufficient and contrastive sets are each other's minimal hitting sets; the two definitions are independent
+    code."""
     rng = np.random.default_rng(3)
     rows = [tuple(row) for row in np.ndindex(2, 2, 2, 2)]
     for _ in range(30):

@@ -1,5 +1,5 @@
-"""Probabilities close to 0 and 1: floats are within their stated bound, and cases without an answer are refused for the right
-reason, with the same message by every engine."""
+"""Probabilities close to 0 and 1: floats are within their stated bound, and cases without an answer are refused for the
+right reason, with the same message by every engine."""
 
 import itertools
 from fractions import Fraction
@@ -41,8 +41,8 @@ def test_rare_values_under_a_constraint(boolshap, rare, near_one):
 
 
 def test_scores_worked_out_by_hand(boolshap):
-    """The label is a, given (a or b): v is p / (p + q) for p and q of the same order of magnitude, and 1 or 0 with one of
-    them known."""
+    """The label is a, given (a or b): v is p / (p + q) for p and q of the same order of magnitude, and 1 or 0 with one
+    of them known."""
     arguments = set_up(boolshap, [[1]], [[1, 2]], ["2e-16", "6e-16", "0.5", "0.5"], [(1, 0, 0, 0), (0, 1, 0, 0)])
     (_, found, said) = explain(boolshap, *arguments)
     p, q = Fraction("2e-16"), Fraction("6e-16")

@@ -1,5 +1,5 @@
-"""Boosters of XGBoost and LightGBM on the command line: scores compared with the libraries' own predictions on every mixture
-of a row with the background."""
+"""Boosters of XGBoost and LightGBM on the command line: scores compared with the libraries' own predictions on every
+mixture of a row with the background."""
 
 import csv
 import itertools

@@ -1,5 +1,5 @@
-"""Networks of real weights, written by other tools: labels are compared with fractions where the network is rational, numbers
-with numpy, scores with the definition over all sets."""
+"""Networks of real weights, written by other tools: labels are compared with fractions where the network is rational,
+numbers with numpy, scores with the definition over all sets."""
 
 import csv
 import io

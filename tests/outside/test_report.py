@@ -1,5 +1,5 @@
-"""`boolshap report`: its page and figures, compared with `boolshap explain` and `predict` on the same rows, with pandas and
-scikit-learn, and read by Pillow and the XML parser."""
+"""`boolshap report`: its page and figures, compared with `boolshap explain` and `predict` on the same rows, with pandas
+and scikit-learn, and read by Pillow and the XML parser."""
 
 import base64
 import gzip

@@ -1,5 +1,5 @@
-"""Scores of a model's scores, compared with the network in numpy, with convolutions of its gates' sums along the path, and with
-the definition in fractions on small networks; and files of scores that were changed."""
+"""Scores of a model's scores, compared with the network in numpy, with convolutions of its gates' sums along the path,
+and with the definition in fractions on small networks; and files of scores that were changed."""
 
 import csv
 import itertools
@@ -35,8 +35,8 @@ def folder_network(folder):
 
 
 def gate_scores(weights, need, entity, background):
-    """The scores of [number of agreeing inputs >= need] against one row. The probability that a player decides, where each
-    other player is present with probability t, is a convolution; the mean over t is by Gauss quadrature."""
+    """The scores of [number of agreeing inputs >= need] against one row. The probability that a player decides, where
+    each other player is present with probability t, is a convolution; the mean over t is by Gauss quadrature."""
     agree, agreed = entity * weights > 0, background * weights > 0
     plus, minus = int((agree & ~agreed).sum()), int((agreed & ~agree).sum())
     points, shares = np.polynomial.legendre.leggauss((plus + minus) // 2 + 1)

@@ -1,6 +1,6 @@
-"""`boolshap serve` under many misbehaving connections: health requests are answered throughout, and memory stays within its
-limit. Each test takes a few seconds; the full test is BOOLSHAP_CROWD=10000 BOOLSHAP_CROWD_SECONDS=60, under which health must
-be answered within a second."""
+"""`boolshap serve` under many misbehaving connections: health requests are answered throughout, and memory stays within
+its limit. Each test takes a few seconds; the full test is BOOLSHAP_CROWD=10000 BOOLSHAP_CROWD_SECONDS=60, under which
+health must be answered within a second."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""schemathesis checks the API against its description in /api/openapi.json. Then thousands of malformed requests are sent,
-after which the server must still work and use no more memory."""
+"""schemathesis checks the API against its description in /api/openapi.json. Then thousands of malformed requests are
+sent, after which the server must still work and use no more memory."""
 
 import io
 import json

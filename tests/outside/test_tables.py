@@ -1,5 +1,5 @@
-"""Silent errors in tables that must not happen: means that depend on the order of the rows, quotes that swallow rows, blank
-lines that shift rows, names that are not UTF-8."""
+"""Silent errors in tables that must not happen: means that depend on the order of the rows, quotes that swallow rows,
+blank lines that shift rows, names that are not UTF-8."""
 
 import csv
 import json

@@ -20,8 +20,8 @@ def read_columns(path):
 
 
 def expected_bits(columns, target):
-    """The paper's rule in plain Python: strictly above the mean of the present values; one bit per category. Names lack the
-    threshold's digits."""
+    """The paper's rule in plain Python: strictly above the mean of the present values; one bit per category. Names lack
+    the threshold's digits."""
     names, bits = [], []
     for name, values in columns.items():
         if name == target:
@@ -105,7 +105,8 @@ def weights_of(text):
 
 
 def answers(model, bits):
-    """The answers of a model file, by the definition: signs as inputs, weighted sums, steps, and the class at the end."""
+    """The answers of a model file, by the definition: signs as inputs, weighted sums, steps, and the class at the
+    end."""
     signs = 2 * bits - 1
     for layer in model["hidden"]:
         rows = [(weights_of(gate["weights"]), int(gate["need"])) for gate in layer]

@@ -1,5 +1,5 @@
-"""Pages of networks that are too large to compile: numbers in the file, over HTTP and on the page are compared with numpy, which
-evaluates every corner."""
+"""Pages of networks that are too large to compile: numbers in the file, over HTTP and on the page are compared with
+numpy, which evaluates every corner."""
 
 import types
 
