@@ -9,10 +9,12 @@ PYTEST := $(VENV)/bin/python -m pytest -q
 
 .PHONY: test quick prepare format supply stamp wasm site lint core build rust outside package frameworks wheel fresh-list skipped soak
 
-# Packages are fetched while the compiler works.
+# Packages are fetched while the compiler works. The three kinds of tests run beside each other, so that both cores are busy while
+# browsers and servers wait and while the last tests of a kind finish; each prints its output at its end.
 test: fresh-list format supply stamp
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint core build; built=$$?; wait $$prepared && exit $$built
-	$(MAKE) rust outside package skipped
+	$(MAKE) -j 3 --output-sync=target rust outside package
+	$(MAKE) skipped
 
 # Without browsers, Spark, the Python package and what takes long: Rust tests whose names begin with slow_, and tests from outside that
 # are marked so.
@@ -68,7 +70,7 @@ rust: build
 	cargo test --workspace --tests
 	cargo test --workspace --doc
 
-# Three at a time on two cores, since browsers, servers and interrupts wait much. Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
+# Three at a time, since browsers, servers and interrupts wait much. Checks from outside, against numpy, h5py, safetensors, pyarrow, scikit-learn, shap, PySDD, d4, dsharp and others, and in
 # Chromium; its pictures of the pages are left in target/screenshots.
 outside: prepare build
 	$(PYTEST) -n 3 tests/outside

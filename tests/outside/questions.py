@@ -24,6 +24,7 @@ class Space:
     def __init__(self, features, players, answers):
         self.features, self.players, self.answers = features, players, answers
         self.inputs = list(answers)
+        self._differing = {}
 
     def differs(self, one, other):
         """The players in which two inputs differ."""
@@ -31,7 +32,10 @@ class Space:
 
     def completions(self, entity, known):
         """The inputs that agree with the entity on these players."""
-        return [x for x in self.inputs if not self.differs(entity, x) & known]
+        # The same entity is asked about for thousands of sets.
+        if entity not in self._differing:
+            self._differing[entity] = [frozenset(self.differs(entity, x)) for x in self.inputs]
+        return [x for x, differing in zip(self.inputs, self._differing[entity]) if differing.isdisjoint(known)]
 
     def share(self, entity, known):
         kept = [self.answers[x] == self.answers[entity] for x in self.completions(entity, known)]
@@ -113,7 +117,11 @@ class Space:
 
     def changes_of(self, player):
         """Pairs of inputs that differ only in this player."""
-        return [(x, y) for x in self.inputs for y in self.inputs if self.differs(x, y) == {player}]
+        others = [i for name, at in self.players.items() if name != player for i in at]
+        alike = {}
+        for x in self.inputs:
+            alike.setdefault(tuple(x[i] for i in others), []).append(x)
+        return [(x, y) for group in alike.values() for x in group for y in group if self.differs(x, y)]
 
     def influence(self, player):
         changed = {x for x, y in self.changes_of(player) if self.answers[x] != self.answers[y]}

@@ -34,6 +34,17 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
+/// Keeps all threads in one arena. glibc reserves 64 MiB of addresses for each further one; where that is refused, it asks the
+/// system for every small piece of memory, which can take ten times as long as the work itself.
+pub(crate) fn share_one_arena() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "glibc's setting has no other interface")]
+    // SAFETY: sets a number, and changes no memory that is in use.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 fn there(pointer: *mut u8, size: usize) -> *mut u8 {
     if pointer.is_null() {
         end(size);

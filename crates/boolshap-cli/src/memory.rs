@@ -2,6 +2,7 @@
 //! too much. Limits on nodes or states bound what is built; this limit covers everything else, with `ulimit -v` if it
 //! is set, and ends the program with a message where the system would kill it without one.
 
+use crate::allocator::share_one_arena;
 use crate::terminal::note;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,6 +16,8 @@ pub(crate) static IS_FULL: AtomicBool = AtomicBool::new(false);
 const LOOK: Duration = Duration::from_millis(20);
 /// How many polls in a row may fail: those of a minute.
 const PATIENCE: u32 = 3000;
+/// With less address space than this, what threads reserve for themselves is missed elsewhere.
+const FEW_ADDRESSES: u64 = 4 << 30;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// A number of GiB on the command line, in bytes.
@@ -36,6 +39,9 @@ pub(crate) fn watch(limit: Option<u64>) {
     // Open the file once: with too many open files, the program could not open it later.
     let Ok(status) = File::open("/proc/self/status") else { return };
     let limits = Limits { resident: limit, addresses: addresses() };
+    if limits.addresses.is_some_and(|bytes| bytes < FEW_ADDRESSES) {
+        share_one_arena();
+    }
     if limits.are_passed(&status).is_none() {
         return;
     }
