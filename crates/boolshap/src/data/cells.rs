@@ -1,12 +1,8 @@
 //! The cells of a column, stored as texts, numbers or truth values, and readable as each of these.
 
+use super::arrow_texts;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray};
-#[cfg(any(feature = "arrow-stream", feature = "parquet"))]
-use arrow_cast::{CastOptions, cast_with_options, display::FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use std::borrow::Cow;
 
@@ -24,19 +20,6 @@ pub enum Cells {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit;
 
-/// An array of another type; a value that cannot be cast is an error, not a missing value.
-#[cfg(any(feature = "arrow-stream", feature = "parquet"))]
-fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    let strict = CastOptions { safe: false, format_options: FormatOptions::new() };
-    cast_with_options(array, to, &strict)
-}
-
-/// Where tables are texts there is nothing to cast, and no need for a package that casts everything.
-#[cfg(not(any(feature = "arrow-stream", feature = "parquet")))]
-fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    Err(ArrowError::CastError(format!("this build does not read {} as {to}", array.data_type())))
-}
-
 impl Cells {
     /// Numbers; NaN marks a missing one.
     pub fn of_numbers(numbers: Vec<f64>) -> Self {
@@ -53,11 +36,8 @@ impl Cells {
         Ok(match array.data_type() {
             DataType::Boolean => Cells::Truth(array.as_boolean().clone()),
             DataType::Utf8 => Cells::Text(array.as_string::<i32>().clone()),
-            numeric if numeric.is_numeric() => Cells::Number(match usual_numbers(array) {
-                Some(numbers) => numbers,
-                None => cast(array, &DataType::Float64)?.as_primitive().clone(),
-            }),
-            _ => Cells::Text(cast(array, &DataType::Utf8)?.as_string::<i32>().clone()),
+            numeric if numeric.is_numeric() => Cells::Number(arrow_texts::numbers(array)?),
+            _ => Cells::Text(arrow_texts::texts(array)?),
         })
     }
 
@@ -116,53 +96,10 @@ impl Cells {
     }
 }
 
-/// Numbers of the usual types as floats. The package that casts every type is compiled for a short build and not for
-/// speed, so those that tables are full of are not left to it.
-fn usual_numbers(array: &ArrayRef) -> Option<Float64Array> {
-    Some(match array.data_type() {
-        DataType::Float64 => array.as_primitive().clone(),
-        DataType::Float32 => array.as_primitive::<Float32Type>().unary::<_, Float64Type>(f64::from),
-        DataType::Int64 => array.as_primitive::<Int64Type>().unary::<_, Float64Type>(|value| value as f64),
-        DataType::Int32 => array.as_primitive::<Int32Type>().unary::<_, Float64Type>(f64::from),
-        DataType::Int16 => array.as_primitive::<Int16Type>().unary::<_, Float64Type>(f64::from),
-        DataType::Int8 => array.as_primitive::<Int8Type>().unary::<_, Float64Type>(f64::from),
-        DataType::UInt64 => array.as_primitive::<UInt64Type>().unary::<_, Float64Type>(|value| value as f64),
-        DataType::UInt32 => array.as_primitive::<UInt32Type>().unary::<_, Float64Type>(f64::from),
-        DataType::UInt16 => array.as_primitive::<UInt16Type>().unary::<_, Float64Type>(f64::from),
-        DataType::UInt8 => array.as_primitive::<UInt8Type>().unary::<_, Float64Type>(f64::from),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{
-        Float32Array, Int8Array, Int16Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
-    };
     use std::sync::Arc;
-
-    #[test]
-    fn the_usual_numbers_are_what_the_package_casts_them_to() {
-        let arrays: [ArrayRef; 10] = [
-            Arc::new(Float64Array::from(vec![Some(0.1), None, Some(f64::NAN), Some(f64::INFINITY)])),
-            Arc::new(Float32Array::from(vec![Some(0.1), None, Some(f32::MIN), Some(-0.0)])),
-            Arc::new(Int64Array::from(vec![Some(i64::MIN), None, Some(i64::MAX), Some((1 << 53) + 1)])),
-            Arc::new(Int32Array::from(vec![Some(i32::MIN), None, Some(i32::MAX)])),
-            Arc::new(Int16Array::from(vec![Some(i16::MIN), None, Some(i16::MAX)])),
-            Arc::new(Int8Array::from(vec![Some(i8::MIN), None, Some(i8::MAX)])),
-            Arc::new(UInt64Array::from(vec![Some(u64::MAX), None, Some((1 << 53) + 1)])),
-            Arc::new(UInt32Array::from(vec![Some(u32::MAX), None, Some(7)])),
-            Arc::new(UInt16Array::from(vec![Some(u16::MAX), None, Some(7)])),
-            Arc::new(UInt8Array::from(vec![Some(u8::MAX), None, Some(7)])),
-        ];
-        for array in arrays {
-            let cast = cast(&array, &DataType::Float64).unwrap();
-            let bits = |numbers: &Float64Array| numbers.iter().map(|value| value.map(f64::to_bits)).collect::<Vec<_>>();
-            let usual = usual_numbers(&array).unwrap();
-            assert_eq!(bits(&usual), bits(cast.as_primitive()), "{}", array.data_type());
-        }
-    }
 
     #[test]
     fn cells_are_read_as_texts_numbers_and_truth_values() {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arrow-stream")]
 mod arrow_stream;
+mod arrow_texts;
 mod binarise;
 mod bit_names;
 mod bits;

@@ -21,9 +21,8 @@
 
 #[cfg(feature = "parquet")]
 use super::score_parquet::ParquetScores;
-use super::{DataError, KeptCells, ScoreSink, Scores, WholeFile, quote_csv};
+use super::{DataError, KeptCells, ScoreSink, Scores, WholeFile, arrow_texts, quote_csv};
 use arrow_array::{Array, StringArray, cast::AsArray};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -223,13 +222,11 @@ impl CsvScores {
 
 /// Kept cells as texts: a text as it is, numbers, times and the rest as Arrow shows them.
 fn kept_texts(path: &Path, kept: &[KeptCells]) -> Result<Vec<StringArray>, DataError> {
-    let options = FormatOptions::new();
     let texts = |column: &KeptCells| {
         if let DataType::Utf8 = column.data_type() {
             return Ok(column.as_string::<i32>().clone());
         }
-        let formatter = ArrayFormatter::try_new(column.as_ref(), &options)?;
-        let cell = |row| column.is_valid(row).then(|| formatter.value(row).try_to_string()).transpose();
+        let cell = |row| column.is_valid(row).then(|| arrow_texts::text(column, row)).transpose();
         (0..column.len()).map(cell).collect::<Result<StringArray, ArrowError>>()
     };
     let wrong = |error: ArrowError| DataError::Format { path: path.into(), message: error.to_string() };

@@ -3,9 +3,8 @@
 //! Binarised tables repeat themselves, so equal rows share one set of numbers, and a sink takes each distinct row once and
 //! then writes it by its number, as often as it comes: a number is turned into text once.
 
-use super::{DataError, ExplainedClass, write_number};
+use super::{DataError, ExplainedClass, arrow_texts, write_number};
 use arrow_array::{Array, ArrayRef};
-use arrow_cast::display::array_value_to_string;
 use dashu_ratio::RBig;
 use std::collections::HashMap;
 
@@ -389,7 +388,7 @@ pub type KeptCells = ArrayRef;
 
 /// The text of a kept cell; nothing if it is missing or has no text.
 pub fn kept_text(cells: &KeptCells, row: usize) -> Option<String> {
-    array_value_to_string(cells, row).ok().filter(|_| cells.is_valid(row))
+    arrow_texts::text(cells, row).ok().filter(|_| cells.is_valid(row))
 }
 
 /// What takes a stream of results.
