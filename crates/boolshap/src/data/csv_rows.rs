@@ -1,12 +1,11 @@
 //! The rows of a CSV text as columns of texts, one batch after another.
 //!
-//! csv-core splits the text into records; the cells of the wanted columns are appended to their arrays, the others are dropped.
+//! csv-core splits the text into records. The cells of a batch are kept in one buffer, from which each wanted column is copied.
 //! A row must have as many cells as the header. An empty cell is missing, in quotes or not.
 
 use super::csv_source::READ_BYTES;
 use super::csv_text::CsvText;
-use arrow_array::builder::StringBuilder;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::io::{BufRead, BufReader, Read};
@@ -17,18 +16,16 @@ const BATCH_BYTES: usize = 1 << 28;
 
 /// The names in the header of a text that holds at least the header line; none if it is empty.
 pub(super) fn header(start: &[u8], delimiter: u8) -> Result<Vec<String>, ArrowError> {
-    let mut record = Record::new(delimiter, usize::MAX);
+    let mut records = Records::new(delimiter, usize::MAX);
     let mut start = start;
-    if !record.read(&mut start)? {
-        return Ok(Vec::new());
-    }
-    (0..record.count).map(|cell| Ok(record.cell(cell)?.to_string())).collect()
+    records.read(&mut start)?;
+    (0..records.count).map(|place| Ok(records.cell(records.text()?, place)?.to_string())).collect()
 }
 
 /// Reads batches of rows.
 pub(super) struct CsvRows<R> {
     text: BufReader<CsvText<R>>,
-    record: Record,
+    records: Records,
     /// The wanted columns and their places in a row.
     schema: SchemaRef,
     wanted: Vec<usize>,
@@ -45,30 +42,28 @@ impl<R: Read> CsvRows<R> {
         rows: usize,
     ) -> Result<Self, ArrowError> {
         let mut text = BufReader::with_capacity(READ_BYTES, text);
-        let mut record = Record::new(delimiter, columns.fields().len());
-        record.read(&mut text)?;
-        Ok(CsvRows { text, record, schema: Arc::new(columns.project(wanted)?), wanted: wanted.to_vec(), rows })
+        let mut records = Records::new(delimiter, columns.fields().len());
+        records.read(&mut text)?;
+        Ok(CsvRows { text, records, schema: Arc::new(columns.project(wanted)?), wanted: wanted.to_vec(), rows })
     }
 
     fn batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut columns: Vec<StringBuilder> = self.wanted.iter().map(|_| StringBuilder::new()).collect();
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < self.rows && bytes < BATCH_BYTES && self.record.read(&mut self.text)? {
-            for (column, &place) in columns.iter_mut().zip(&self.wanted) {
-                match self.record.cell(place)? {
-                    "" => column.append_null(),
-                    cell => {
-                        bytes += cell.len();
-                        column.append_value(cell);
-                    }
-                }
-            }
+        let records = &mut self.records;
+        (records.length, records.count) = (0, 0);
+        let mut rows = 0;
+        while rows < self.rows && records.length < BATCH_BYTES && records.read(&mut self.text)? {
             rows += 1;
         }
         if rows == 0 {
             return Ok(None);
         }
-        let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let text = records.text()?;
+        let column = |&place: &usize| -> Result<ArrayRef, ArrowError> {
+            let cell = |row| records.cell(text, row * records.expected + place);
+            let cells = (0..rows).map(|row| Ok(Some(cell(row)?).filter(|cell| !cell.is_empty())));
+            Ok(Arc::new(cells.collect::<Result<StringArray, ArrowError>>()?))
+        };
+        let columns = self.wanted.iter().map(column).collect::<Result<_, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some)
     }
@@ -82,45 +77,52 @@ impl<R: Read> Iterator for CsvRows<R> {
     }
 }
 
-/// The record read last.
-struct Record {
+/// The records of a batch.
+struct Records {
     reader: Reader,
     /// The number of cells of every record.
     expected: usize,
-    /// The cells without their quotes, one after another, and where each ends; longer than what is in use.
+    /// The cells without their quotes, one after another, and where each ends; both are longer than what is in use.
     cells: Vec<u8>,
     ends: Vec<usize>,
+    length: usize,
     count: usize,
 }
 
-impl Record {
+impl Records {
     fn new(delimiter: u8, expected: usize) -> Self {
         let reader = ReaderBuilder::new().delimiter(delimiter).build();
-        Record { reader, expected, cells: vec![0; 1024], ends: vec![0; 64], count: 0 }
+        Records { reader, expected, cells: vec![0; 1024], ends: vec![0; 64], length: 0, count: 0 }
     }
 
-    /// Reads the next record; false at the end of the text.
+    /// Reads one more record; false at the end of the text.
     fn read(&mut self, text: &mut impl BufRead) -> Result<bool, ArrowError> {
         let line = self.next_line(text)?;
-        let mut length = 0;
-        self.count = 0;
+        let (start, first) = (self.length, self.count);
         loop {
             // Empty input tells the reader that the text has ended.
             let input = text.fill_buf()?;
             let (result, read, written, ended) =
-                self.reader.read_record(input, &mut self.cells[length..], &mut self.ends[self.count..]);
+                self.reader.read_record(input, &mut self.cells[self.length..], &mut self.ends[self.count..]);
             text.consume(read);
-            (length, self.count) = (length + written, self.count + ended);
-            let expected = self.expected;
+            self.length += written;
+            self.count += ended;
+            let (found, expected) = (self.count - first, self.expected);
             let problem = match result {
                 ReadRecordResult::End => return Ok(false),
-                ReadRecordResult::Record if expected == usize::MAX || self.count == expected => return Ok(true),
-                ReadRecordResult::Record if self.count == 1 => format!("has 1 cell, but the header has {expected}"),
-                ReadRecordResult::Record => format!("has {} cells, but the header has {expected}", self.count),
-                ReadRecordResult::OutputEndsFull if self.count > expected => {
+                ReadRecordResult::Record if expected == usize::MAX || found == expected => {
+                    // The reader counts from the start of the record.
+                    self.ends[first..self.count].iter_mut().for_each(|end| *end += start);
+                    return Ok(true);
+                }
+                ReadRecordResult::Record if found == 1 => format!("has 1 cell, but the header has {expected}"),
+                ReadRecordResult::Record => format!("has {found} cells, but the header has {expected}"),
+                ReadRecordResult::OutputEndsFull if found > expected => {
                     format!("has more cells than the header, which has {expected}")
                 }
-                ReadRecordResult::OutputFull if length > BATCH_BYTES => "begins a row of more than 256 MiB".into(),
+                ReadRecordResult::OutputFull if self.length - start > BATCH_BYTES => {
+                    "begins a row of more than 256 MiB".into()
+                }
                 ReadRecordResult::InputEmpty => continue,
                 ReadRecordResult::OutputFull => {
                     self.cells.resize(2 * self.cells.len(), 0);
@@ -143,16 +145,26 @@ impl Record {
             if ends == 0 {
                 return Ok(self.reader.line());
             }
-            self.reader.read_record(&input[..ends], &mut self.cells, &mut self.ends);
+            // No record begins here, so nothing is written.
+            self.reader.read_record(&input[..ends], &mut self.cells[self.length..], &mut self.ends[self.count..]);
             text.consume(ends);
         }
     }
 
-    fn cell(&self, place: usize) -> Result<&str, ArrowError> {
-        let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        std::str::from_utf8(&self.cells[start..self.ends[place]])
-            .map_err(|_| ArrowError::CsvError("a cell is not UTF-8".into()))
+    /// All cells, without what separates them.
+    fn text(&self) -> Result<&str, ArrowError> {
+        std::str::from_utf8(&self.cells[..self.length]).map_err(|_| not_utf8())
     }
+
+    /// A cell of the batch, out of its text. Two halves of a character in neighbouring cells are no character.
+    fn cell<'t>(&self, text: &'t str, place: usize) -> Result<&'t str, ArrowError> {
+        let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        text.get(start..self.ends[place]).ok_or_else(not_utf8)
+    }
+}
+
+fn not_utf8() -> ArrowError {
+    ArrowError::CsvError("a cell is not UTF-8".into())
 }
 
 #[cfg(test)]

@@ -61,27 +61,27 @@ impl std::str::FromStr for MissingNumbers {
 
 /// The markers of a column, ready to be compared with cells.
 pub(super) struct Markers<'a> {
-    texts: &'a [String],
+    texts: Vec<&'a str>,
     /// The markers that are numbers: -999 is also written -999.0.
     numbers: Vec<f64>,
-    longest: usize,
+    /// The bytes with which a marker begins: few cells begin with one, so few are compared.
+    first_bytes: [bool; 256],
 }
 
 impl<'a> Markers<'a> {
     pub(super) fn new(texts: &'a [String]) -> Self {
-        let numbers =
-            texts.iter().filter_map(|text| text.trim().parse().ok()).filter(|number: &f64| number.is_finite());
-        Markers {
-            texts,
-            numbers: numbers.collect(),
-            longest: texts.iter().map(|text| text.trim().len()).max().unwrap_or(0),
-        }
+        let texts: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
+        let numbers = texts.iter().filter_map(|text| text.parse().ok()).filter(|number: &f64| number.is_finite());
+        let mut first_bytes = [false; 256];
+        texts.iter().filter_map(|text| text.bytes().next()).for_each(|byte| first_bytes[usize::from(byte)] = true);
+        Markers { numbers: numbers.collect(), first_bytes, texts }
     }
 
     fn means_missing(&self, text: &str) -> bool {
         let text = text.trim();
-        let is_text = text.len() <= self.longest && self.texts.iter().any(|marker| marker.trim() == text);
-        is_text || !self.numbers.is_empty() && text.parse().is_ok_and(|number: f64| self.numbers.contains(&number))
+        let may_be_text = text.bytes().next().is_some_and(|byte| self.first_bytes[usize::from(byte)]);
+        may_be_text && self.texts.contains(&text)
+            || !self.numbers.is_empty() && text.parse().is_ok_and(|number: f64| self.numbers.contains(&number))
     }
 
     /// The cells with markers replaced by missing values; `None` if there are no markers among them.
