@@ -9,12 +9,11 @@ PYTEST := $(VENV)/bin/python -m pytest -q
 
 .PHONY: test quick prepare format supply stamp wasm site lint core build rust outside package frameworks wheel fresh-list skipped soak
 
-# Packages are fetched while the compiler works. The three kinds of tests run beside each other, so that both cores are busy while
-# browsers and servers wait and while the last tests of a kind finish; each prints its output at its end.
+# Packages are fetched while the compiler works. The kinds of tests follow each other: beside each other on two cores, their threads
+# take more time from one another than they gain.
 test: fresh-list format supply stamp
 	tests/prepare.sh $(VENV) & prepared=$$!; $(MAKE) lint core build; built=$$?; wait $$prepared && exit $$built
-	$(MAKE) -j 3 --output-sync=target rust outside package
-	$(MAKE) skipped
+	$(MAKE) rust outside package skipped
 
 # Without browsers, Spark, the Python package and what takes long: Rust tests whose names begin with slow_, and tests from outside that
 # are marked so.
