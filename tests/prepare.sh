@@ -10,7 +10,7 @@ packages=()
 command -v c++ >/dev/null || packages+=(g++)
 command -v make >/dev/null || packages+=(make)
 command -v npm >/dev/null || packages+=(npm)
-command -v chromium >/dev/null || packages+=(chromium fonts-liberation)
+command -v chromium >/dev/null || packages+=(chromium)
 command -v firefox-esr >/dev/null || packages+=(firefox-esr)
 if ! command -v python3 >/dev/null; then
   packages+=(python3 python3-venv)
@@ -20,7 +20,7 @@ fi
 if [ ${#packages[@]} -gt 0 ]; then
   if [ "$(id -u)" -eq 0 ]; then
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
   else
     echo "The tests need some Debian packages first: sudo apt-get install -y ${packages[*]}" >&2
     exit 1
