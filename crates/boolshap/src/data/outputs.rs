@@ -61,7 +61,7 @@ fn standard_files() -> [Option<File>; 2] {
 /// Refuses an output that is also an input or another output: what is read must not be replaced, least of all while it
 /// is read. Only regular files can be lost, so a terminal or `/dev/null` may be both.
 pub fn check_outputs(outputs: &[&Path], inputs: &[&Path]) -> Result<(), DataError> {
-    // A pattern stands for all files it matches; its reader reports a pattern without matches.
+    // A pattern means all files it matches; its reader reports a pattern without matches.
     let files = |path: &&Path| matching_files(path).unwrap_or_else(|_| vec![path.to_path_buf()]);
     let files: Vec<_> = inputs.iter().flat_map(files).collect();
     let inputs: Vec<&Path> = files.iter().map(|path| path.as_path()).collect();

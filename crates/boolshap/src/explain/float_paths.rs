@@ -35,7 +35,7 @@ pub(super) const HALF: Point = Point { at: 0.5, weight: 1.0 };
 /// The start of the path, where no other player is present.
 const START: Point = Point { at: 0.0, weight: 1.0 };
 
-/// A callback that is told how many more starts are done.
+/// A callback for progress; its argument is the number of starts done since the last call.
 pub(super) type Tell<'t> = dyn FnMut(usize) -> Result<(), Stopped> + 't;
 
 /// A game along paths, and one entity.
